@@ -1,0 +1,1 @@
+"""Reclock puts a lakehouse on one clock."""

@@ -1,0 +1,104 @@
+"""Types of rows: scalar types and relation descriptions, as SQL names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+TIME_COLUMN = "mz_timestamp"
+DIFF_COLUMN = "mz_diff"
+RESERVED_COLUMNS = frozenset({TIME_COLUMN, DIFF_COLUMN})
+"""Names a user's relation cannot give to a column of its own."""
+
+
+class TypeName(StrEnum):
+    """The kinds of scalar, spelled as PostgreSQL prints them."""
+
+    BOOLEAN = "boolean"
+    SMALLINT = "smallint"
+    INTEGER = "integer"
+    BIGINT = "bigint"
+    REAL = "real"
+    DOUBLE = "double precision"
+    NUMERIC = "numeric"
+    TEXT = "text"
+    BYTEA = "bytea"
+    DATE = "date"
+    TIMESTAMP = "timestamp without time zone"
+    TIMESTAMPTZ = "timestamp with time zone"
+    INTERVAL = "interval"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A type with its parameters. ``precision`` (1..38) and ``scale`` belong to ``NUMERIC`` alone; it is (38, 9) unless told."""
+
+    name: TypeName
+    precision: int | None = None
+    scale: int | None = None
+
+    def __str__(self) -> str:
+        if self.name is TypeName.NUMERIC:
+            return f"numeric({self.precision},{self.scale})"
+        return self.name.value
+
+    @property
+    def is_integer(self) -> bool:
+        return self.name in (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT)
+
+    @property
+    def is_float(self) -> bool:
+        return self.name in (TypeName.REAL, TypeName.DOUBLE)
+
+    @property
+    def is_number(self) -> bool:
+        return self.is_integer or self.is_float or self.name is TypeName.NUMERIC
+
+    @property
+    def is_moment(self) -> bool:
+        return self.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
+
+
+BOOLEAN = ScalarType(TypeName.BOOLEAN)
+SMALLINT = ScalarType(TypeName.SMALLINT)
+INTEGER = ScalarType(TypeName.INTEGER)
+BIGINT = ScalarType(TypeName.BIGINT)
+REAL = ScalarType(TypeName.REAL)
+DOUBLE = ScalarType(TypeName.DOUBLE)
+TEXT = ScalarType(TypeName.TEXT)
+BYTEA = ScalarType(TypeName.BYTEA)
+DATE = ScalarType(TypeName.DATE)
+TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
+TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)
+INTERVAL = ScalarType(TypeName.INTERVAL)
+
+
+def numeric(precision: int = 38, scale: int = 9) -> ScalarType:
+    """An exact decimal of ``precision`` digits, ``scale`` of them after the point."""
+    return ScalarType(TypeName.NUMERIC, precision, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: ScalarType
+    is_nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RelationDesc:
+    """The columns of a relation in order, without ``mz_timestamp`` and ``mz_diff``. ``key`` names a unique key, if known."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def types(self) -> tuple[ScalarType, ...]:
+        return tuple(column.type for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)

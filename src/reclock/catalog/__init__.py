@@ -1,0 +1,1 @@
+"""The durable catalog: objects, transactions, implementations, open and upgrade."""

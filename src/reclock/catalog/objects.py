@@ -1,0 +1,215 @@
+"""The kinds of object the durable catalog holds. Each object is a frozen key and a frozen value, stored as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+
+
+class Kind(StrEnum):
+    """The object kinds of the reference; the name of a kind is its tag on disk."""
+
+    AUDIT_LOG = "audit_log"
+    CLUSTER = "cluster"
+    CLUSTER_REPLICA = "cluster_replica"
+    CLUSTER_INTROSPECTION_SOURCE_INDEX = "cluster_introspection_source_index"
+    CONFIG = "config"
+    DATABASE = "database"
+    DEFAULT_PRIVILEGE = "default_privilege"
+    ID_ALLOCATOR = "id_allocator"
+    ITEM = "item"
+    ROLE = "role"
+    SCHEMA = "schema"
+    SETTING = "setting"
+    STORAGE_USAGE = "storage_usage"
+    SYSTEM_CONFIGURATION = "system_configuration"
+    SYSTEM_OBJECT_MAPPING = "system_object_mapping"
+    SYSTEM_PRIVILEGE = "system_privilege"
+    TIMESTAMP = "timestamp"
+
+
+APPEND_ONLY = frozenset({Kind.AUDIT_LOG, Kind.STORAGE_USAGE})
+"""Kinds that are written and listed, never changed, and never kept in memory."""
+
+
+class ItemType(StrEnum):
+    SOURCE = "source"
+    SOURCE_PROGRESS = "source_progress"
+    TABLE = "table"
+    VIEW = "view"
+    INDEX = "index"
+    SINK = "sink"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """What someone did to the environment. ``details`` is JSON-like."""
+
+    id: int
+    event_type: str
+    object_type: str
+    object_name: str
+    details: dict[str, object]
+    user: str
+    occurred_at: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A set of replicas. ``size`` is None for a virtual cluster."""
+
+    id: int
+    name: str
+    size: str | None
+    owner_role_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReplica:
+    id: int
+    cluster_id: int
+    name: str
+    size: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIntrospectionSourceIndex:
+    """The index of one introspection relation in one cluster."""
+
+    cluster_id: int
+    name: str
+    index_id: GlobalId
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Small numbers: ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``."""
+
+    key: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    id: int
+    name: str
+    owner_role_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPrivilege:
+    """Privileges that objects made later will carry. None means any."""
+
+    role_id: str
+    database_id: int | None
+    schema_id: int | None
+    object_type: str
+    grantee: str
+    privileges: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdAllocator:
+    """The next id of one namespace; it only grows."""
+
+    name: str
+    next_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """The definition of a source's progress relation. ``desc`` repeats what the source's type implies."""
+
+    source_id: GlobalId
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A source, table, view, index, sink or progress relation.
+
+    ``create_sql`` is the normalised statement; it is None for a progress relation, which has ``progress`` instead.
+    ``created_at`` is a time of the data timeline: the item's collections begin there.
+    """
+
+    id: GlobalId
+    schema_id: int
+    name: str
+    type: ItemType
+    create_sql: str | None
+    owner_role_id: str
+    created_at: Timestamp
+    progress: SourceProgress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """``attributes`` are flags such as ``superuser``; ``configuration`` holds session defaults of the role."""
+
+    id: str
+    name: str
+    attributes: tuple[str, ...] = ()
+    membership: tuple[str, ...] = ()
+    configuration: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """``database_id`` is None for the system schemas (``mz_catalog``, ``mz_internal``, ``pg_catalog``, ``information_schema``)."""
+
+    id: int
+    database_id: int | None
+    name: str
+    owner_role_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUsage:
+    """Bytes one collection's files took when they were counted."""
+
+    id: int
+    collection: str
+    size_bytes: int
+    collected_at: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class SystemConfiguration:
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemObjectMapping:
+    """A builtin object's id, and the fingerprint of its definition, so that a changed builtin is noticed at open."""
+
+    schema_name: str
+    object_type: str
+    object_name: str
+    id: GlobalId
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrivilege:
+    grantee: str
+    grantor: str
+    privileges: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineFloor:
+    """The oracle of ``timeline`` refuses to start below ``floor``: a lost consensus must not turn the clock back."""
+
+    timeline: str
+    floor: Timestamp

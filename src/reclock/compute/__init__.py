@@ -1,0 +1,1 @@
+"""Compute: the typed relational plan, its operators, and the engines that run it."""

@@ -1,0 +1,201 @@
+"""The relational plan: what SQL is turned into, what every engine renders, what EXPLAIN prints.
+
+Every node is a value that knows its output's ``RelationDesc``; relations are multisets. Names live in the descs only:
+expressions address columns by position. The rules of an operator, one each way, are in ``operators/``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.compute.scalars import Aggregate, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """A collection at the plan's time. ``name`` is for people."""
+
+    collection: StorageCollectionId
+    name: str
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """Rows given in the statement; one empty row for a SELECT without FROM."""
+
+    rows: tuple[tuple[Any, ...], ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """The input's columns followed by ``scalars``."""
+
+    input: Plan
+    scalars: tuple[Scalar, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The input's rows for which every predicate is true."""
+
+    input: Plan
+    predicates: tuple[Scalar, ...]
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.input.desc
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The input's columns at ``indexes``, in that order; a column may repeat. ``desc`` gives the names."""
+
+    input: Plan
+    indexes: tuple[int, ...]
+    desc: RelationDesc
+
+
+class JoinKind(StrEnum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of rows with equal ``keys`` (left index, right index; NULL equals nothing) for which ``residual`` holds.
+
+    Output: the left columns followed by the right ones; for SEMI and ANTI the left columns alone. ``residual`` is over the left
+    columns followed by the right ones. No keys and no residual is a cross join.
+    """
+
+    left: Plan
+    right: Plan
+    kind: JoinKind
+    keys: tuple[tuple[int, int], ...]
+    residual: tuple[Scalar, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """One row a group: the columns at ``group_by``, then the aggregates. Without ``group_by`` exactly one row, as in SQL."""
+
+    input: Plan
+    group_by: tuple[int, ...]
+    aggregates: tuple[Aggregate, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each row once."""
+
+    input: Plan
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.input.desc
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Sort by column ``index``; PostgreSQL's default for NULLs (last ascending, first descending) is made explicit."""
+
+    index: int
+    is_descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopK:
+    """Of each group (all rows, without ``group_by``) the rows from ``offset`` on, at most ``limit``, in ``order``.
+
+    Ties are broken by all remaining columns, ascending, so that the result is definite.
+    """
+
+    input: Plan
+    group_by: tuple[int, ...]
+    order: tuple[Ordering, ...]
+    limit: int | None
+    offset: int
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.input.desc
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All rows of all inputs; multiplicities add. Types agree; names are the first input's."""
+
+    inputs: tuple[Plan, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Except:
+    """Left multiplicities less right ones, never below zero (EXCEPT ALL): the union with the negated right, then the threshold."""
+
+    left: Plan
+    right: Plan
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.left.desc
+
+
+@dataclass(frozen=True, slots=True)
+class Intersect:
+    """The smaller of both multiplicities (INTERSECT ALL)."""
+
+    left: Plan
+    right: Plan
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.left.desc
+
+
+Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | Union | Except | Intersect
+
+
+@dataclass(frozen=True, slots=True)
+class Finishing:
+    """What happens to a SELECT's rows on their way out, and never inside a maintained plan."""
+
+    order: tuple[Ordering, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    visible: int | None = None
+    """How many leading columns are shown; the rest were only ordered by. All, if None."""
+
+
+def inputs(plan: Plan) -> tuple[Plan, ...]:
+    """The plans ``plan`` reads, left to right."""
+    match plan:
+        case Get() | Constant():
+            return ()
+        case Join() | Except() | Intersect():
+            return (plan.left, plan.right)
+        case Union():
+            return plan.inputs
+        case _:
+            return (plan.input,)
+
+
+def collections(plan: Plan) -> frozenset[StorageCollectionId]:
+    """Every collection the plan reads."""
+    if isinstance(plan, Get):
+        return frozenset({plan.collection})
+    return frozenset().union(*(collections(child) for child in inputs(plan)))

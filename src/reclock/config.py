@@ -1,0 +1,83 @@
+"""Settings of one environment: defaults, then ``reclock.toml`` in its home, then ``RECLOCK_…`` variables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from reclock.errors import ConfigurationError
+
+
+class Settings(BaseSettings):
+    """Every setting, with its default and meaning. Unknown names in ``reclock.toml`` are an error."""
+
+    model_config = SettingsConfigDict(env_prefix="RECLOCK_", extra="forbid", frozen=True)
+
+    home: Path = Field(Path(".reclock"), description="folder of the environment; reclock.toml is read from here")
+    lake: str = Field("", description="root of the Delta tables: a folder or an s3:// prefix; <home>/lake if empty")
+    consensus_url: SecretStr = Field(
+        SecretStr(""), description="SQLAlchemy URL of consensus: sqlite or postgresql+psycopg; <home>/consensus.db if empty"
+    )
+    catalog: Literal["stash"] = Field("stash", description="implementation of the durable catalog")
+    deploy_generation: int = Field(0, ge=0, description="a higher generation fences every process of a lower one")
+
+    buckets: str = Field("", description="folder whose subfolders are buckets, or s3:// for an S3 endpoint; <home>/buckets if empty")
+    s3_endpoint: str = Field("", description="URL of an S3 endpoint other than the default, for buckets and lake")
+    s3_region: str = Field("us-east-1", description="region of the S3 endpoint")
+    s3_access_key_id: str = Field("", description="access key; the usual AWS chain if empty")
+    s3_secret_access_key: SecretStr = Field(SecretStr(""), description="secret of the access key")
+
+    spark_master: str = Field("local[2]", description="master of the environment's own Spark session")
+    spark_remote: str = Field("", description="sc:// URL of a Spark Connect server to use instead of a session of one's own")
+    spark_driver_memory: str = Field("2g", description="memory of the Spark driver")
+    spark_jars: str = Field("", description="folder of the fetched jars; the project's .cache/jars if empty")
+    spark_threshold_bytes: int = Field(
+        256 << 20, ge=0, description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory"
+    )
+
+    claim_lease_ms: int = Field(60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
+    read_hold_lease_ms: int = Field(60_000, gt=0, description="how long a read hold lasts without renewal")
+    statement_timeout_ms: int = Field(60_000, gt=0, description="how long a statement may wait and run")
+    retention_ms: int = Field(30 * 86_400_000, ge=0, description="how far since lags behind upper in maintenance")
+    refresh_times_limit: int = Field(
+        16, gt=0, description="an index that lags by more distinct times than this jumps, moving its since, instead of keeping them apart"
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="least severe level that is logged")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        home = init_settings().get("home") or env_settings().get("home") or cls.model_fields["home"].default
+        toml = TomlConfigSettingsSource(settings_cls, toml_file=Path(home) / "reclock.toml")
+        return init_settings, env_settings, toml
+
+    @classmethod
+    def load(cls, home: Path | str | None = None) -> Settings:
+        """The settings of the environment at ``home`` (``RECLOCK_HOME`` or ``.reclock`` if none). Raises ``ConfigurationError``."""
+        try:
+            return cls(home=Path(home)) if home is not None else cls()
+        except ValidationError as invalid:
+            problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in invalid.errors(include_input=False)]
+            raise ConfigurationError("invalid settings", detail="; ".join(problems)) from None
+
+    @property
+    def lake_root(self) -> str:
+        return self.lake or str((self.home / "lake").absolute())
+
+    @property
+    def buckets_root(self) -> str:
+        return self.buckets or str((self.home / "buckets").absolute())
+
+    @property
+    def consensus(self) -> SecretStr:
+        given = self.consensus_url.get_secret_value()
+        return SecretStr(given or f"sqlite:///{(self.home / 'consensus.db').absolute()}")

@@ -1,0 +1,358 @@
+"""Every error a user can meet. One root; each subclass fixes a SQLSTATE and builds its message from its fields."""
+
+from __future__ import annotations
+
+
+class ReclockError(Exception):
+    """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and ``hint`` stand apart."""
+
+    sqlstate = "XX000"
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+
+class InternalError(ReclockError):
+    """An invariant did not hold. Always a bug of Reclock's."""
+
+
+class ConfigurationError(ReclockError):
+    """A setting is missing, unknown or out of its range."""
+
+    sqlstate = "F0000"
+
+
+# --- consensus, collections, oracle ---
+
+
+class UpperMismatch(ReclockError):
+    """A conditional write found another upper than the one it was decided on. Read again, decide again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, expected: int, found: int | None) -> None:
+        super().__init__(f'upper of "{name}" is {found}, expected {expected}')
+        self.name, self.expected, self.found = name, expected, found
+
+
+class ClaimConflict(ReclockError):
+    """A frontier group is claimed by another writer, or the claim this writer held is no longer its own."""
+
+    sqlstate = "40001"
+
+    def __init__(self, group: str, *, detail: str | None = None) -> None:
+        super().__init__(f'frontier group "{group}" is claimed by another writer', detail=detail)
+        self.group = group
+
+
+class Fenced(ReclockError):
+    """A newer epoch or deploy generation has taken over; this process may write no more."""
+
+    sqlstate = "57P03"
+
+    def __init__(self, *, own: tuple[int, int], found: tuple[int, int]) -> None:
+        super().__init__(
+            f"fenced by a newer environment: epoch {found[0]}, deploy generation {found[1]}",
+            detail=f"this process holds epoch {own[0]}, deploy generation {own[1]}",
+            hint="start the process again to join the current epoch",
+        )
+        self.own, self.found = own, found
+
+
+class NotReadable(ReclockError):
+    """A read was asked for at a time outside ``[since, upper)``."""
+
+    sqlstate = "22023"
+
+    def __init__(self, name: str, *, at: int, since: int, upper: int) -> None:
+        if at < since:
+            hint = f"the earliest time that can be read is {since}"
+        else:
+            hint = f"the collection is complete below {upper}"
+        super().__init__(
+            f'"{name}" cannot be read at {at}',
+            detail=f"its since is {since}, its upper is {upper}",
+            hint=hint,
+        )
+        self.name, self.at, self.since, self.upper = name, at, since, upper
+
+
+class UnknownCollection(ReclockError):
+    """A collection is not, or no longer, in the lake or in consensus."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'unknown collection "{name}"')
+        self.name = name
+
+
+class CollectionExists(ReclockError):
+    """A collection of this id is there already, with another schema."""
+
+    sqlstate = "42P07"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'collection "{name}" already exists')
+        self.name = name
+
+
+class SinceHeld(ReclockError):
+    """``since`` cannot move: a reader, an index or a sink still needs earlier times."""
+
+    sqlstate = "55006"
+
+    def __init__(self, group: str, *, wanted: int, held: int) -> None:
+        super().__init__(f'since of "{group}" cannot move to {wanted}', detail=f"a read hold keeps it at {held}")
+        self.group, self.wanted, self.held = group, wanted, held
+
+
+class TimestampNotAllowed(ReclockError):
+    """A timestamp given by hand must lie in ``(ReadTs, now]``."""
+
+    sqlstate = "22023"
+
+    def __init__(self, at: int, *, read_ts: int, now: int) -> None:
+        super().__init__(
+            f"timestamp {at} cannot be written at",
+            detail=f"it must be greater than {read_ts} and not greater than {now}",
+        )
+        self.at, self.read_ts, self.now = at, read_ts, now
+
+
+class StatementTimeout(ReclockError):
+    """A statement waited longer than ``statement_timeout``."""
+
+    sqlstate = "57014"
+
+    def __init__(self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f"canceling statement due to statement timeout ({timeout_ms} ms)", detail=detail, hint=hint)
+        self.timeout_ms = timeout_ms
+
+
+# --- catalog ---
+
+
+class CatalogError(ReclockError):
+    """The durable catalog cannot do what was asked."""
+
+    sqlstate = "58000"
+
+
+class CatalogUninitialized(CatalogError):
+    """The catalog has never been opened for writing."""
+
+    def __init__(self) -> None:
+        super().__init__("the catalog is not initialized", hint='run "reclock init"')
+
+
+class CatalogReadOnly(CatalogError):
+    """A write was asked of a catalog that was opened read-only."""
+
+    sqlstate = "25006"
+
+    def __init__(self) -> None:
+        super().__init__("the catalog is open read-only")
+
+
+class CatalogVersionUnsupported(CatalogError):
+    """The catalog was written by a newer version, or there is no way from its version to ours."""
+
+    def __init__(self, *, found: int, supported: int) -> None:
+        super().__init__(
+            f"the catalog has version {found}, this program supports up to {supported}",
+            hint="use a newer release of reclock" if found > supported else "the catalog must be migrated first",
+        )
+        self.found, self.supported = found, supported
+
+
+class MigrationFailed(CatalogError):
+    """A catalog migration did not succeed; nothing of it was kept."""
+
+    def __init__(self, version: int, *, detail: str) -> None:
+        super().__init__(f"catalog migration to version {version} failed", detail=detail)
+        self.version = version
+
+
+class DuplicateObject(ReclockError):
+    """Something of that name is there already."""
+
+    sqlstate = "42710"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" already exists')
+        self.kind, self.name = kind, name
+
+
+class UnknownObject(ReclockError):
+    """Nothing of that kind has that name."""
+
+    sqlstate = "42704"
+
+    def __init__(self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'unknown {kind} "{name}"', detail=detail, hint=hint)
+        self.kind, self.name = kind, name
+
+
+class DependentObjects(ReclockError):
+    """A drop without CASCADE would leave others without what they are made of."""
+
+    sqlstate = "2BP01"
+
+    def __init__(self, kind: str, name: str, dependents: list[str]) -> None:
+        super().__init__(
+            f'cannot drop {kind} "{name}" because other objects depend on it',
+            detail="; ".join(f'"{dependent}" depends on it' for dependent in dependents),
+            hint="use DROP ... CASCADE to drop the dependent objects too",
+        )
+        self.kind, self.name, self.dependents = kind, name, dependents
+
+
+# --- SQL ---
+
+
+class SqlSyntaxError(ReclockError):
+    """The text is not a statement. ``position`` counts characters from 1."""
+
+    sqlstate = "42601"
+
+    def __init__(self, message: str, *, position: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.position = position
+
+
+class UnsupportedSql(ReclockError):
+    """The statement is SQL, but Reclock does not do it."""
+
+    sqlstate = "0A000"
+
+
+class UnknownRelation(ReclockError):
+    """No relation of that name is in the catalog."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'unknown relation "{name}"', hint=hint)
+        self.name = name
+
+
+class UnknownColumn(ReclockError):
+    """No column of that name is in reach."""
+
+    sqlstate = "42703"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'column "{name}" does not exist', hint=hint)
+        self.name = name
+
+
+class AmbiguousColumn(ReclockError):
+    """Several columns in reach have that name."""
+
+    sqlstate = "42702"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'column reference "{name}" is ambiguous', hint="put the relation's name in front")
+        self.name = name
+
+
+class UnknownFunction(ReclockError):
+    """No function of that name takes arguments of these types."""
+
+    sqlstate = "42883"
+
+    def __init__(self, name: str, argument_types: list[str]) -> None:
+        super().__init__(
+            f"function {name}({', '.join(argument_types)}) does not exist",
+            hint="no function matches the given name and argument types; you might need to add explicit casts",
+        )
+        self.name, self.argument_types = name, argument_types
+
+
+class TypeMismatch(ReclockError):
+    """An expression has a type that does not fit its place."""
+
+    sqlstate = "42804"
+
+
+class GroupingError(ReclockError):
+    """A column is neither grouped nor aggregated."""
+
+    sqlstate = "42803"
+
+    def __init__(self, column: str) -> None:
+        super().__init__(f'column "{column}" must appear in the GROUP BY clause or be used in an aggregate function')
+        self.column = column
+
+
+class InvalidOption(ReclockError):
+    """A statement's option or clause has a wrong name or value."""
+
+    sqlstate = "22023"
+
+
+class EvaluationError(ReclockError):
+    """A query failed on a value of the data: division by zero, a cast out of range."""
+
+    sqlstate = "22000"
+
+
+# --- sources and ingestion ---
+
+
+class SourceError(ReclockError):
+    """A source stalls: nothing of it is published until the cause is gone or a decision is made."""
+
+    sqlstate = "58030"
+
+
+class UpstreamUnavailable(SourceError):
+    """The upstream cannot be reached, or a part of it that should be there is missing."""
+
+    sqlstate = "08001"
+
+
+class UpstreamChanged(SourceError):
+    """What was read before reads differently now: an object shrank, changed under its bytes, or is gone."""
+
+    sqlstate = "58P02"
+
+    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None) -> None:
+        super().__init__(
+            message,
+            detail=detail,
+            hint="restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER SOURCE … SKIP",
+        )
+        self.partition, self.offset = partition, offset
+
+
+class DecodeFailed(SourceError):
+    """A record is not of the declared format. Names the partition and the offset of the record."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, partition: str, offset: int, *, detail: str) -> None:
+        super().__init__(
+            f'record at byte {offset} of "{partition}" does not decode',
+            detail=detail,
+            hint="correct the object and ALTER SOURCE … RETRY, or give the record up with ALTER SOURCE … SKIP",
+        )
+        self.partition, self.offset = partition, offset
+
+
+class AuditFailed(SourceError):
+    """A check over the bindings or the staged rows failed; they are not committed."""
+
+    sqlstate = "23514"
+
+    def __init__(self, source: str, checks: list[str], *, detail: str | None = None) -> None:
+        super().__init__(
+            f'audit of source "{source}" failed: {", ".join(checks)}',
+            detail=detail,
+            hint="see mz_source_statuses; correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE … WAIVE '<check>'",
+        )
+        self.source, self.checks = source, checks
