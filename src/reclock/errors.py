@@ -100,6 +100,12 @@ class CollectionExists(ReclockError):
         self.name = name
 
 
+class InvalidSchema(ReclockError):
+    """A relation has columns that the lake cannot hold: reserved or repeated names, a type that is never stored."""
+
+    sqlstate = "42P16"
+
+
 class SinceHeld(ReclockError):
     """``since`` cannot move: a reader, an index or a sink still needs earlier times."""
 
@@ -131,6 +137,80 @@ class StatementTimeout(ReclockError):
     def __init__(self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(f"canceling statement due to statement timeout ({timeout_ms} ms)", detail=detail, hint=hint)
         self.timeout_ms = timeout_ms
+
+
+class ConsensusUnavailable(ReclockError):
+    """The consensus database cannot be reached, or stayed locked for too long. Nothing was written."""
+
+    sqlstate = "08006"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        super().__init__(
+            "the consensus database is not available", detail=detail, hint="check consensus_url and that the database is up"
+        )
+
+
+class ConsensusOutcomeUnknown(ReclockError):
+    """The connection to consensus broke during a commit: it may have happened or not. Read before doing it again."""
+
+    sqlstate = "08007"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        super().__init__("the connection to the consensus database was lost during a commit", detail=detail)
+
+
+class LeadershipUnknown(Fenced):
+    """Consensus knows of no epoch at all: it is another database than the one this process began with, or a new one."""
+
+    def __init__(self, *, own: tuple[int, int]) -> None:
+        super().__init__(own=own, found=(0, 0))
+        self.args = (message := "fenced: consensus knows of no epoch",)
+        self.message = message
+        self.hint = "the consensus database is new or was replaced; start the process again"
+
+
+class NothingClaimed(ReclockError):
+    """A decision was made about a claim, but the frontier group has none."""
+
+    sqlstate = "55000"
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f'frontier group "{group}" has no claim to decide on')
+        self.group = group
+
+
+class ReadHoldLost(ReclockError):
+    """A read hold ran out or was released; what it protected may be compacted."""
+
+    sqlstate = "72000"
+
+    def __init__(self, owner: str, *, at: int) -> None:
+        super().__init__(f'read hold of "{owner}" at {at} is gone', hint="read again, at a later time if need be")
+        self.owner, self.at = owner, at
+
+
+class UnknownTimeline(ReclockError):
+    """The oracle has not opened this timeline."""
+
+    sqlstate = "55000"
+
+    def __init__(self, timeline: str) -> None:
+        super().__init__(f'unknown timeline "{timeline}"', hint='run "reclock init"')
+        self.timeline = timeline
+
+
+class TimelineBelowFloor(ConfigurationError):
+    """Consensus holds an older state of a timeline than the catalog remembers: it was put back in time."""
+
+    sqlstate = "58030"
+
+    def __init__(self, timeline: str, *, floor: int, found: int) -> None:
+        super().__init__(
+            f'timeline "{timeline}" stands at {found}, below its floor {floor}',
+            detail="the consensus database is older than the catalog: its frontiers and claims are out of date too",
+            hint="restore the newest consensus database, or an empty one to rebuild it from the catalog and the lake",
+        )
+        self.timeline, self.floor, self.found = timeline, floor, found
 
 
 # --- catalog ---
@@ -175,6 +255,16 @@ class MigrationFailed(CatalogError):
     def __init__(self, version: int, *, detail: str) -> None:
         super().__init__(f"catalog migration to version {version} failed", detail=detail)
         self.version = version
+
+
+class CatalogCorrupt(CatalogError):
+    """The stored catalog holds what no release of Reclock wrote. Names the kind and key of the object, and what is wrong."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, kind: str, key: str, *, detail: str) -> None:
+        super().__init__(f'catalog object {kind} "{key}" is corrupt', detail=detail)
+        self.kind, self.key = kind, key
 
 
 class DuplicateObject(ReclockError):
@@ -277,6 +367,98 @@ class TypeMismatch(ReclockError):
     """An expression has a type that does not fit its place."""
 
     sqlstate = "42804"
+
+
+class CannotCast(TypeMismatch):
+    """There is no cast between two types."""
+
+    sqlstate = "42846"
+
+    def __init__(self, source: str, target: str, *, hint: str | None = None) -> None:
+        super().__init__(f"cannot cast type {source} to {target}", hint=hint)
+        self.source, self.target = source, target
+
+
+class InvalidText(ReclockError):
+    """A constant in a statement does not spell a value of its type."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, type_name: str, text: str, *, hint: str | None = None) -> None:
+        super().__init__(f'invalid input syntax for type {type_name}: "{text}"', hint=hint)
+        self.type_name, self.text = type_name, text
+
+
+class NumberOutOfRange(ReclockError):
+    """A number in a statement is larger than its type can hold."""
+
+    sqlstate = "22003"
+
+    def __init__(self, number: str, type_name: str) -> None:
+        super().__init__(f'value "{number}" is out of range for type {type_name}')
+        self.number, self.type_name = number, type_name
+
+
+class DuplicateColumn(ReclockError):
+    """A relation would have two columns of one name."""
+
+    sqlstate = "42701"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'column "{name}" specified more than once', hint="give each column a name of its own with AS")
+        self.name = name
+
+
+class DuplicateAlias(ReclockError):
+    """Two relations of one FROM have the same name."""
+
+    sqlstate = "42712"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'table name "{name}" specified more than once', hint="give one of them an alias with AS")
+        self.name = name
+
+
+class InvalidColumnReference(ReclockError):
+    """An ORDER BY, GROUP BY or DISTINCT ON names a place in the select list that is not there, or is not allowed."""
+
+    sqlstate = "42P10"
+
+
+class ReservedName(ReclockError):
+    """A name that Reclock keeps for itself."""
+
+    sqlstate = "42939"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'the name "{name}" is reserved', hint=hint)
+        self.name = name
+
+
+class WrongObjectType(ReclockError):
+    """The object is there, but is of another kind than the statement is for."""
+
+    sqlstate = "42809"
+
+    def __init__(self, name: str, wanted: str, found: str) -> None:
+        super().__init__(f'"{name}" is not a {wanted}', detail=f"it is a {found}")
+        self.name, self.wanted, self.found = name, wanted, found
+
+
+class SystemObjectProtected(ReclockError):
+    """System schemas and their relations cannot be changed by a statement."""
+
+    sqlstate = "42501"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'"{name}" is a system object and cannot be changed')
+        self.name = name
+
+
+class AggregateNotAllowed(ReclockError):
+    """An aggregate function stands where rows are not grouped yet, or in another aggregate."""
+
+    sqlstate = "42803"
 
 
 class GroupingError(ReclockError):

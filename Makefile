@@ -1,0 +1,57 @@
+# Reclock: `make help` lists what can be done.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JARS := $(VENV)/share/reclock/jars/.fetched
+DEMO_HOME ?= demo-home
+
+.PHONY: help setup demo up test check bench lock clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+$(STAMP): requirements/all.txt setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/all.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+$(JARS): $(STAMP) src/reclock/clusters/jars.lock
+	$(BIN)/reclock jars
+	@touch $@
+
+setup: $(JARS) ## create the virtual environment from the lock and fetch the Spark jars
+
+demo: setup ## run the main job on real flight data, through Airflow, in demo-home/
+	$(BIN)/python examples/flights/demo.py --home $(DEMO_HOME)
+
+up: setup ## open the demo environment: Airflow UI and SQL shell, on loopback
+	$(BIN)/python examples/flights/up.py --home $(DEMO_HOME)
+
+check: setup ## lint, types, import contracts, unit tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src/reclock
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/algebra tests/consensus tests/oracle tests/sql tests/reclocking
+
+test: setup ## everything CI runs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src/reclock
+	$(BIN)/lint-imports
+	$(BIN)/pytest
+
+bench: setup ## the figures, each side by side with a peer
+	$(BIN)/python -m benchmarks
+
+UV_COMPILE = uv pip compile setup.cfg --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock: ## write the lock files anew (needs uv)
+	$(UV_COMPILE) --extra airflow --extra demo --extra dev -o requirements/all.txt
+	$(UV_COMPILE) --extra airflow -c requirements/all.txt -o requirements/airflow.txt
+	$(UV_COMPILE) -c requirements/all.txt -o requirements/core.txt
+
+clean: ## remove the demo environment (not the virtual environment)
+	rm -rf $(DEMO_HOME)

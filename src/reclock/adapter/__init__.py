@@ -1,0 +1,1 @@
+"""The adapter: a client's session, and the statements it executes."""

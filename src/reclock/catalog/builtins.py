@@ -1,0 +1,37 @@
+"""Builtin objects: their definitions live in the program, their ids and fingerprints in the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reclock.catalog.objects import Kind, SystemObjectMapping
+from reclock.catalog.transaction import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinObject:
+    """``fingerprint`` changes whenever the definition does."""
+
+    schema: str
+    type: str
+    name: str
+    fingerprint: str
+
+
+def register_builtins(tx: Transaction, builtins: Sequence[BuiltinObject]) -> None:
+    """Afterwards exactly ``builtins`` are mapped: a new one to a new ``s…`` id, a changed one to its old id, with the new fingerprint.
+
+    Nothing is touched if they are mapped so already.
+    """
+    wanted = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
+    for key, mapping in list(tx.snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).items()):
+        if key not in wanted:
+            tx.delete(mapping)
+    for builtin in builtins:
+        key = (builtin.schema, builtin.type, builtin.name)
+        mapping = tx.snapshot.get(Kind.SYSTEM_OBJECT_MAPPING, key)
+        if mapping is None:
+            tx.insert(SystemObjectMapping(*key, tx.allocate_system_id(), builtin.fingerprint))
+        elif mapping.fingerprint != builtin.fingerprint:
+            tx.update(replace(mapping, fingerprint=builtin.fingerprint))

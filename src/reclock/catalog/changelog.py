@@ -1,0 +1,398 @@
+"""The durable catalog over a changelog: opening, the copy in memory, writing, fencing. All that implementations share."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reclock.algebra.timestamps import CATALOG, Clock, Timestamp
+from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.durable import WAIT_MS, DurableCatalogState
+from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, rows_of
+from reclock.catalog.initial import CATALOG_VERSION
+from reclock.catalog.kinds import CatalogObject, key_order, spec_of
+from reclock.catalog.log import CatalogLog
+from reclock.catalog.objects import (
+    APPEND_ONLY,
+    ClusterIntrospectionSourceIndex,
+    Config,
+    Kind,
+    Setting,
+    SystemConfiguration,
+    SystemObjectMapping,
+    TimelineFloor,
+)
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.catalog.subscription import Subscription
+from reclock.catalog.transaction import Transaction
+from reclock.catalog.upgrade import Header, Upgrade, load, read_config, read_header, require_version, upgrade, with_leadership
+from reclock.consensus.fence import Leadership
+from reclock.crashpoints import reach
+from reclock.errors import (
+    CatalogError,
+    CatalogReadOnly,
+    CatalogUninitialized,
+    CatalogVersionUnsupported,
+    Fenced,
+    ReclockError,
+    StatementTimeout,
+    UpperMismatch,
+)
+from reclock.oracle.oracle import TimestampOracle
+
+ATTEMPTS = 100
+"""How often a write that does not depend on what others wrote is decided again before it gives up."""
+
+POLL_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class _Led:
+    """The catalog right after its epoch was raised, and what opening is to make of it."""
+
+    leadership: Leadership
+    upper: Timestamp
+    rows: Rows
+    target: Upgrade
+
+
+class DurableCatalog(DurableCatalogState):
+    """A catalog whose changelog is in ``log``. Its times come from the timeline ``"catalog"`` of ``oracle``."""
+
+    def __init__(self, log: CatalogLog, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int) -> None:
+        self._log = log
+        self._oracle = oracle
+        self._boot_ts = clock()
+        self._own_generation = deploy_generation
+        self._lock = threading.RLock()
+        self._current: CatalogSnapshot | None = None
+        self._leadership: Leadership | None = None
+        self._is_closed = False
+
+    # --- before it is open ---
+
+    def is_initialized(self) -> bool:
+        return self._read_header().version is not None
+
+    def deploy_generation(self) -> int | None:
+        if self._current is not None:
+            return self._current.config("deploy_generation")
+        return self._read_header().deploy_generation
+
+    @property
+    def boot_ts(self) -> Timestamp:
+        return self._boot_ts
+
+    def is_current(self, builtins: Sequence[BuiltinObject] | None = None) -> bool:
+        _, rows = self._read()
+        header = read_header(rows)
+        if header.version != CATALOG_VERSION or header.deploy_generation != self._own_generation:
+            return False
+        return upgrade(rows, builtins).rows is rows
+
+    # --- opening ---
+
+    def open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
+        with self._lock:
+            self._require_unopened()
+            led = self._lead(builtins)
+            self._current = self._upgrade(led, builtins)
+            self._leadership = led.leadership
+
+    def join(self) -> None:
+        with self._lock:
+            upper, rows, header = self._read_to_follow()
+            self._require_generation(header)
+            if header.deploy_generation != self._own_generation:
+                raise CatalogError(
+                    f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._own_generation}",
+                    hint="open the catalog with the new generation first",
+                )
+            snapshot = load(rows, upper)
+            self._apply_write(upper)
+            self._current, self._leadership = snapshot, Leadership(header.epoch, self._own_generation)
+
+    def open_read_only(self) -> None:
+        with self._lock:
+            upper, rows, _ = self._read_to_follow()
+            snapshot = load(rows, upper)
+            self._apply_write(upper)
+            self._current = snapshot
+
+    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
+        _, rows = self._read()
+        header = read_header(rows)
+        if header.version is None:
+            raise CatalogUninitialized()
+        require_version(header, exactly=False)
+        self._require_generation(header)
+        upgrade(rows, builtins)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed, self._current, self._leadership = True, None, None
+            self._log.close()
+
+    def _read_to_follow(self) -> tuple[Timestamp, Rows, Header]:
+        self._require_unopened()
+        upper, rows = self._read()
+        header = read_header(rows)
+        if header.version is None:
+            raise CatalogUninitialized()
+        require_version(header, exactly=True)
+        return upper, rows, header
+
+    def _lead(self, builtins: Sequence[BuiltinObject] | None) -> _Led:
+        """Raise the epoch, once it is sure that the rest of opening can follow."""
+        for _ in range(ATTEMPTS):
+            upper, rows = self._read()
+            header = read_header(rows)
+            require_version(header, exactly=False)
+            self._require_generation(header)
+            leadership = Leadership(header.epoch + 1, self._own_generation)
+            led = with_leadership(rows, leadership.epoch, leadership.deploy_generation)
+            target = upgrade(led, builtins)
+            at = self._write_ts(upper)
+            reach("catalog.open.before_epoch")
+            try:
+                self._log.lead(upper, Timestamp(at + 1), difference(rows, led, at), leadership)
+            except UpperMismatch:
+                continue
+            reach("catalog.open.after_epoch")
+            self._apply_write(Timestamp(at + 1))
+            return _Led(leadership, Timestamp(at + 1), led, target)
+        raise CatalogError("the catalog cannot be opened: other actors keep writing to it")
+
+    def _upgrade(self, led: _Led, builtins: Sequence[BuiltinObject] | None) -> CatalogSnapshot:
+        """Initialise, migrate, register builtins: all in one append, or none if there is nothing to do."""
+        upper, rows, target = led.upper, led.rows, led.target
+        for _ in range(ATTEMPTS):
+            if target.rows is rows:
+                return target.snapshot.at(upper)
+            at = self._write_ts(upper)
+            reach("catalog.open.before_contents")
+            try:
+                self._log.compare_and_append(upper, Timestamp(at + 1), difference(rows, target.rows, at), led.leadership)
+            except UpperMismatch:  # an actor joined the new epoch and was faster
+                upper, rows = self._read()
+                target = upgrade(rows, builtins)
+                continue
+            reach("catalog.open.after_contents")
+            self._apply_write(Timestamp(at + 1))
+            return target.snapshot.at(Timestamp(at + 1))
+        raise CatalogError("the catalog cannot be opened: other actors keep writing to it")
+
+    # --- leadership ---
+
+    @property
+    def epoch(self) -> int | None:
+        if self._leadership is not None:
+            return self._leadership.epoch
+        return None if self._current is None else self._current.config("epoch")
+
+    @property
+    def leadership(self) -> Leadership:
+        self._opened()
+        if self._leadership is None:
+            raise CatalogReadOnly()
+        return self._leadership
+
+    def confirm_leadership(self) -> None:
+        with self._lock:
+            self._require_leading(self.leadership, self.sync())
+
+    # --- reading ---
+
+    @property
+    def upper(self) -> Timestamp:
+        return self._opened().upper
+
+    def snapshot(self) -> CatalogSnapshot:
+        return self._opened()
+
+    def sync(self) -> CatalogSnapshot:
+        with self._lock:
+            before = self._opened()
+            upper, updates = self._log.updates(before.upper)
+            if upper < before.upper:
+                raise CatalogError(f"the catalog went back from {before.upper} to {upper}", hint="start the process again")
+            if upper > before.upper:
+                self._current = before.apply(self._receive(upper, updates), upper)
+            return self._opened()
+
+    def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
+        deadline = time.monotonic() + timeout_ms / 1000
+        while True:
+            found = self._opened()
+            if found.upper >= ts or (found := self.sync()).upper >= ts:
+                return found
+            if time.monotonic() >= deadline:
+                raise StatementTimeout(timeout_ms, detail=f"the catalog's upper is {found.upper}, waiting for {ts}")
+            time.sleep(POLL_S)
+
+    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
+        self._opened()
+        return Subscription(self._log, ts, self._receive, only=only)
+
+    def events(self, kind: Kind) -> list[Any]:
+        self._opened()
+        if kind not in APPEND_ONLY:
+            raise CatalogError(f"objects of kind {kind} are not events")
+        upper, updates = self._log.snapshot(only={kind})
+        found = [change.object for change in self._receive(upper, updates)]
+        return sorted(found, key=lambda event: key_order(spec_of(event).key_of(event)))
+
+    def dump(self) -> str:
+        self._opened()
+        upper, kept = self._log.snapshot()
+        _, events = self._log.snapshot(below=upper, only=APPEND_ONLY)
+        objects: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in Kind}
+        for update in kept + events:
+            objects.setdefault(update.kind, []).append({"key": json.loads(update.key), "value": json.loads(update.value)})
+        for entries in objects.values():
+            entries.sort(key=lambda entry: key_order(tuple(entry["key"].values())))
+        return json.dumps({"upper": upper, "objects": objects}, indent=2, sort_keys=True, ensure_ascii=False)
+
+    # --- writing ---
+
+    def transaction(self) -> Transaction:
+        self.leadership  # noqa: B018 (raises unless this state may write)
+        return Transaction(self._opened())
+
+    def commit_transaction(self, tx: Transaction) -> Timestamp:
+        with self._lock:
+            leadership = self.leadership
+            changes = tx.changes()
+            if not changes:
+                return tx.base.upper
+            for _ in range(ATTEMPTS):
+                base = self._opened()
+                if base.content_upper > tx.base.upper:
+                    self._require_leading(leadership, base)
+                    raise UpperMismatch(CATALOG, expected=tx.base.upper, found=base.upper)
+                at = self._write_ts(base.upper)
+                try:
+                    self.compare_and_append(base.upper, Timestamp(at + 1), [replace(change, ts=at) for change in changes])
+                except UpperMismatch:
+                    continue  # caught up by now: a conflict only if the content moved, not the upper alone
+                return Timestamp(at + 1)
+            raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self._opened().upper)
+
+    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[Change]) -> None:
+        with self._lock:
+            leadership = self.leadership
+            base = self._opened()
+            if base.upper < expected_upper:
+                base = self.sync()
+            if base.upper != expected_upper:
+                self._require_leading(leadership, base)
+                raise UpperMismatch(CATALOG, expected=expected_upper, found=base.upper)
+            if new_upper <= expected_upper:
+                raise CatalogError(f"the catalog's upper cannot move from {expected_upper} to {new_upper}")
+            after = base.apply(changes, new_upper)  # refuses what does not fit before it is durable
+            reach("catalog.commit.before_append")
+            try:
+                self._log.compare_and_append(expected_upper, new_upper, [encode_change(change) for change in changes], leadership)
+            except UpperMismatch:
+                self._require_leading(leadership, self.sync())
+                raise
+            reach("catalog.commit.after_append")
+            self._apply_write(new_upper)
+            self._current = after
+
+    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
+        self._write(lambda tx: _put_all(tx, mappings))
+
+    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None:
+        self._write(lambda tx: _put_all(tx, indexes))
+
+    def set_settings(self, settings: Sequence[Setting]) -> None:
+        self._write(lambda tx: _put_all(tx, settings))
+
+    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
+        self._write(lambda tx: _put_all(tx, configurations))
+
+    def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
+        def raise_floors(tx: Transaction) -> None:
+            for floor in floors:
+                found: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
+                if found is None or found.floor < floor.floor:
+                    tx.put(floor)
+
+        self._write(raise_floors)
+
+    def _write(self, decide: Callable[[Transaction], None]) -> None:
+        for _ in range(ATTEMPTS):
+            tx = self.transaction()
+            decide(tx)
+            try:
+                self.commit_transaction(tx)
+            except UpperMismatch:
+                continue
+            return
+        raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
+
+    # --- how ---
+
+    def _opened(self) -> CatalogSnapshot:
+        if self._current is None:
+            raise CatalogError("the catalog is closed" if self._is_closed else "the catalog is not open")
+        return self._current
+
+    def _require_unopened(self) -> None:
+        if self._current is not None or self._is_closed:
+            raise CatalogError("the catalog is closed" if self._is_closed else "the catalog is open already")
+
+    def _require_generation(self, header: Header) -> None:
+        if header.deploy_generation is not None and self._own_generation < header.deploy_generation:
+            own = Leadership(self._leadership.epoch if self._leadership else 0, self._own_generation)
+            raise _fenced(own, header.epoch, header.deploy_generation)
+
+    def _require_leading(self, own: Leadership, snapshot: CatalogSnapshot) -> None:
+        epoch, generation = snapshot.config("epoch") or 0, snapshot.config("deploy_generation") or 0
+        if (epoch, generation) != (own.epoch, own.deploy_generation):
+            raise _fenced(own, epoch, generation)
+
+    def _read_header(self) -> Header:
+        return read_header(rows_of(self._log.snapshot(only={Kind.CONFIG})[1]))
+
+    def _read(self) -> tuple[Timestamp, Rows]:
+        upper, updates = self._log.snapshot()
+        return upper, rows_of(updates)
+
+    def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[Change]:
+        """``updates`` decoded, after ``ApplyWrite`` of the upper they were read at: nobody is served what a read elsewhere might
+        then miss. Raises ``Fenced`` (``CatalogVersionUnsupported`` if read-only) if they are of another layout."""
+        arrived = {(u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0}
+        if read_config(arrived, "version") not in (None, CATALOG_VERSION):
+            raise self._another_layout()
+        changes = [decode_update(update) for update in updates]
+        self._apply_write(upper)
+        return changes
+
+    def _another_layout(self) -> ReclockError:
+        header, own = self._read_header(), self._leadership
+        if own is not None and own != Leadership(header.epoch, header.deploy_generation or 0):
+            return _fenced(own, header.epoch, header.deploy_generation or 0)
+        return CatalogVersionUnsupported(found=header.version or 0, supported=CATALOG_VERSION)
+
+    def _write_ts(self, upper: Timestamp) -> Timestamp:
+        """A new time of the catalog's timeline, not below ``upper``."""
+        return max(self._oracle.write_ts(CATALOG), upper)
+
+    def _apply_write(self, upper: Timestamp) -> None:
+        if self._oracle.read_ts(CATALOG) < upper:
+            self._oracle.apply_write(CATALOG, upper)
+
+
+def _put_all(tx: Transaction, things: Sequence[CatalogObject]) -> None:
+    for thing in things:
+        tx.put(thing)
+
+
+def _fenced(own: Leadership, epoch: int, deploy_generation: int) -> Fenced:
+    return Fenced(own=(own.epoch, own.deploy_generation), found=(epoch, deploy_generation))

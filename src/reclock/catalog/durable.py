@@ -1,0 +1,241 @@
+"""The durable catalog as everything else sees it. Every implementation behaves alike; one suite runs over all of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.encoding import Change
+from reclock.catalog.objects import (
+    AuditEvent,
+    Cluster,
+    ClusterIntrospectionSourceIndex,
+    ClusterReplica,
+    Config,
+    Database,
+    DefaultPrivilege,
+    IdAllocator,
+    Item,
+    Kind,
+    Role,
+    Schema,
+    Setting,
+    StorageUsage,
+    SystemConfiguration,
+    SystemObjectMapping,
+    SystemPrivilege,
+    TimelineFloor,
+)
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.catalog.subscription import Subscription
+from reclock.catalog.transaction import Transaction
+from reclock.consensus.fence import Leadership
+
+WAIT_MS = 60_000
+
+
+class DurableCatalogState(Protocol):
+    """A catalog that is made unopened, opened once in one of three ways, and closed.
+
+    ``open`` leads: it fences every other. ``join`` makes one more actor of the present epoch. ``open_read_only`` only looks.
+    Safe for threads. Reads other than ``sync``, ``snapshot_at``, subscriptions and append-only kinds do no I/O.
+    """
+
+    # --- before it is open ---
+
+    @abstractmethod
+    def is_initialized(self) -> bool:
+        """Whether the catalog has its first contents, that is, its version object."""
+
+    @abstractmethod
+    def deploy_generation(self) -> int | None:
+        """The generation that leads the catalog, whatever its layout, also before it is open; None if it was never opened."""
+
+    @property
+    @abstractmethod
+    def boot_ts(self) -> Timestamp:
+        """When this state was made, by the injected clock."""
+
+    @abstractmethod
+    def is_current(self, builtins: Sequence[BuiltinObject] | None = None) -> bool:
+        """Whether ``join`` would do: initialised, of this layout and generation, with exactly these builtins (any, if None)."""
+
+    # --- opening ---
+
+    @abstractmethod
+    def open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
+        """Lead the catalog: raise the epoch, in a write of its own; then, in one write, initialise or migrate it as needed and
+        register ``builtins``.
+
+        A crash leaves the contents as before or as after. Every actor of an older epoch or generation fails at its next write.
+        Raises, before anyone is fenced, ``CatalogVersionUnsupported`` for a newer layout, ``MigrationFailed``, ``CatalogCorrupt``,
+        and ``Fenced`` if this process's deploy generation is lower than the catalog's.
+        """
+
+    @abstractmethod
+    def join(self) -> None:
+        """Become an actor of the current epoch without writing.
+
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``Fenced`` if this process is of
+        a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
+        """
+
+    @abstractmethod
+    def open_read_only(self) -> None:
+        """Look at the catalog and follow it; every write raises ``CatalogReadOnly``. Raises as ``join``, but for generations."""
+
+    @abstractmethod
+    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
+        """Raise what ``open`` would raise, or ``CatalogUninitialized``. Changes nothing, durable or here; disturbs nobody."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what this state holds. Afterwards it can do nothing."""
+
+    # --- leadership ---
+
+    @property
+    @abstractmethod
+    def epoch(self) -> int | None:
+        """The fencing token of this state; None before it is open. No two states that lead have the same."""
+
+    @property
+    @abstractmethod
+    def leadership(self) -> Leadership:
+        """Epoch and deploy generation this state writes under. Raises ``CatalogError`` unless it is open, ``CatalogReadOnly``."""
+
+    @abstractmethod
+    def confirm_leadership(self) -> None:
+        """Look at the store, and raise ``Fenced`` if another epoch or generation leads the catalog now."""
+
+    # --- reading ---
+
+    @property
+    @abstractmethod
+    def upper(self) -> Timestamp:
+        """How far the copy in memory is complete, exclusive."""
+
+    @abstractmethod
+    def snapshot(self) -> CatalogSnapshot:
+        """The copy in memory."""
+
+    @abstractmethod
+    def sync(self) -> CatalogSnapshot:
+        """Catch up with the store; what is returned holds every change committed before the call. Raises ``Fenced`` if the catalog
+        has meanwhile been migrated to another layout."""
+
+    @abstractmethod
+    def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
+        """A snapshot whose upper is at least ``ts``: it holds every update below ``ts``, and any newer only after their
+        ``ApplyWrite``. Waits for it; raises ``StatementTimeout``."""
+
+    @abstractmethod
+    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
+        """First the catalog at ``ts`` (every update below it, exactly), then every update from there on.
+
+        Of the kinds ``only`` names, or if None of all that are not append-only.
+        """
+
+    @abstractmethod
+    def dump(self) -> str:
+        """All contents, append-only kinds too, as readable JSON; each key and value can be edited by hand and stored again."""
+
+    @abstractmethod
+    def events(self, kind: Kind) -> list[Any]:
+        """Every object of an append-only kind, from the store, in order of its id."""
+
+    # --- writing ---
+
+    @abstractmethod
+    def transaction(self) -> Transaction:
+        """A transaction on the copy in memory. Raises ``CatalogReadOnly``."""
+
+    @abstractmethod
+    def commit_transaction(self, tx: Transaction) -> Timestamp:
+        """Commit all of ``tx`` or nothing, and return the upper from which on it is seen; no changes, no write.
+
+        Raises ``UpperMismatch`` if another actor changed the catalog since ``tx`` began: this state has caught up then, and the
+        caller decides again on a new transaction. Raises ``Fenced``, and what ``Transaction.changes`` raises.
+        """
+
+    @abstractmethod
+    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[Change]) -> None:
+        """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, iff the upper is ``expected_upper``; no changes is
+        mere progress. Success implies ``ApplyWrite("catalog", new_upper)``.
+
+        Raises ``UpperMismatch`` (this state has caught up then), ``Fenced``, ``CatalogCorrupt`` if the changes do not fit the contents.
+        """
+
+    # The targeted writes: each object replaces the one of its key or is added; tried again if another actor came between.
+
+    @abstractmethod
+    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None: ...
+
+    @abstractmethod
+    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None: ...
+
+    @abstractmethod
+    def set_settings(self, settings: Sequence[Setting]) -> None: ...
+
+    @abstractmethod
+    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None: ...
+
+    @abstractmethod
+    def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
+        """Raise the floors of timelines; one that is higher already stays."""
+
+    # --- one accessor a kind, in order of the key ---
+
+    def get_audit_logs(self) -> list[AuditEvent]:
+        return self.events(Kind.AUDIT_LOG)
+
+    def get_clusters(self) -> list[Cluster]:
+        return self.snapshot().sorted(Kind.CLUSTER)
+
+    def get_cluster_replicas(self) -> list[ClusterReplica]:
+        return self.snapshot().sorted(Kind.CLUSTER_REPLICA)
+
+    def get_cluster_introspection_source_indexes(self) -> list[ClusterIntrospectionSourceIndex]:
+        return self.snapshot().sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+
+    def get_configs(self) -> list[Config]:
+        return self.snapshot().sorted(Kind.CONFIG)
+
+    def get_databases(self) -> list[Database]:
+        return self.snapshot().sorted(Kind.DATABASE)
+
+    def get_default_privileges(self) -> list[DefaultPrivilege]:
+        return self.snapshot().sorted(Kind.DEFAULT_PRIVILEGE)
+
+    def get_id_allocators(self) -> list[IdAllocator]:
+        return self.snapshot().sorted(Kind.ID_ALLOCATOR)
+
+    def get_items(self) -> list[Item]:
+        return self.snapshot().sorted(Kind.ITEM)
+
+    def get_roles(self) -> list[Role]:
+        return self.snapshot().sorted(Kind.ROLE)
+
+    def get_schemas(self) -> list[Schema]:
+        return self.snapshot().sorted(Kind.SCHEMA)
+
+    def get_settings(self) -> list[Setting]:
+        return self.snapshot().sorted(Kind.SETTING)
+
+    def get_storage_usages(self) -> list[StorageUsage]:
+        return self.events(Kind.STORAGE_USAGE)
+
+    def get_system_configurations(self) -> list[SystemConfiguration]:
+        return self.snapshot().sorted(Kind.SYSTEM_CONFIGURATION)
+
+    def get_system_object_mappings(self) -> list[SystemObjectMapping]:
+        return self.snapshot().sorted(Kind.SYSTEM_OBJECT_MAPPING)
+
+    def get_system_privileges(self) -> list[SystemPrivilege]:
+        return self.snapshot().sorted(Kind.SYSTEM_PRIVILEGE)
+
+    def get_timestamps(self) -> list[TimelineFloor]:
+        return self.snapshot().sorted(Kind.TIMESTAMP)

@@ -1,0 +1,131 @@
+"""Objects as the catalog stores them: a kind, a key and a value, the latter two as canonical JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.kinds import SPECS, CatalogObject, spec_of
+from reclock.catalog.objects import Kind
+from reclock.errors import CatalogCorrupt
+
+Rows = Mapping[tuple[str, str], str]
+"""The stored objects of one moment: (kind, key) → value."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogUpdate:
+    """One stored update: the object of this kind, key and value appears (diff 1) or is retracted (diff -1) at ``ts``."""
+
+    kind: str
+    key: str
+    value: str
+    ts: Timestamp
+    diff: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The same as a value: ``object`` appears (diff 1) or is retracted (diff -1) at ``ts``."""
+
+    object: CatalogObject
+    ts: Timestamp
+    diff: int
+
+
+def canonical(value: Any) -> str:
+    """JSON text that is the same for equal values: sorted keys, no blanks."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+@cache
+def _adapter(type_: type) -> TypeAdapter[Any]:
+    return TypeAdapter(type_)
+
+
+def encode(thing: CatalogObject) -> tuple[str, str, str]:
+    """Kind, key and value of ``thing`` as stored."""
+    spec = spec_of(thing)
+    fields = _adapter(spec.type).dump_python(thing, mode="json")
+    key = {name: fields[name] for name in spec.key}
+    value = {name: fields[name] for name in spec.value}
+    return spec.kind.value, canonical(key), canonical(value)
+
+
+def decode(kind: str, key: str, value: str) -> CatalogObject:
+    """The object that is stored so. Raises ``CatalogCorrupt`` unless it is exactly what ``encode`` writes for it."""
+    if kind not in SPECS:
+        raise CatalogCorrupt(kind, key, detail="there is no object kind of this name")
+    spec = SPECS[Kind(kind)]
+    fields = {**_fields(kind, key, key, spec.key, "key"), **_fields(kind, key, value, spec.value, "value")}
+    try:
+        thing: CatalogObject = _adapter(spec.type).validate_json(canonical(fields), strict=True)
+    except (ValidationError, ValueError) as invalid:
+        raise CatalogCorrupt(kind, key, detail=_explain(invalid)) from invalid
+    if encode(thing) != (kind, key, value):
+        raise CatalogCorrupt(kind, key, detail="its JSON is not canonical: fields are missing, unknown or out of order")
+    return thing
+
+
+def encode_change(change: Change) -> CatalogUpdate:
+    return CatalogUpdate(*encode(change.object), change.ts, change.diff)
+
+
+def decode_update(update: CatalogUpdate) -> Change:
+    """Raises ``CatalogCorrupt``."""
+    if update.diff not in (1, -1):
+        raise CatalogCorrupt(update.kind, update.key, detail=f"an update has diff {update.diff}, only 1 and -1 are written")
+    return Change(decode(update.kind, update.key, update.value), update.ts, update.diff)
+
+
+def encode_rows(things: Iterable[CatalogObject]) -> dict[tuple[str, str], str]:
+    encoded = (encode(thing) for thing in things)
+    return {(kind, key): value for kind, key, value in encoded}
+
+
+def decode_rows(rows: Rows) -> list[CatalogObject]:
+    """Raises ``CatalogCorrupt`` at the first row that does not decode."""
+    return [decode(kind, key, value) for (kind, key), value in rows.items()]
+
+
+def rows_of(snapshot: Iterable[CatalogUpdate]) -> dict[tuple[str, str], str]:
+    """A consolidated snapshot by key. Raises ``CatalogCorrupt`` unless each key is there exactly once."""
+    rows: dict[tuple[str, str], str] = {}
+    for update in snapshot:
+        if update.diff != 1:
+            raise CatalogCorrupt(update.kind, update.key, detail=f"it is there {update.diff} times, the diffs of its updates say")
+        if (update.kind, update.key) in rows:
+            raise CatalogCorrupt(update.kind, update.key, detail="it has two values at once")
+        rows[update.kind, update.key] = update.value
+    return rows
+
+
+def difference(before: Rows, after: Rows, at: Timestamp) -> list[CatalogUpdate]:
+    """The updates at ``at`` that turn ``before`` into ``after``, retractions first; nothing for rows that stay."""
+    gone = [(row, value) for row, value in before.items() if after.get(row) != value]
+    new = [(row, value) for row, value in after.items() if before.get(row) != value]
+    retractions = [CatalogUpdate(kind, key, value, at, -1) for (kind, key), value in gone]
+    return retractions + [CatalogUpdate(kind, key, value, at, 1) for (kind, key), value in new]
+
+
+def _fields(kind: str, key: str, text: str, names: tuple[str, ...], part: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except ValueError as invalid:
+        raise CatalogCorrupt(kind, key, detail=f"its {part} is not JSON: {invalid}") from invalid
+    if not isinstance(fields, dict) or set(fields) != set(names):
+        raise CatalogCorrupt(kind, key, detail=f"its {part} must be a JSON object with exactly the fields {', '.join(names)}")
+    return fields
+
+
+def _explain(invalid: ValueError) -> str:
+    if not isinstance(invalid, ValidationError):
+        return str(invalid)
+    problems = invalid.errors(include_input=False, include_url=False)
+    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems)

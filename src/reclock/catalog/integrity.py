@@ -1,0 +1,40 @@
+"""What must hold between the objects of a catalog, checked when one is loaded."""
+
+from __future__ import annotations
+
+from reclock.catalog.kinds import CatalogObject, label, spec_of
+from reclock.catalog.objects import Kind
+from reclock.catalog.snapshot import CACHED, CatalogSnapshot
+from reclock.errors import CatalogCorrupt, CatalogError
+
+
+def check_integrity(snapshot: CatalogSnapshot) -> None:
+    """Every reference leads to an object, and no allocator is about to give out an id in use. Raises ``CatalogCorrupt``."""
+    for kind in CACHED:
+        for key, thing in snapshot.all(kind).items():
+            for problem in (_dangling(snapshot, thing), _unallocated(snapshot, thing)):
+                if problem is not None:
+                    raise CatalogCorrupt(kind, str(key), detail=problem)
+
+
+def _dangling(snapshot: CatalogSnapshot, thing: CatalogObject) -> str | None:
+    for kind, key in spec_of(thing).references(thing):
+        if snapshot.get(kind, key) is None:
+            return f'"{label(thing)}" refers to {kind} "{key}", which is not there'
+    return None
+
+
+def _unallocated(snapshot: CatalogSnapshot, thing: CatalogObject) -> str | None:
+    spec = spec_of(thing)
+    if spec.allocated is None:
+        return None
+    try:
+        name, number = spec.allocated(thing)
+    except CatalogError as malformed:
+        return malformed.message
+    allocator = snapshot.get(Kind.ID_ALLOCATOR, name)
+    if allocator is None:
+        return f'id allocator "{name}" is missing'
+    if allocator.next_id <= number:
+        return f'id allocator "{name}" would give out its id again: the next is {allocator.next_id}'
+    return None

@@ -1,0 +1,77 @@
+"""The runner of ``catalog_migrations``: from any older layout to the present one, in memory."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, cast
+
+from reclock.catalog.encoding import Rows, canonical
+from reclock.catalog.objects import Kind
+from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported, InternalError, MigrationFailed
+
+PACKAGE = "catalog_migrations"
+OLDEST_VERSION = 1
+
+Objects = list[dict[str, Any]]
+"""Stored objects as JSON: ``{"kind": …, "key": {…}, "value": {…}}``."""
+
+Migration = Callable[[Objects], Objects]
+
+_STEP = re.compile(r"v(\d{4})_\w+")
+
+
+@cache
+def ladder() -> Mapping[int, Migration]:
+    """The steps by the version they lead to, in order. Raises ``InternalError`` if there is a gap or a stray module."""
+    package = importlib.import_module(PACKAGE)
+    steps: dict[int, Migration] = {}
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda module: module.name):
+        match = _STEP.fullmatch(module.name)
+        version = len(steps) + OLDEST_VERSION + 1
+        if match is None or int(match[1]) != version:
+            raise InternalError(f'"{PACKAGE}.{module.name}" stands where the migration to version {version} should')
+        steps[version] = cast(Migration, importlib.import_module(f"{PACKAGE}.{module.name}").migrate)
+    return steps
+
+
+def migrate(rows: Rows, *, found: int, wanted: int, steps: Mapping[int, Migration] | None = None) -> dict[tuple[str, str], str]:
+    """``rows`` of layout ``found`` in layout ``wanted``, the version object included; append-only kinds take no part.
+
+    Raises ``CatalogVersionUnsupported`` if no ladder leads there, ``MigrationFailed`` if a step does not succeed.
+    """
+    steps = ladder() if steps is None else steps
+    path = range(found + 1, wanted + 1)
+    if found > wanted or any(version not in steps for version in path):
+        raise CatalogVersionUnsupported(found=found, supported=wanted)
+    objects = [_object(kind, key, value) for (kind, key), value in rows.items()]
+    for version in path:
+        try:
+            objects = _with_version(steps[version](objects), version)
+        except Exception as failure:  # a step may fail in any way; whatever it was, nothing of it is kept
+            raise MigrationFailed(version, detail=f"{type(failure).__name__}: {failure}") from failure
+    return _rows(objects, wanted)
+
+
+def _object(kind: str, key: str, value: str) -> dict[str, Any]:
+    try:
+        return {"kind": kind, "key": json.loads(key), "value": json.loads(value)}
+    except ValueError as invalid:
+        raise CatalogCorrupt(kind, key, detail=f"its key or value is not JSON: {invalid}") from invalid
+
+
+def _with_version(objects: Objects, version: int) -> Objects:
+    key = {"key": "version"}
+    others = [thing for thing in objects if (thing["kind"], thing["key"]) != (Kind.CONFIG, key)]
+    return [{"kind": Kind.CONFIG.value, "key": key, "value": {"value": version}}, *others]
+
+
+def _rows(objects: Objects, version: int) -> dict[tuple[str, str], str]:
+    rows = {(thing["kind"], canonical(thing["key"])): canonical(thing["value"]) for thing in objects}
+    if len(rows) != len(objects):
+        raise MigrationFailed(version, detail="two objects have the same kind and key")
+    return rows

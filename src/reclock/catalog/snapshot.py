@@ -1,0 +1,183 @@
+"""The catalog at one moment, in memory: immutable, and sharing all that did not change with the moment before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Self
+
+from rpds import HashTrieMap
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.catalog.encoding import Change
+from reclock.catalog.kinds import SPECS, CatalogObject, Key, Reference, identity, key_order, spec_of
+from reclock.catalog.objects import APPEND_ONLY, Cluster, ClusterReplica, Config, Database, Item, Kind, Role, Schema
+from reclock.errors import CatalogCorrupt
+
+CACHED = tuple(kind for kind in Kind if kind not in APPEND_ONLY)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSnapshot:
+    """Every object of the cached kinds, after all updates at times below ``upper``.
+
+    A change costs the logarithm of the catalog's size: the maps are hash tries that share their unchanged parts.
+    ``content_upper`` is the smallest upper at which the content is known to have been the same.
+    """
+
+    upper: Timestamp
+    content_upper: Timestamp
+    _objects: HashTrieMap[Kind, HashTrieMap[Key, Any]]
+    _names: HashTrieMap[tuple[Kind, Any], Key]
+    _referrers: HashTrieMap[Reference, int]
+
+    @classmethod
+    def empty(cls) -> Self:
+        return cls.of((), MINIMUM)
+
+    @classmethod
+    def of(cls, things: Iterable[CatalogObject], upper: Timestamp) -> Self:
+        """The snapshot of these objects. Raises ``CatalogCorrupt`` if two share a unique name."""
+        objects: dict[Kind, dict[Key, Any]] = {kind: {} for kind in CACHED}
+        names: dict[tuple[Kind, Any], Key] = {}
+        referrers: dict[Reference, int] = {}
+        for thing in things:
+            spec = spec_of(thing)
+            key = spec.key_of(thing)
+            objects[spec.kind][key] = thing
+            if spec.unique and names.setdefault((spec.kind, spec.name_of(thing)), key) != key:
+                raise CatalogCorrupt(spec.kind, str(key), detail="another object has the same name")
+            for reference in spec.references(thing):
+                referrers[reference] = referrers.get(reference, 0) + 1
+        tries = HashTrieMap({kind: HashTrieMap(by_key) for kind, by_key in objects.items()})
+        return cls(upper, upper, tries, HashTrieMap(names), HashTrieMap(referrers))
+
+    # --- reading ---
+
+    def get(self, kind: Kind, key: Key) -> Any | None:
+        return self._objects[kind].get(key)
+
+    def by_name(self, kind: Kind, name: Any) -> Any | None:
+        """The object whose unique fields (one value, or the tuple of several) are ``name``."""
+        key = self._names.get((kind, name))
+        return None if key is None else self._objects[kind][key]
+
+    def all(self, kind: Kind) -> Mapping[Key, Any]:
+        """Every object of a cached kind by key, in no particular order."""
+        return self._objects[kind]
+
+    def sorted(self, kind: Kind) -> list[Any]:
+        """Every object of a cached kind in order of its key; ids in order of their number."""
+        return sorted(self._objects[kind].values(), key=lambda thing: key_order(spec_of(thing).key_of(thing)))
+
+    def is_referred_to(self, kind: Kind, key: Key) -> bool:
+        return (kind, key) in self._referrers
+
+    def referrers(self, kind: Kind, key: Key) -> list[CatalogObject]:
+        """The objects that cannot be without this one. Looks at the whole catalog: for messages and CASCADE."""
+        if not self.is_referred_to(kind, key):
+            return []
+        return [
+            thing
+            for objects in self._objects.values()
+            for thing in objects.values()
+            if (kind, key) in spec_of(thing).references(thing)
+        ]
+
+    @property
+    def items(self) -> Mapping[GlobalId, Item]:
+        return self._objects[Kind.ITEM]
+
+    @property
+    def schemas(self) -> Mapping[int, Schema]:
+        return self._objects[Kind.SCHEMA]
+
+    @property
+    def databases(self) -> Mapping[int, Database]:
+        return self._objects[Kind.DATABASE]
+
+    @property
+    def clusters(self) -> Mapping[int, Cluster]:
+        return self._objects[Kind.CLUSTER]
+
+    @property
+    def cluster_replicas(self) -> Mapping[int, ClusterReplica]:
+        return self._objects[Kind.CLUSTER_REPLICA]
+
+    @property
+    def roles(self) -> Mapping[str, Role]:
+        return self._objects[Kind.ROLE]
+
+    def item_by_name(self, schema_id: int, name: str) -> Item | None:
+        return self.by_name(Kind.ITEM, (schema_id, name))
+
+    def schema_by_name(self, database_id: int | None, name: str) -> Schema | None:
+        """``database_id`` is None for the system schemas."""
+        return self.by_name(Kind.SCHEMA, (database_id, name))
+
+    def database_by_name(self, name: str) -> Database | None:
+        return self.by_name(Kind.DATABASE, name)
+
+    def cluster_by_name(self, name: str) -> Cluster | None:
+        return self.by_name(Kind.CLUSTER, name)
+
+    def role_by_name(self, name: str) -> Role | None:
+        return self.by_name(Kind.ROLE, name)
+
+    def config(self, key: str) -> int | None:
+        found: Config | None = self.get(Kind.CONFIG, key)
+        return None if found is None else found.value
+
+    # --- the next moment ---
+
+    def at(self, upper: Timestamp) -> Self:
+        """The same content, complete below ``upper`` and not known to have been so before."""
+        return replace(self, upper=upper, content_upper=upper)
+
+    def with_change(self, before: CatalogObject | None, after: CatalogObject | None) -> Self:
+        """This snapshot with one object replaced, added or removed. The caller has looked at keys and names."""
+        objects, names, referrers = self._objects, self._names, self._referrers
+        for thing, step in ((before, -1), (after, 1)):
+            if thing is None:
+                continue
+            spec = spec_of(thing)
+            key = spec.key_of(thing)
+            by_key, name = objects[spec.kind], (spec.kind, spec.name_of(thing))
+            objects = objects.insert(spec.kind, by_key.insert(key, thing) if step > 0 else by_key.remove(key))
+            if spec.unique:
+                names = names.insert(name, key) if step > 0 else names.remove(name)
+            for reference in spec.references(thing):
+                count = referrers.get(reference, 0) + step
+                referrers = referrers.insert(reference, count) if count else referrers.remove(reference)
+        return replace(self, _objects=objects, _names=names, _referrers=referrers)
+
+    def apply(self, changes: Iterable[Change], upper: Timestamp) -> Self:
+        """The snapshot at ``upper``: this one and all ``changes``, which lie in ``[self.upper, upper)``.
+
+        Changes of append-only kinds are passed over. Raises ``CatalogCorrupt`` if a retracted object is not there just so, or if a
+        new one's key or unique name is taken.
+        """
+        cached = sorted((c for c in changes if spec_of(c.object).kind not in APPEND_ONLY), key=lambda c: c.ts)
+        after = self
+        for at, group in groupby(cached, key=lambda c: c.ts):
+            if not self.upper <= at < upper:
+                raise CatalogCorrupt("update", str(at), detail=f"its time is not in [{self.upper}, {upper})")
+            for change in sorted(group, key=lambda c: c.diff):
+                after = after._retract(change.object) if change.diff < 0 else after._add(change.object)
+        return replace(after, upper=upper, content_upper=upper if cached else self.content_upper)
+
+    def _retract(self, thing: CatalogObject) -> Self:
+        kind, key = identity(thing)
+        if self.get(kind, key) != thing:
+            raise CatalogCorrupt(kind, str(key), detail="an update retracts what is not there")
+        return self.with_change(thing, None)
+
+    def _add(self, thing: CatalogObject) -> Self:
+        kind, key = identity(thing)
+        if self.get(kind, key) is not None:
+            raise CatalogCorrupt(kind, str(key), detail="an update adds it a second time")
+        if SPECS[kind].unique and self.by_name(kind, SPECS[kind].name_of(thing)) is not None:
+            raise CatalogCorrupt(kind, str(key), detail="another object has the same name")
+        return self.with_change(None, thing)

@@ -1,0 +1,166 @@
+"""The stash: the catalog's changelog in two tables of consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.encoding import CatalogUpdate
+from reclock.catalog.objects import APPEND_ONLY
+from reclock.consensus import fence
+from reclock.consensus.fence import Leadership
+from reclock.consensus.store import Consensus, metadata
+from reclock.crashpoints import reach
+from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+from reclock.oracle.oracle import TimestampOracle
+
+_updates = sa.Table(
+    "catalog_updates",
+    metadata,
+    sa.Column("ts", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("diff", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.Text, nullable=False),
+    sa.Index("catalog_updates_by_kind", "kind"),
+)
+
+_upper = sa.Table(
+    "catalog_upper",
+    metadata,
+    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column("upper", sa.BigInteger, nullable=False),
+)
+
+
+def init_stash_catalog_state(
+    consensus: Consensus, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int
+) -> DurableCatalogState:
+    """The catalog kept in ``consensus``, not yet open. ``oracle`` knows the timeline ``"catalog"``; closing the state leaves both open."""
+    return DurableCatalog(StashLog(consensus), oracle=oracle, clock=clock, deploy_generation=deploy_generation)
+
+
+class StashLog:
+    """A ``CatalogLog`` in consensus. Each write is one transaction with the fence; an unknown outcome is found out, not passed on."""
+
+    def __init__(self, consensus: Consensus) -> None:
+        self._consensus = consensus
+
+    def upper(self) -> Timestamp:
+        return self._consensus.read(_current_upper)
+
+    def snapshot(
+        self, *, below: Timestamp | None = None, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
+        columns = (_updates.c.kind, _updates.c.key, _updates.c.value)
+        total = sa.func.sum(_updates.c.diff)
+
+        def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
+            upper = _current_upper(connection)
+            _check_complete(connection, upper)
+            query = (
+                sa.select(*columns, sa.func.max(_updates.c.ts), total)
+                .where(_updates.c.ts < (upper if below is None else below), _chosen(only))
+                .group_by(*columns)
+                .having(total != 0)
+            )
+            return upper, [_update(*row) for row in connection.execute(query)]
+
+        return self._consensus.read(work)
+
+    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+        c = _updates.c
+        query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, _chosen(only)).order_by(c.ts, c.diff)
+
+        def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
+            upper = _current_upper(connection)
+            if upper <= since:
+                return upper, []
+            return upper, [_update(*row) for row in connection.execute(query.where(c.ts < upper))]
+
+        return self._consensus.read(work)
+
+    def compare_and_append(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        self._append(expected_upper, new_upper, updates, lambda connection: fence.check(connection, leadership))
+
+    def lead(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        def rise(connection: sa.Connection) -> None:
+            found = fence.current(connection)
+            if found is not None and leadership.rank <= found.rank:
+                own = (leadership.epoch, leadership.deploy_generation)
+                raise Fenced(own=own, found=(found.epoch, found.deploy_generation))
+            fence.advance(connection, leadership)
+
+        self._append(expected_upper, new_upper, updates, rise)
+
+    def close(self) -> None:
+        """Nothing: the connection is the environment's."""
+
+    def _append(
+        self,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        pass_fence: Callable[[sa.Connection], None],
+    ) -> None:
+        def work(connection: sa.Connection) -> None:
+            pass_fence(connection)  # before the upper: who is fenced must hear of that, not of a lost race
+            found = _current_upper(connection)
+            if found != expected_upper:
+                raise UpperMismatch(CATALOG, expected=expected_upper, found=found)
+            if updates:
+                connection.execute(sa.insert(_updates), [_row(update) for update in updates])
+            reach("catalog.stash.updates_written")
+            if found == MINIMUM:
+                connection.execute(sa.delete(_upper))
+                connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
+            else:
+                connection.execute(sa.update(_upper).values(upper=new_upper))
+            reach("catalog.stash.before_commit")
+
+        def unless_landed(connection: sa.Connection) -> None:
+            if not _has_landed(connection, expected_upper, new_upper, updates):
+                work(connection)
+
+        try:
+            self._consensus.transact(work)
+        except ConsensusOutcomeUnknown:
+            self._consensus.transact(unless_landed)  # it waits for the first to end, so it sees how it ended
+
+
+def _current_upper(connection: sa.Connection) -> Timestamp:
+    return Timestamp(connection.execute(sa.select(_upper.c.upper)).scalar_one_or_none() or MINIMUM)
+
+
+def _chosen(only: Collection[str] | None) -> sa.ColumnElement[bool]:
+    return _updates.c.kind.not_in(sorted(APPEND_ONLY)) if only is None else _updates.c.kind.in_(sorted(only))
+
+
+def _check_complete(connection: sa.Connection, upper: Timestamp) -> None:
+    newest = connection.execute(sa.select(sa.func.max(_updates.c.ts))).scalar_one()
+    if newest is not None and newest >= upper:
+        raise CatalogCorrupt("update", str(newest), detail=f"there are updates at this time, but the catalog's upper is {upper}")
+
+
+def _has_landed(
+    connection: sa.Connection, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate]
+) -> bool:
+    c = _updates.c
+    query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= expected_upper, c.ts < new_upper)
+    return _current_upper(connection) >= new_upper and {_update(*row) for row in connection.execute(query)} == set(updates)
+
+
+def _update(kind: str, key: str, value: str, ts: int, diff: int) -> CatalogUpdate:
+    return CatalogUpdate(kind, key, value, Timestamp(ts), int(diff))
+
+
+def _row(update: CatalogUpdate) -> dict[str, object]:
+    return {"ts": update.ts, "kind": update.kind, "key": update.key, "value": update.value, "diff": update.diff}

@@ -1,0 +1,172 @@
+"""A transaction: any number of changes on one snapshot, checked as they are made, committed at once or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.catalog.encoding import Change
+from reclock.catalog.kinds import SPECS, CatalogObject, Reference, identity, label, spec_of
+from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
+
+GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation"})
+"""Configuration that only opening the catalog changes: it decides who may write and what the layout is."""
+
+
+class Transaction:
+    """Sees its own changes in ``snapshot``; nothing is durable before ``commit_transaction``.
+
+    Keys, unique names, allocated ids and protected objects are checked at each call; references when it is committed, so that
+    objects may be dropped and made in any order. A failed call changes nothing.
+    """
+
+    def __init__(self, base: CatalogSnapshot) -> None:
+        self.base = base
+        self.snapshot = base
+        self._touched: dict[Reference, None] = {}
+        self._appended: list[CatalogObject] = []
+        self._allocated: set[tuple[str, int]] = set()
+
+    # --- objects ---
+
+    def insert(self, thing: CatalogObject) -> None:
+        """Add a new object. Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not allocated here."""
+        spec = spec_of(thing)
+        if spec.allocated is not None and spec.allocated(thing) not in self._allocated:
+            raise CatalogError(f'the id of {spec.kind} "{label(thing)}" was not allocated by this transaction')
+        if spec.is_append_only:
+            self._appended.append(thing)
+            return
+        if self.snapshot.get(*identity(thing)) is not None:
+            raise DuplicateObject(spec.kind, label(thing))
+        self._replace(None, thing)
+
+    def update(self, thing: CatalogObject) -> None:
+        """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if the new name is taken."""
+        before = self._existing(thing)
+        if isinstance(thing, IdAllocator) and thing.next_id < before.next_id:
+            raise CatalogError(f'id allocator "{thing.name}" cannot go back from {before.next_id} to {thing.next_id}')
+        self._replace(before, thing)
+
+    def put(self, thing: CatalogObject) -> None:
+        """Replace the object of the same key, or add it if there is none."""
+        if not spec_of(thing).is_append_only and self.snapshot.get(*identity(thing)) is not None:
+            self.update(thing)
+        else:
+            self.insert(thing)
+
+    def delete(self, thing: CatalogObject) -> None:
+        """Remove the object of this key. Raises ``UnknownObject``."""
+        if isinstance(thing, IdAllocator):
+            raise CatalogError(f'id allocator "{thing.name}" cannot be dropped', detail="its ids would be given out again")
+        self._replace(self._existing(thing), None)
+
+    # --- ids, events ---
+
+    def allocate(self, allocator: str, count: int = 1) -> list[int]:
+        """``count`` ids that nothing had before and, if this commits, nothing will have again."""
+        found: IdAllocator | None = self.snapshot.get(Kind.ID_ALLOCATOR, allocator)
+        if found is None:
+            raise UnknownObject("id allocator", allocator)
+        ids = list(range(found.next_id, found.next_id + count))
+        self._replace(found, IdAllocator(allocator, found.next_id + count))
+        self._allocated.update((allocator, id) for id in ids)
+        return ids
+
+    def allocate_user_id(self) -> GlobalId:
+        return GlobalId(f"u{self.allocate('user')[0]}")
+
+    def allocate_system_id(self) -> GlobalId:
+        return GlobalId(f"s{self.allocate('system')[0]}")
+
+    def allocate_user_role_id(self) -> str:
+        return f"u{self.allocate('user_role')[0]}"
+
+    def allocate_cluster_id(self) -> int:
+        return self.allocate("cluster")[0]
+
+    def allocate_cluster_replica_id(self) -> int:
+        return self.allocate("cluster_replica")[0]
+
+    def allocate_database_id(self) -> int:
+        return self.allocate("database")[0]
+
+    def allocate_schema_id(self) -> int:
+        return self.allocate("schema")[0]
+
+    def audit(
+        self,
+        event_type: str,
+        object_type: str,
+        object_name: str,
+        *,
+        user: str,
+        occurred_at: Timestamp,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record, with the changes and only if they commit, what was done. ``event_type`` is create, alter, drop, ….."""
+        [id] = self.allocate("audit_log")
+        self.insert(AuditEvent(id, event_type, object_type, object_name, dict(details or {}), user, occurred_at))
+
+    def record_storage_usage(self, collection: str, size_bytes: int, *, collected_at: Timestamp) -> None:
+        [id] = self.allocate("storage_usage")
+        self.insert(StorageUsage(id, collection, size_bytes, collected_at))
+
+    # --- outcome ---
+
+    def changes(self, at: Timestamp = MINIMUM) -> list[Change]:
+        """The net changes, all at time ``at``; objects that end as they began give none.
+
+        Raises ``UnknownObject`` if an object refers to what is not there, ``DependentObjects`` if others refer to what is gone.
+        """
+        changes: list[Change] = []
+        for kind, key in self._touched:
+            before, after = self.base.get(kind, key), self.snapshot.get(kind, key)
+            if before == after:
+                continue
+            if after is not None:
+                self._check_references(after)
+            if before is not None:
+                if after is None:
+                    self._check_unreferenced(before)
+                changes.append(Change(before, at, -1))
+            if after is not None:
+                changes.append(Change(after, at, 1))
+        return changes + [Change(thing, at, 1) for thing in self._appended]
+
+    # --- how ---
+
+    def _existing(self, thing: CatalogObject) -> Any:
+        spec = spec_of(thing)
+        if spec.is_append_only:
+            raise CatalogError(f"objects of kind {spec.kind} are never changed")
+        before = self.snapshot.get(*identity(thing))
+        if before is None:
+            raise UnknownObject(spec.kind, label(thing))
+        return before
+
+    def _replace(self, before: CatalogObject | None, after: CatalogObject | None) -> None:
+        kind, key = identity((after or before)
+        if kind is Kind.CONFIG and key in GUARDED_CONFIG:
+            raise CatalogError(f'config "{key}" changes only when the catalog is opened')
+        if after is not None and SPECS[kind].unique:
+            namesake = self.snapshot.by_name(kind, SPECS[kind].name_of(after))
+            if namesake is not None and SPECS[kind].key_of(namesake) != key:
+                raise DuplicateObject(kind, label(after))
+        self.snapshot = self.snapshot.with_change(before, after)
+        self._touched[kind, key] = None
+
+    def _check_unreferenced(self, thing: CatalogObject) -> None:
+        if self.snapshot.is_referred_to(*identity(thing)):
+            dependents = [label(referrer) for referrer in self.snapshot.referrers(*identity(thing))]
+            raise DependentObjects(spec_of(thing).kind, label(thing), sorted(dependents))
+
+    def _check_references(self, thing: CatalogObject) -> None:
+        spec = spec_of(thing)
+        for kind, key in spec.references(thing):
+            if self.snapshot.get(kind, key) is None:
+                raise UnknownObject(kind, str(key), detail=f'{spec.kind} "{label(thing)}" refers to it')

@@ -1,0 +1,111 @@
+"""What opening a catalog makes of its contents: a pure decision, taken alike by ``open`` and ``check_open``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.catalog.builtins import BuiltinObject, register_builtins
+from reclock.catalog.encoding import Change, Rows, decode, decode_rows, encode, encode_rows
+from reclock.catalog.initial import CATALOG_VERSION, initial_objects
+from reclock.catalog.integrity import check_integrity
+from reclock.catalog.migrations import migrate
+from reclock.catalog.objects import Config, Kind
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.catalog.transaction import Transaction
+from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
+
+EPOCH_BEFORE_FIRST = 1
+"""What a catalog without an epoch counts as; so the first open gives epoch 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What must be known before a catalog is opened, and can be read whatever its layout. ``version`` is None: not initialised."""
+
+    version: int | None
+    epoch: int
+    deploy_generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What the catalog is to hold: ``rows``, the very mapping that was given if nothing is to change, and the same decoded, at no
+    particular upper."""
+
+    rows: Rows
+    snapshot: CatalogSnapshot
+
+
+def read_header(rows: Rows) -> Header:
+    """Raises ``CatalogCorrupt`` if objects are there without a version, or a version without its epoch and generation."""
+    version, epoch, generation = (read_config(rows, key) for key in ("version", "epoch", "deploy_generation"))
+    if version is None and any(kind != Kind.CONFIG for kind, _ in rows):
+        raise CatalogCorrupt(Kind.CONFIG, "version", detail="it is missing, though the catalog holds other objects")
+    if version is not None and epoch is None:
+        raise CatalogCorrupt(Kind.CONFIG, "epoch", detail="it is missing, though the catalog is initialized")
+    if version is not None and generation is None:
+        raise CatalogCorrupt(Kind.CONFIG, "deploy_generation", detail="it is missing, though the catalog is initialized")
+    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation)
+
+
+def read_config(rows: Rows, key: str) -> int | None:
+    """The number of a config object; None if it is not there. Config has the same shape in every layout."""
+    kind, stored_key, _ = encode(Config(key, 0))
+    value = rows.get((kind, stored_key))
+    if value is None:
+        return None
+    return cast(Config, decode(kind, stored_key, value)).value
+
+
+def with_leadership(rows: Rows, epoch: int, deploy_generation: int) -> Rows:
+    """``rows`` with this epoch and deploy generation."""
+    return {**rows, **encode_rows([Config("epoch", epoch), Config("deploy_generation", deploy_generation)])}
+
+
+def require_version(header: Header, *, exactly: bool) -> None:
+    """Raises ``CatalogVersionUnsupported`` for a newer layout, and if ``exactly`` for an older one too."""
+    version = header.version
+    if version is not None and (version > CATALOG_VERSION or (exactly and version < CATALOG_VERSION)):
+        raise CatalogVersionUnsupported(found=version, supported=CATALOG_VERSION)
+
+
+def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
+    """The contents after opening: initialised if need be, migrated, with ``builtins`` registered (left alone if None).
+
+    Raises ``CatalogVersionUnsupported``, ``MigrationFailed``, ``CatalogCorrupt``.
+    """
+    header = read_header(rows)
+    if header.version is None:
+        target: Rows = {**rows, **encode_rows(initial_objects())}
+    elif header.version != CATALOG_VERSION:
+        target = migrate(rows, found=header.version, wanted=CATALOG_VERSION)
+    else:
+        target = rows
+    tx = Transaction(load(target, MINIMUM))
+    if builtins is not None:
+        register_builtins(tx, builtins)
+    return Upgrade(_with_changes(target, tx.changes()), tx.snapshot)
+
+
+def load(rows: Rows, upper: Timestamp) -> CatalogSnapshot:
+    """The snapshot of ``rows``, whole. Raises ``CatalogCorrupt``."""
+    snapshot = CatalogSnapshot.of(decode_rows(rows), upper)
+    check_integrity(snapshot)
+    return snapshot
+
+
+def _with_changes(rows: Rows, changes: Sequence[Change]) -> Rows:
+    """``rows`` after ``changes``; itself if there are none."""
+    if not changes:
+        return rows
+    after = dict(rows)
+    for change in changes:
+        kind, key, value = encode(change.object)
+        if change.diff > 0:
+            after[kind, key] = value
+        else:
+            del after[kind, key]  # its addition, if it was only changed, comes after
+    return after

@@ -1,0 +1,95 @@
+"""The command ``reclock``. Commands are thin: each opens an environment, calls one function, and prints what it answers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reclock.errors import ReclockError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
+
+Home = Annotated[Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")]
+
+
+@contextmanager
+def errors_on_stderr() -> Iterator[None]:
+    """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; anything else is a bug and shows itself."""
+    from reclock.cli.output import error_lines
+
+    try:
+        yield
+    except ReclockError as error:
+        for line in error_lines(error):
+            print(line, file=sys.stderr)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def init(home: Home = None) -> None:
+    """Make an environment: settings, consensus, catalog. Harmless when it is there already."""
+    from reclock.environment import Environment
+
+    with errors_on_stderr(), Environment.initialise(home) as environment:
+        print(f"environment {environment.settings.home.absolute()} is at epoch {environment.leadership.epoch}")
+
+
+@app.command()
+def jars() -> None:
+    """Fetch the pinned Spark jars that are missing."""
+    from reclock.clusters import jars as spark_jars
+
+    with errors_on_stderr():
+        folder = spark_jars.default_folder()
+        fetched = spark_jars.fetch(folder, spark_jars.pinned())
+        print(f"{len(fetched)} jars fetched into {folder}" if fetched else f"all jars are in {folder}")
+
+
+@app.command()
+def tick(
+    home: Home = None,
+    every: Annotated[str, typer.Option(help="pause between ticks, such as 1s, 500ms or 5m; one tick if absent")] = "",
+    count: Annotated[int | None, typer.Option(min=1, help="stop after so many ticks")] = None,
+    source: Annotated[list[str] | None, typer.Option(help="only these sources; repeat for several")] = None,
+    at: Annotated[int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")] = None,
+) -> None:
+    """Do the steps of the DAG here, in one warm process."""
+    from reclock.cli.loop import run_ticks
+
+    with errors_on_stderr():
+        failed = run_ticks(home, every=every, count=count, only=source, at=at)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def sql(
+    home: Home = None,
+    command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and leave")] = None,
+    file: Annotated[list[Path] | None, typer.Option("-f", "--file", help="run the statements of this file and leave")] = None,
+    output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
+    timing: Annotated[bool, typer.Option(help="say how long each statement took")] = False,
+) -> None:
+    """SQL over the environment: a shell, or statements from the command line or a file."""
+    from reclock.cli.shell import run_shell
+
+    with errors_on_stderr():
+        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def spark(
+    home: Home = None,
+    port: Annotated[int, typer.Option(help="port on loopback")] = 15002,
+) -> None:
+    """Run a warm Spark Connect server for this environment; other processes use it through RECLOCK_SPARK_REMOTE."""
+    from reclock.clusters.connect import serve
+    from reclock.config import Settings
+
+    with errors_on_stderr():
+        raise typer.Exit(serve(Settings.load(home), port))

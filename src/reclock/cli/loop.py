@@ -1,0 +1,51 @@
+"""``reclock tick``: the DAG's steps, one after the other, in one warm process."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from reclock import tick
+from reclock.environment import Environment
+from reclock.errors import InvalidOption
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """``500ms``, ``1s``, ``5m`` or ``1h`` in seconds. Raises ``InvalidOption``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+    if match is None:
+        raise InvalidOption(f'"{text}" is not a duration', hint="write 500ms, 1s, 5m or 1h")
+    return float(match[1]) * _UNITS_S[match[2]]
+
+
+def run_ticks(home: Path | None, *, every: str, count: int | None, only: Sequence[str] | None, at: int | None) -> bool:
+    """True if the last tick left a source or cluster behind. Ends after ``count`` ticks (one, without ``every``), or at SIGINT or
+    SIGTERM after the tick that runs."""
+    pause = seconds(every) if every else None
+    remaining = count if count is not None else (None if every else 1)
+    if at is not None and remaining != 1:
+        raise InvalidOption("a timestamp can be given for one tick only")
+    stopping = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopping.set())
+    owner = f"tick-{socket.gethostname()}-{os.getpid()}"
+    failed = False
+    tick.migrate(home)
+    with Environment.open(home) as environment:
+        while remaining is None or remaining > 0:
+            started = time.monotonic()
+            report = tick.run(environment, only=only, at=at, owner=owner)
+            failed = not report.succeeded
+            print(report.summary(), flush=True)
+            remaining = None if remaining is None else remaining - 1
+            if remaining == 0 or pause is None or stopping.wait(max(0.0, pause - (time.monotonic() - started))):
+                break
+    return failed

@@ -1,0 +1,87 @@
+"""How results and errors look: tables for people, CSV and JSON for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, TextIO
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reclock.adapter.results import Result
+from reclock.algebra.relations import RelationDesc
+from reclock.errors import InvalidOption, ReclockError
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+    @classmethod
+    def named(cls, name: str) -> Format:
+        try:
+            return cls(name)
+        except ValueError:
+            raise InvalidOption(f'unknown format "{name}"', hint=f"one of {', '.join(cls)}") from None
+
+
+def error_lines(error: ReclockError) -> Iterator[str]:
+    """PostgreSQL's shape: the message with its SQLSTATE, then detail and hint."""
+    yield f"ERROR:  {error.sqlstate}: {error.message}"
+    if error.detail:
+        yield f"DETAIL:  {error.detail}"
+    if error.hint:
+        yield f"HINT:  {error.hint}"
+
+
+def print_result(result: Result, output: Format, *, to: TextIO = sys.stdout) -> None:
+    """Rows in the format asked for; the command tag after a table. Notices go to standard error."""
+    if result.desc is None:
+        if output is Format.TABLE:
+            print(result.tag, file=to)
+    elif output is Format.TABLE:
+        count = _print_table(result.desc, result.rows(), to)
+        print(f"({count} {'row' if count == 1 else 'rows'})", file=to)
+    elif output is Format.CSV:
+        writer = csv.writer(to, lineterminator="\n")
+        writer.writerow(result.desc.names)
+        writer.writerows(["" if value is None else text(value) for value in row] for row in result.rows())
+    else:
+        for row in result.rows():
+            print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text, ensure_ascii=False), file=to)
+    for notice in result.notices:
+        print(f"NOTICE:  {notice}", file=sys.stderr)
+
+
+def text(value: Any) -> str:
+    """A value as PostgreSQL's text output prints it."""
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    if isinstance(value, float):
+        return repr(value).removesuffix(".0")
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes):
+        return "\\x" + value.hex()
+    return str(value)
+
+
+def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO) -> int:
+    table = Table(box=box.ASCII2 if not to.isatty() else box.ROUNDED, header_style="bold")
+    for column in desc.columns:
+        table.add_column(Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold")
+    count = 0
+    for row in rows:
+        table.add_row(*(Text("") if value is None else Text(text(value)) for value in row))
+        count += 1
+    width = None if to.isatty() else 10_000
+    Console(file=to, width=width, highlight=False).print(table)
+    return count

@@ -1,0 +1,114 @@
+"""``reclock sql``: statements from the command line, from files, or typed into a shell with history."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from reclock.adapter.session import Session
+from reclock.cli.output import Format, error_lines, print_result
+from reclock.environment import Environment
+from reclock.errors import ReclockError
+
+_HELP = r"""\d            relations          \d NAME   columns of a relation
+\timing       timing on or off   \f FORMAT table, csv or json
+\?            this help          \q        leave
+Statements end with a semicolon."""
+
+
+class Shell:
+    """Runs statements in one session and prints what they answer."""
+
+    def __init__(self, session: Session, output: Format, *, timing: bool) -> None:
+        self.session = session
+        self.output = output
+        self.timing = timing
+
+    def run(self, text: str) -> bool:
+        """True if every statement of ``text`` succeeded; the first error is printed and ends it."""
+        try:
+            started = time.perf_counter()
+            for result in self.session.execute(text):
+                print_result(result, self.output)
+                if self.timing:
+                    print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
+                started = time.perf_counter()
+        except ReclockError as error:
+            for line in error_lines(error):
+                print(line, file=sys.stderr)
+            return False
+        return True
+
+    def meta(self, line: str) -> bool:
+        """A backslash command. False means leave."""
+        name, _, argument = line.rstrip("; ").partition(" ")
+        match name:
+            case r"\q":
+                return False
+            case r"\d" if argument:
+                self.run(f"SHOW COLUMNS FROM {argument}")
+            case r"\d":
+                self.run("SHOW OBJECTS")
+            case r"\timing":
+                self.timing = not self.timing
+                print(f"Timing is {'on' if self.timing else 'off'}.")
+            case r"\f":
+                try:
+                    self.output = Format.named(argument.strip())
+                except ReclockError as error:
+                    print("\n".join(error_lines(error)), file=sys.stderr)
+            case _:
+                print(_HELP)
+        return True
+
+
+def run_shell(home: Path | None, *, commands: Iterable[str], files: Iterable[Path], output: str, timing: bool) -> bool:
+    """True if a statement failed. Commands run before files; with neither, statements come from standard input."""
+    given = [*commands, *(path.read_text() for path in files)]
+    format_ = Format.named(output)
+    with Environment.open(home) as environment:
+        shell = Shell(Session(environment), format_, timing=timing)
+        if not given and not sys.stdin.isatty():
+            given = [sys.stdin.read()]
+        if given:
+            return not all(shell.run(text) for text in given)
+        _interact(shell, environment)
+        return False
+
+
+def _interact(shell: Shell, environment: Environment) -> None:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.lexers import PygmentsLexer
+    from pygments.lexers.sql import PostgresLexer
+
+    words = ["SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AS OF", "SHOW", "SOURCES", "CREATE", "EXPLAIN", "JOIN"]
+    prompt: PromptSession[str] = PromptSession(
+        history=FileHistory(str(environment.settings.home / "sql_history")),
+        lexer=PygmentsLexer(PostgresLexer),
+        completer=WordCompleter([*words, *shell.session.relation_names()], ignore_case=True),
+        complete_while_typing=False,
+    )
+    print(f"reclock, environment {environment.settings.home.absolute()}. \\? for help.")
+    pending = ""
+    while True:
+        try:
+            line = prompt.prompt("... " if pending else "reclock=> ")
+        except KeyboardInterrupt:
+            pending = ""
+            continue
+        except EOFError:
+            return
+        if not pending and line.lstrip().startswith("\\"):
+            if not shell.meta(line.strip()):
+                return
+            continue
+        pending += line + "\n"
+        if line.rstrip().endswith(";"):
+            shell.run(pending)
+            pending = ""
+        elif not pending.strip():
+            pending = ""

@@ -1,0 +1,1 @@
+"""Replicas and the Spark applications they are: jars, sessions."""

@@ -1,0 +1,99 @@
+"""The Spark jars an environment needs: named exactly, fetched once by the Ivy that pyspark ships, checked by SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyspark
+
+from reclock.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One artifact of Maven Central and the SHA-256 of its bytes, in hexadecimal."""
+
+    organisation: str
+    name: str
+    version: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}-{self.version}.jar"
+
+
+def pinned() -> list[Jar]:
+    """Every jar of the lock file ``jars.lock``: a line each, ``organisation name version sha256``."""
+    lines = files("reclock.clusters").joinpath("jars.lock").read_text().splitlines()
+    return [Jar(*line.split()) for line in lines if line and not line.startswith("#")]
+
+
+def default_folder() -> Path:
+    """``share/reclock/jars`` of the Python environment this runs in."""
+    return Path(sys.prefix) / "share" / "reclock" / "jars"
+
+
+def missing(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
+    """Those of ``jars`` that are not in ``folder``."""
+    return [jar for jar in jars if not (folder / jar.file_name).is_file()]
+
+
+def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
+    """Bring every missing jar into ``folder``; answers those fetched. A jar appears there only whole and checked.
+
+    Raises ``ConfigurationError`` if one cannot be had or its checksum differs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = missing(folder, jars)
+    if not wanted:
+        return []
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        _retrieve(wanted, Path(scratch))
+        for jar in wanted:
+            digest = hashlib.sha256((Path(scratch) / jar.file_name).read_bytes()).hexdigest()
+            if digest != jar.sha256:
+                raise ConfigurationError(
+                    f'jar "{jar.file_name}" has the wrong checksum', detail=f"expected {jar.sha256}, found {digest}"
+                )
+            os.replace(Path(scratch) / jar.file_name, folder / jar.file_name)
+    return wanted
+
+
+def _retrieve(jars: list[Jar], scratch: Path) -> None:
+    """One run of Ivy for all of them, each exactly as named, nothing with it."""
+    module = ElementTree.Element("ivy-module", version="2.0")
+    ElementTree.SubElement(module, "info", organisation="reclock", module="jars")
+    dependencies = ElementTree.SubElement(module, "dependencies")
+    for jar in jars:
+        ElementTree.SubElement(
+            dependencies, "dependency", org=jar.organisation, name=jar.name, rev=jar.version, transitive="false", conf="default->master"
+        )
+    description = scratch / "ivy.xml"
+    ElementTree.ElementTree(module).write(description)
+    [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
+    command = [java(), "-jar", str(ivy), "-cache", str(scratch / "cache"), "-ivy", str(description)]
+    command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]", "-types", "jar", "bundle"]
+    try:
+        outcome = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise ConfigurationError("java is not installed", hint="install a Java 17 runtime, or set JAVA_HOME") from None
+    absent = [jar.file_name for jar in jars if not (scratch / jar.file_name).is_file()]
+    if outcome.returncode or absent:
+        tail = (outcome.stdout + outcome.stderr).strip().splitlines()[-5:]
+        raise ConfigurationError(f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail))
+
+
+def java() -> str:
+    """The Java that runs Spark and Ivy: that of ``JAVA_HOME``, else the one on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"

@@ -1,0 +1,77 @@
+"""The Spark session of an environment: a session of one's own, or a Spark Connect server's."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from reclock.clusters import jars
+from reclock.config import Settings
+from reclock.errors import ConfigurationError
+
+
+def configuration(settings: Settings) -> dict[str, str]:
+    """Spark's settings for this environment, without the master. Raises ``ConfigurationError`` if jars are missing."""
+    folder = Path(settings.spark_jars) if settings.spark_jars else jars.default_folder()
+    absent = jars.missing(folder, jars.pinned())
+    if absent:
+        raise ConfigurationError(
+            f'Spark jars are missing in "{folder}"', detail=", ".join(jar.file_name for jar in absent), hint='run "reclock jars"'
+        )
+    options = {
+        "spark.driver.extraClassPath": f"{folder}/*",
+        "spark.executor.extraClassPath": f"{folder}/*",
+        "spark.driver.memory": settings.spark_driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.warehouse.dir": tempfile.gettempdir() + "/reclock-warehouse",
+    }
+    if settings.spark_master.startswith(("local", "spark://127.0.0.1", "spark://localhost")):
+        options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if settings.lake_root.startswith("s3"):
+        options |= _object_store(settings)
+    return options
+
+
+def _object_store(settings: Settings) -> dict[str, str]:
+    """Hadoop's s3a under ``s3://`` addresses, with a committer that uploads in parts instead of renaming."""
+    options = {
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "spark.hadoop.fs.s3a.endpoint.region": settings.s3_region,
+        "spark.hadoop.fs.s3a.committer.name": "magic",
+        "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
+        "spark.hadoop.fs.s3a.committer.magic.enabled": "true",
+    }
+    if settings.s3_endpoint:
+        options |= {
+            "spark.hadoop.fs.s3a.endpoint": settings.s3_endpoint,
+            "spark.hadoop.fs.s3a.path.style.access": "true",
+            "spark.hadoop.fs.s3a.connection.ssl.enabled": str(settings.s3_endpoint.startswith("https")).lower(),
+        }
+    if settings.s3_access_key_id:
+        options |= {
+            "spark.hadoop.fs.s3a.access.key": settings.s3_access_key_id,
+            "spark.hadoop.fs.s3a.secret.key": settings.s3_secret_access_key.get_secret_value(),
+        }
+    return options
+
+
+def start(settings: Settings) -> SparkSession:
+    """A session for this environment; the running one of this process if there is one."""
+    if settings.spark_remote:
+        return SparkSession.builder.remote(settings.spark_remote).getOrCreate()
+    builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
+    for name, value in configuration(settings).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

@@ -1,0 +1,226 @@
+"""A definite collection in the lake: one Delta table that only compare-and-append changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock import crashpoints
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
+from reclock.collections.folder import DATA, LOG, Folder, check_data_path, staging_path
+from reclock.collections.log import TableLog, add, remove
+from reclock.collections.schema import arrow_schema, decode_desc
+from reclock.collections.version import Version
+from reclock.errors import InternalError, UnknownCollection, UpperMismatch
+
+DESC_PROPERTY = "reclock.desc"
+MONOTONIC_PROPERTY = "reclock.is_monotonic"
+
+_ATTEMPTS = 100
+"""How many commits that leave the upper alone may get in the way of one commit."""
+
+
+class Collection:
+    """An append-only changelog, complete below its physical upper. Safe for several threads and several processes."""
+
+    def __init__(self, id: StorageCollectionId, folder: Folder, log: TableLog) -> None:
+        properties = log.properties
+        if DESC_PROPERTY not in properties:
+            raise InternalError(f'the table at "{folder.uri}" is not a collection')
+        self.id = id
+        self.desc: RelationDesc = decode_desc(properties[DESC_PROPERTY])
+        self.is_monotonic = properties[MONOTONIC_PROPERTY] == "true"
+        self.folder = folder
+        self._schema = arrow_schema(self.desc, with_updates=True)
+        self._log = log
+        self._lock = threading.Lock()
+        self._pinned: Version | None = None
+
+    @property
+    def uri(self) -> str:
+        return self.folder.uri
+
+    # --- reading ---
+
+    def upper(self) -> Timestamp:
+        """The physical upper now: what the last append moved it to, 0 if there was none. It is durable, whoever appended."""
+        with self._lock:
+            self._refresh()
+            self._log.make_durable()
+            return self._upper()
+
+    def pin(self) -> Version:
+        """The newest version of the table."""
+        with self._lock:
+            number = self._refresh()
+            if self._pinned is None or self._pinned.number != number:
+                self._pinned = Version(
+                    self.id,
+                    number,
+                    self._upper(),
+                    self._rewrites(),
+                    self.desc,
+                    self.is_monotonic,
+                    self.folder,
+                    self._log.files(),
+                )
+            return self._pinned
+
+    # --- appending ---
+
+    def append(self, updates: pa.Table, *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
+        """Append ``updates``, whose times lie in ``[expected_upper, new_upper)``, and move the upper, in one durable commit.
+
+        Of all appends at one ``expected_upper`` at most one succeeds; the others raise ``UpperMismatch``. One whose outcome is
+        unknown is repeated safely: if it landed, the upper found is ``new_upper``. ``updates`` has the desc's columns,
+        ``mz_timestamp`` and ``mz_diff``, in any order; diffs of zero are left out.
+        """
+        checked = self._check(updates)
+        if not checked.num_rows:
+            return self.seal(expected_upper=expected_upper, new_upper=new_upper)
+        with self._lock:
+            self._refresh()
+            self._expect(expected_upper)
+        path = f"{DATA}/append-{expected_upper}-{uuid4().hex}.parquet"
+        crashpoints.reach("collections.append.before_write")
+        file = write_file(self.folder, path, [checked], self._schema)
+        crashpoints.reach("collections.append.before_commit")
+        self.append_files([file], expected_upper=expected_upper, new_upper=new_upper)
+        crashpoints.reach("collections.append.after_commit")
+
+    def append_files(self, files: Sequence[StagedFile], *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
+        """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does."""
+        if not MINIMUM <= expected_upper < new_upper:
+            raise InternalError(f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}')
+        self._check_files(files)
+        for file in files:
+            if not expected_upper <= file.min_time <= file.max_time < new_upper:
+                raise InternalError(
+                    f'"{file.path}" has times that an append to "{self.id}" cannot have',
+                    detail=f"found [{file.min_time}, {file.max_time}], allowed [{expected_upper}, {new_upper})",
+                )
+        actions = [add(file) for file in files]
+        with self._lock:
+            self._refresh()
+            for _ in range(_ATTEMPTS):
+                self._expect(expected_upper)
+                if self._log.commit(actions, {str(self.id): new_upper}):
+                    return
+        raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
+
+    def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
+        """An append of no updates: there is none at times in ``[expected_upper, new_upper)``."""
+        self.append_files([], expected_upper=expected_upper, new_upper=new_upper)
+
+    # --- staging ---
+
+    def staging_uri(self, name: str) -> str:
+        """Where a job writes the Parquet files called ``name``: a folder of the table's that nobody reads before they are appended."""
+        return self.folder.absolute(staging_path(name))
+
+    def staged(self, name: str) -> list[StagedFile]:
+        """The files called ``name`` that hold rows, durable from now on, described by their footers. Whatever else a job leaves is ignored.
+
+        Raises ``InternalError`` if one has other columns than the collection, or a deletion and the collection is monotonic.
+        """
+        folder = staging_path(name)
+        found = [
+            info
+            for info in self.folder.walk(folder)
+            if info.path.removeprefix(f"{folder}/") == info.base_name
+            and info.base_name.endswith(".parquet")
+            and not info.base_name.startswith(("_", "."))
+        ]
+        described = [read_footer(self.folder, info.path, info.size, self._schema) for info in sorted(found, key=lambda i: i.path)]
+        files = [file for file in described if file is not None]
+        self._check_files(files)
+        self.folder.sync([file.path for file in files])
+        return files
+
+    def discard_staged(self, name: str) -> None:
+        """Delete the staged files called ``name``, so that the name can be used again. Files that were appended stay."""
+        path = staging_path(name)
+        appended = {file.path for file in self.pin().all_files if file.path.startswith(f"{path}/")}
+        if appended:
+            self.folder.delete(info.path for info in self.folder.walk(path) if info.path not in appended)
+        else:
+            self.folder.delete_folder(path)
+
+    # --- rewriting ---
+
+    def replace(self, version: Version, removed: Sequence[DataFile], added: Sequence[StagedFile], *, at: Timestamp) -> bool:
+        """Put ``added`` in the place of ``removed``, files of ``version``, at the wall-clock time ``at``; the upper stays.
+
+        Appends since ``version`` do not matter. False if another rewrite came first: decide again on a new version.
+        """
+        self._check_files(added)
+        actions = [*(remove(file, at) for file in removed), *(add(file, is_new_data=False) for file in added)]
+        with self._lock:
+            self._refresh()
+            for _ in range(_ATTEMPTS):
+                if self._rewrites() != version.rewrites:
+                    return False
+                if self._log.commit(actions, {self._rewriter: version.rewrites + 1}):
+                    return True
+        return False
+
+    def checkpoint(self) -> None:
+        """Write the log's newest state as one file, so that opening stays fast."""
+        with self._lock:
+            self._refresh()
+            self._log.checkpoint()
+
+    # --- inside ---
+
+    @property
+    def _rewriter(self) -> str:
+        return f"{self.id}#rewrites"
+
+    def _rewrites(self) -> int:
+        return self._log.transaction(self._rewriter) or 0
+
+    def _upper(self) -> Timestamp:
+        return Timestamp(self._log.transaction(str(self.id)) or 0)
+
+    def _refresh(self) -> int:
+        if not self.folder.exists(LOG):
+            raise UnknownCollection(str(self.id))
+        return self._log.refresh()
+
+    def _expect(self, expected_upper: Timestamp) -> None:
+        found = self._upper()
+        if found != expected_upper:
+            raise UpperMismatch(str(self.id), expected=expected_upper, found=found)
+
+    def _check(self, updates: pa.Table) -> pa.Table:
+        """The updates in the collection's schema, without zero diffs. Raises ``InternalError`` if they do not fit it."""
+        try:
+            fitted = updates.select(self._schema.names).cast(self._schema)
+        except (KeyError, ValueError) as wrong:
+            raise InternalError(f'updates do not fit "{self.id}"', detail=str(wrong)) from wrong
+        if updates.num_columns != len(self._schema):
+            raise InternalError(f'updates do not fit "{self.id}"', detail=f"they have the columns {updates.column_names}")
+        for field in self._schema:
+            if not field.nullable and fitted[field.name].null_count:
+                raise InternalError(f'updates do not fit "{self.id}"', detail=f'column "{field.name}" has NULLs')
+        return fitted.filter(pc.field(DIFF_COLUMN) != 0)
+
+    def _check_files(self, files: Sequence[StagedFile]) -> None:
+        """Raise ``InternalError`` unless every file is in the table's folder, whole, and obeys what the desc promises."""
+        sizes = self.folder.sizes([check_data_path(file.path) for file in files])
+        required = [column.name for column in self.desc.columns if not column.is_nullable] + [TIME_COLUMN, DIFF_COLUMN]
+        for file in files:
+            if sizes.get(file.path) != file.size_bytes:
+                raise InternalError(f'"{file.path}" is missing or cut', detail=f"found {sizes.get(file.path)} bytes of {file.size_bytes}")
+            for name in required:
+                if file.null_counts.get(name) != 0:
+                    raise InternalError(f'"{file.path}" does not fit "{self.id}"', detail=f'column "{name}" may have NULLs')
+            if self.is_monotonic and file.min_diff <= 0:
+                raise InternalError(f'"{file.path}" does not fit "{self.id}"', detail="it has deletions, the collection has none")

@@ -1,0 +1,81 @@
+"""Consolidation: equal rows sum their diffs, zero is gone. The one law of updates, over Arrow data of any size.
+
+Rows are equal as SQL groups them: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0, which is the one that comes out.
+Text and bytes are compared by their bytes. A sum that 64 bits cannot hold is an error, never a wrong diff.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.timestamps import Timestamp
+
+Updates: TypeAlias = pa.Table | pads.Dataset
+
+
+def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:
+    """The multiset at ``as_of``: ``columns`` and the diff, rows distinct, no zero."""
+    sql = f"""
+        SELECT {_select_list(columns)} SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
+        FROM updates WHERE updates.{TIME_COLUMN} <= {as_of:d}
+        GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0
+    """
+    return _run(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
+
+
+def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
+    """The updates at times in ``[lower, upper)``: ``schema`` with time and diff, in order of time, no (row, time) twice, no zero."""
+    times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
+    return _run(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema).read_all()
+
+
+def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
+    """All updates, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
+    return _run(updates, _changes_sql(schema, f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)", "TRUE"), schema)
+
+
+def _changes_sql(schema: pa.Schema, time: str, condition: str) -> str:
+    columns = pa.schema([field for field in schema if field.name not in (TIME_COLUMN, DIFF_COLUMN)])
+    return f"""
+        SELECT {_select_list(columns)} {time} AS {TIME_COLUMN}, SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
+        FROM updates WHERE {condition}
+        GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0 ORDER BY {len(columns) + 1}
+    """
+
+
+def _select_list(columns: pa.Schema) -> str:
+    return "".join(f"{_canonical(field)}, " for field in columns)
+
+
+def _canonical(field: pa.Field) -> str:
+    name = '"' + field.name.replace('"', '""') + '"'
+    if pa.types.is_floating(field.type):
+        return f"CASE WHEN updates.{name} = 0 THEN 0 ELSE updates.{name} END AS {name}"
+    return f"updates.{name}"
+
+
+def _run(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _database(os.getpid()).cursor() as connection:
+            connection.register("updates", updates)
+            for batch in connection.sql(sql).to_arrow_reader():
+                yield batch.cast(schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+@lru_cache(maxsize=1)
+def _database(pid: int) -> duckdb.DuckDBPyConnection:
+    """An in-memory database of this process alone: one inherited by a fork has lost its threads."""
+    connection = duckdb.connect(":memory:")
+    connection.execute("SET temp_directory = $folder", {"folder": os.path.join(tempfile.gettempdir(), f"reclock-{pid}")})
+    return connection

@@ -1,0 +1,117 @@
+"""The folder of one table, on a local disk or in an object store: names, files, and their durability."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from pathlib import PurePosixPath
+
+import pyarrow.fs as pafs
+from deltalake.fs import DeltaStorageHandler
+
+from reclock.errors import InternalError
+
+LOG = "_delta_log"
+DATA = "data"
+STAGING = "_staging"
+"""Hidden by its underscore from whatever lists the table's folder by itself."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class Folder:
+    """Files under one root, addressed by paths relative to it. ``uri`` is an absolute path, or ``s3://…``, without a slash at its end."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        uri = uri.removeprefix("file://").rstrip("/")
+        self.is_local = "://" not in uri
+        self.uri = os.path.abspath(uri) if self.is_local else uri
+        self.storage_options = dict(storage_options or {})
+        self._named: set[PurePosixPath] = set()
+        """Folders whose own names are known to be on the disk."""
+
+    @cached_property
+    def filesystem(self) -> pafs.FileSystem:
+        """A file system whose root is this folder."""
+        if self.is_local:
+            return pafs.SubTreeFileSystem(self.uri, pafs.LocalFileSystem())
+        return pafs.PyFileSystem(DeltaStorageHandler(self.uri, self.storage_options))
+
+    def absolute(self, path: str) -> str:
+        return f"{self.uri}/{path}"
+
+    def make_parent(self, path: str) -> None:
+        """The folder that will hold the file ``path``. Object stores have none."""
+        if self.is_local:
+            os.makedirs(os.path.dirname(self.absolute(path)), exist_ok=True)
+
+    def sync(self, paths: Collection[str]) -> None:
+        """Guarantees that these files, and the names that lead to them from the root, survive a loss of power.
+
+        An object store does that by itself.
+        """
+        if not self.is_local:
+            return
+        for path in paths:
+            fsync(self.absolute(path))
+        for parent in {PurePosixPath(path).parent for path in paths}:
+            fsync(self.absolute(str(parent)))
+            if parent not in self._named:
+                for above in parent.parents:
+                    fsync(self.absolute(str(above)))
+                self._named.add(parent)
+
+    def sizes(self, paths: Iterable[str]) -> dict[str, int]:
+        """Bytes of those files that are there."""
+        infos = self.filesystem.get_file_info(list(paths))
+        return {info.path: info.size for info in infos if info.type == pafs.FileType.File}
+
+    def walk(self, path: str) -> list[pafs.FileInfo]:
+        """Every file below ``path``; none if it is not there."""
+        selector = pafs.FileSelector(path, allow_not_found=True, recursive=True)
+        return [info for info in self.filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """Remove files; one that is gone already is no error."""
+        for path in paths:
+            try:
+                self.filesystem.delete_file(path)
+            except FileNotFoundError:
+                continue
+
+    def delete_folder(self, path: str) -> None:
+        """Remove a folder and all that is in it; one that is gone already is no error."""
+        if self.is_local:
+            try:
+                self.filesystem.delete_dir(path)
+            except FileNotFoundError:
+                return
+        else:
+            self.delete(info.path for info in self.walk(path))
+
+
+def fsync(path: str) -> None:
+    """Flush one local file or folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def staging_path(name: str) -> str:
+    """The folder of the staged files called ``name``. Raises ``InternalError`` unless it is a plain name."""
+    if not _PLAIN_NAME.fullmatch(name):
+        raise InternalError(f'staging name "{name}" is not plain', detail="letters and digits; after the first also . _ -")
+    return f"{STAGING}/{name}"
+
+
+def check_data_path(path: str) -> str:
+    """The path itself, if it names a data file inside the table's folder by plain names. Raises ``InternalError`` otherwise."""
+    parts = path.split("/")
+    is_inside = parts[0] == DATA and len(parts) == 2 or parts[0] == STAGING and len(parts) == 3
+    if not is_inside or not all(_PLAIN_NAME.fullmatch(part) for part in parts[1:]) or not path.endswith(".parquet"):
+        raise InternalError(f'"{path}" is not a data file of the table\'s folder')
+    return path

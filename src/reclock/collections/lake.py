@@ -1,0 +1,100 @@
+"""The lake: all collections under one root, a local folder or a prefix of an object store."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+
+import pyarrow.fs as pafs
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from reclock import crashpoints
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.collections.collection import DESC_PROPERTY, MONOTONIC_PROPERTY, Collection
+from reclock.collections.folder import LOG, Folder, fsync
+from reclock.collections.log import TableLog, log_entry
+from reclock.collections.schema import arrow_schema, check_storable, encode_desc
+from reclock.errors import CollectionExists, UnknownCollection
+
+
+class Lake:
+    """Collections by id, each opened once in a process. Safe for several threads and several processes."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self._folder = Folder(root, storage_options)
+        self._opened: dict[StorageCollectionId, Collection] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def root(self) -> str:
+        return self._folder.uri
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        return self._folder.storage_options
+
+    def create(self, id: StorageCollectionId, desc: RelationDesc, *, is_monotonic: bool = False) -> Collection:
+        """The collection, made if it is not there; durable when this returns.
+
+        Raises ``CollectionExists`` if it is there with another desc, ``InvalidSchema`` if the desc cannot be stored.
+        """
+        check_storable(desc)
+        folder = self._folder_of(id)
+        parents = _made_parents(folder)
+        properties = {DESC_PROPERTY: encode_desc(desc), MONOTONIC_PROPERTY: "true" if is_monotonic else "false"}
+        TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
+        crashpoints.reach("collections.create.landed")
+        if folder.is_local:
+            for path in (folder.absolute(LOG), *parents):
+                fsync(path)
+        collection = self.open(id)
+        collection.upper()
+        if collection.desc != desc or collection.is_monotonic != is_monotonic:
+            raise CollectionExists(str(id))
+        return collection
+
+    def open(self, id: StorageCollectionId) -> Collection:
+        """The collection. Raises ``UnknownCollection``."""
+        with self._lock:
+            if id not in self._opened:
+                folder = self._folder_of(id)
+                try:
+                    self._opened[id] = Collection(id, folder, TableLog.open(folder))
+                except TableNotFoundError:
+                    raise UnknownCollection(str(id)) from None
+            return self._opened[id]
+
+    def exists(self, id: StorageCollectionId) -> bool:
+        return DeltaTable.is_deltatable(self._folder_of(id).uri, self._folder.storage_options)
+
+    def drop(self, id: StorageCollectionId) -> None:
+        """Delete the collection with all its files. One that is gone, or half gone, is no error: repeating finishes the work."""
+        with self._lock:
+            self._opened.pop(id, None)
+        folder = self._folder_of(id)
+        first = log_entry(0)
+        folder.delete([first])
+        folder.delete_folder(LOG)
+        crashpoints.reach("collections.drop.log_gone")
+        self._folder.delete_folder(f"{id.source_id}/{id.collection}")
+
+    def list(self) -> list[StorageCollectionId]:
+        """Every collection in the lake, in order of id."""
+        found = []
+        for source in self._subfolders(""):
+            for name in self._subfolders(source):
+                if name in set(CollectionType):
+                    id = StorageCollectionId(GlobalId(source), CollectionType(name))
+                    if self.exists(id):
+                        found.append(id)
+        return sorted(found)
+
+    def _subfolders(self, path: str) -> list[str]:
+        selector = pafs.FileSelector(path, allow_not_found=True)
+        return [i.base_name for i in self._folder.filesystem.get_file_info(selector) if i.type == pafs.FileType.Directory]
+
+    def _folder_of(self, id: StorageCollectionId) -> Folder:
+        return Folder(f"{self._folder.uri}/{id.source_id}/{id.collection}", self._folder.storage_options)

@@ -1,0 +1,168 @@
+"""The Delta log of one table: every commit at an exact version, durable before it is acknowledged.
+
+delta-rs rebases a commit over others by default, and does not refuse an application transaction that is there already. Here a
+commit is tried once, at the version after the one last seen, and the caller decides again from what it then finds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import structlog
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
+from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from reclock import crashpoints
+from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.files import DataFile, StagedFile
+from reclock.collections.folder import LOG, Folder, fsync
+from reclock.errors import InternalError
+
+COMMITS_PER_CHECKPOINT = 50
+"""How many commits a reader that opens the table has to replay at most, as a rule."""
+
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_logger = structlog.get_logger(__name__)
+
+
+class TableLog:
+    """A table at the version last seen. Not thread-safe."""
+
+    def __init__(self, folder: Folder, table: DeltaTable) -> None:
+        self._folder = folder
+        self._table = table
+        self._durable_version: int | None = None
+
+    @classmethod
+    def create(cls, folder: Folder, schema: pa.Schema, properties: Mapping[str, str]) -> bool:
+        """Make the table, durably, unless it is there. False if somebody else did. Exactly one of several creators gets True."""
+        if DeltaTable.is_deltatable(folder.uri, folder.storage_options):
+            return False
+        try:
+            DeltaTable.create(
+                folder.uri,
+                Schema.from_arrow(schema),
+                mode="error",
+                configuration={"delta.dataSkippingNumIndexedCols": "-1", "delta.appendOnly": "false", **properties},
+                storage_options=folder.storage_options,
+                commit_properties=CommitProperties(max_commit_retries=0),
+                raise_if_key_not_exists=False,
+            )
+        except DeltaError:
+            if DeltaTable.is_deltatable(folder.uri, folder.storage_options):
+                return False
+            raise
+        return True
+
+    @classmethod
+    def open(cls, folder: Folder) -> TableLog:
+        """The table as it is now. Raises delta-rs's ``TableNotFoundError``."""
+        return cls(folder, DeltaTable(folder.uri, storage_options=folder.storage_options))
+
+    @property
+    def version(self) -> int:
+        return self._table.version()
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self._table.metadata().configuration
+
+    def transaction(self, application: str) -> int | None:
+        """The version that the last commit of ``application`` recorded."""
+        return self._table.transaction_version(application)
+
+    def refresh(self) -> int:
+        """See all commits up to now; the version."""
+        self._table.update_incremental()
+        return self._table.version()
+
+    def make_durable(self) -> None:
+        """Guarantees that the version last seen survives a loss of power, whoever committed it.
+
+        A commit is made durable before anything is committed on top of it, so the newest ones are enough.
+        """
+        if not self._folder.is_local or self._durable_version == self.version:
+            return
+        first = self.version if self._durable_version is None else self._durable_version + 1
+        for version in range(first, self.version + 1):
+            fsync(self._folder.absolute(log_entry(version)))
+        fsync(self._folder.absolute(LOG))
+        self._durable_version = self.version
+
+    def commit(self, actions: Sequence[AddAction | RemoveAction], transactions: Mapping[str, int]) -> bool:
+        """Commit at the version after the one last seen, durably. False if another commit took that version; then it has been seen.
+
+        After an error of the store the outcome is unknown; ``transaction`` tells, once it can be reached again.
+        """
+        self.make_durable()
+        read_version = self.version
+        try:
+            self._table.create_write_transaction(
+                list(actions),
+                "append",
+                self._table.schema(),
+                commit_properties=CommitProperties(
+                    app_transactions=[Transaction(application, version) for application, version in transactions.items()],
+                    max_commit_retries=0,
+                ),
+                post_commithook_properties=_NO_HOOKS,
+            )
+        except CommitFailedError:
+            if self.refresh() == read_version:
+                raise
+            return False
+        crashpoints.reach("collections.commit.landed")
+        self.refresh()
+        self.make_durable()
+        if (read_version + 1) % COMMITS_PER_CHECKPOINT == 0:
+            self._try_checkpoint()
+        return True
+
+    def files(self) -> tuple[DataFile, ...]:
+        """The data files of the version last seen, by their statistics in the log."""
+        actions = pa.table(self._table.get_add_actions(flatten=True))
+        if not actions.num_rows:
+            return ()
+        names = ("path", "size_bytes", "num_records", f"min.{TIME_COLUMN}", f"max.{TIME_COLUMN}")
+        if not set(names) <= set(actions.column_names) or any(actions[name].null_count for name in names):
+            raise InternalError(f'a file of "{self._folder.uri}" has no statistics', detail="it was committed by another program")
+        return tuple(
+            DataFile(path, self._folder.absolute(path), size, rows, Timestamp(low), Timestamp(high))
+            for path, size, rows, low, high in zip(*(actions[name].to_pylist() for name in names), strict=True)
+        )
+
+    def checkpoint(self) -> None:
+        """Write the state of the version last seen as one file, durably, and drop log entries past Delta's log retention."""
+        self._table.create_checkpoint()
+        if self._folder.is_local:
+            for name in os.listdir(self._folder.absolute(LOG)):
+                if name == "_last_checkpoint" or name.startswith(f"{self.version:020}.checkpoint"):
+                    fsync(self._folder.absolute(f"{LOG}/{name}"))
+            fsync(self._folder.absolute(LOG))
+        self._table.cleanup_metadata()
+
+    def _try_checkpoint(self) -> None:
+        """A checkpoint only saves time: a commit that has landed does not fail for want of it."""
+        try:
+            self.checkpoint()
+        except (DeltaError, OSError) as failure:
+            _logger.warning("checkpoint failed", table=self._folder.uri, version=self.version, error=str(failure))
+
+
+def log_entry(version: int) -> str:
+    """The log file of one commit, relative to the table's folder."""
+    return f"{LOG}/{version:020}.json"
+
+
+def add(file: StagedFile, *, is_new_data: bool = True) -> AddAction:
+    """The action that makes a staged file part of the table. ``is_new_data`` is false for a rewrite of what was there."""
+    return AddAction(file.path, file.size_bytes, {}, int(file.max_time), is_new_data, file.stats)
+
+
+def remove(file: DataFile, at: Timestamp) -> RemoveAction:
+    """The action by which a rewrite drops a file at the wall-clock time ``at``."""
+    return RemoveAction(file.path, False, at, file.size_bytes, {})

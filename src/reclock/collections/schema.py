@@ -1,0 +1,97 @@
+"""How a relation's types are stored: as Arrow, and through it as Parquet and Delta; and a desc as JSON, for the table's metadata."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+
+from reclock.algebra.relations import (
+    DIFF_COLUMN,
+    RESERVED_COLUMNS,
+    TIME_COLUMN,
+    Column,
+    RelationDesc,
+    ScalarType,
+    TypeName,
+)
+from reclock.errors import InvalidSchema
+
+_ARROW_TYPES: dict[TypeName, pa.DataType] = {
+    TypeName.BOOLEAN: pa.bool_(),
+    TypeName.SMALLINT: pa.int16(),
+    TypeName.INTEGER: pa.int32(),
+    TypeName.BIGINT: pa.int64(),
+    TypeName.REAL: pa.float32(),
+    TypeName.DOUBLE: pa.float64(),
+    TypeName.TEXT: pa.string(),
+    TypeName.BYTEA: pa.binary(),
+    TypeName.DATE: pa.date32(),
+    TypeName.TIMESTAMP: pa.timestamp("us"),
+    TypeName.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_type(type: ScalarType) -> pa.DataType:
+    """The Arrow type that holds every value of ``type`` exactly. Raises ``InvalidSchema`` for a type that is never stored."""
+    if type.name is TypeName.NUMERIC:
+        return pa.decimal128(38 if type.precision is None else type.precision, 9 if type.scale is None else type.scale)
+    stored = _ARROW_TYPES.get(type.name)
+    if stored is None:
+        raise InvalidSchema(f"values of type {type} cannot be stored")
+    return stored
+
+
+def arrow_schema(desc: RelationDesc, with_updates: bool) -> pa.Schema:
+    """The desc's columns in order; ``with_updates``, followed by the time and the diff of an update."""
+    fields = [pa.field(column.name, arrow_type(column.type), nullable=column.is_nullable) for column in desc.columns]
+    if with_updates:
+        fields += [pa.field(TIME_COLUMN, pa.int64(), nullable=False), pa.field(DIFF_COLUMN, pa.int64(), nullable=False)]
+    return pa.schema(fields)
+
+
+def check_storable(desc: RelationDesc) -> None:
+    """Raise ``InvalidSchema`` unless every engine that reads the lake can tell the columns apart and hold their types.
+
+    Names are compared without case: Spark and DuckDB do so.
+    """
+    seen: set[str] = set()
+    for column in desc.columns:
+        folded = column.name.casefold()
+        if not column.name:
+            raise InvalidSchema("a column has no name")
+        if folded in RESERVED_COLUMNS:
+            raise InvalidSchema(f'column name "{column.name}" is reserved', hint="every relation has this column already")
+        if folded in seen:
+            raise InvalidSchema(
+                f'column "{column.name}" specified more than once', detail="names that differ in case alone count as equal"
+            )
+        seen.add(folded)
+        arrow_type(column.type)
+    for name in desc.key or ():
+        if name not in desc.names:
+            raise InvalidSchema(f'key column "{name}" does not exist')
+
+
+def encode_desc(desc: RelationDesc) -> str:
+    """The desc as JSON. Equal descs have equal text."""
+    columns = [
+        {
+            "name": column.name,
+            "type": column.type.name.value,
+            "precision": column.type.precision,
+            "scale": column.type.scale,
+            "nullable": column.is_nullable,
+        }
+        for column in desc.columns
+    ]
+    return json.dumps({"columns": columns, "key": None if desc.key is None else list(desc.key)})
+
+
+def decode_desc(text: str) -> RelationDesc:
+    """The desc that ``encode_desc`` wrote."""
+    document = json.loads(text)
+    columns = tuple(
+        Column(c["name"], ScalarType(TypeName(c["type"]), c["precision"], c["scale"]), c["nullable"]) for c in document["columns"]
+    )
+    return RelationDesc(columns, None if document["key"] is None else tuple(document["key"]))

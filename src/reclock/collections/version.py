@@ -1,0 +1,73 @@
+"""One version of a collection's table: immutable, so that everything read from it belongs together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
+from reclock.collections.consolidate import consolidated_changes, consolidated_rows
+from reclock.collections.files import DataFile
+from reclock.collections.folder import Folder
+from reclock.collections.schema import arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a collection holds at the commit ``number``, until vacuum takes files that a later commit has dropped.
+
+    Whether a time may be read is for the caller to know: since and the published upper are in consensus.
+    """
+
+    id: StorageCollectionId
+    number: int
+    upper: Timestamp
+    """The physical upper."""
+    rewrites: int
+    """How many commits up to this one replaced files."""
+    desc: RelationDesc
+    is_monotonic: bool
+    folder: Folder
+    all_files: tuple[DataFile, ...]
+
+    @property
+    def uri(self) -> str:
+        return self.folder.uri
+
+    def files(self, *, lower: Timestamp | None = None, upper: Timestamp) -> list[DataFile]:
+        """The files that may hold times in ``[lower, upper)``. They may hold other times too."""
+        low = MINIMUM if lower is None else lower
+        return [file for file in self.all_files if file.min_time < upper and file.max_time >= low]
+
+    def snapshot(self, as_of: Timestamp) -> pa.Table:
+        """The multiset at ``as_of``: the desc's columns and ``mz_diff``, the row's multiplicity, never zero.
+
+        Rows are distinct, but for a monotonic collection, whose rows come as they were written (each diff is positive).
+        """
+        files = [file for file in self.all_files if file.min_time <= as_of]
+        columns = arrow_schema(self.desc, with_updates=False)
+        if not self.is_monotonic:
+            return consolidated_rows(self.dataset(files), columns, as_of)
+        wanted = [*self.desc.names, DIFF_COLUMN]
+        everything = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
+        return self.dataset(files).to_table(columns=wanted, filter=everything)
+
+    def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
+        """The updates at times in ``[lower, upper)``, consolidated, in order of time: the desc's columns, ``mz_timestamp``, ``mz_diff``."""
+        schema = arrow_schema(self.desc, with_updates=True)
+        return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+
+    def updates(self, *, lower: Timestamp = MINIMUM, upper: Timestamp = MAXIMUM) -> pads.Dataset:
+        """Every file that may hold times in ``[lower, upper)``, whole and unconsolidated, to be scanned by the engine that asks."""
+        return self.dataset(self.files(lower=lower, upper=upper))
+
+    def dataset(self, files: list[DataFile]) -> pads.Dataset:
+        """Some of this version's files as one Arrow dataset of updates. Reads nothing yet."""
+        parquet = pads.ParquetFileFormat()
+        fragments = [parquet.make_fragment(file.path, self.folder.filesystem) for file in files]
+        schema = arrow_schema(self.desc, with_updates=True)
+        return pads.FileSystemDataset(fragments, schema, parquet, self.folder.filesystem)

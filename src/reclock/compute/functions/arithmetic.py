@@ -1,0 +1,184 @@
+"""``+ - * / %`` and negation: on numbers, and on moments and intervals.
+
+Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
+products of numerics are exact within 38 digits (products keep 18 digits after the point, or an operand's if those are more);
+a numeric quotient has 18 digits after the point, rounded half away from zero. Division by zero is an error for every type.
+An interval is a number of microseconds in both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, ScalarType, TypeName, numeric
+from reclock.compute.functions.registry import Site, Types, scalar
+from reclock.compute.functions.spelling import DUCKDB_TYPES, SPARK_TYPES, raised
+from reclock.compute.functions.typing import MAX_PRECISION, as_numeric, common_type, parameters, widened
+
+QUOTIENT_SCALE = 18
+PRODUCT_SCALE = 18
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+
+def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Signature | None:
+    common = common_type((left, right))
+    if common is None or not common.is_number:
+        return None
+    if common.is_integer:
+        return (common, common), common
+    if common.is_float:
+        return None if operator == "%" else ((common, common), common)
+    left, right = as_numeric(left), as_numeric(right)
+    (p1, s1), (p2, s2) = parameters(left), parameters(right)
+    scale, integral = max(s1, s2), max(p1 - s1, p2 - s2)
+    match operator:
+        case "+" | "-":
+            result = widened(integral + 1, scale)
+            return (result, result), result
+        case "*":
+            kept = min(s1 + s2, max(PRODUCT_SCALE, s1, s2))
+            return None if s1 + s2 > MAX_PRECISION else ((left, right), widened(p1 - s1 + p2 - s2, kept))
+        case "/":
+            operand = numeric(MAX_PRECISION, scale)
+            return (operand, operand), numeric(MAX_PRECISION, QUOTIENT_SCALE)
+        case _:
+            result = widened(integral, scale)
+            return (result, result), result
+
+
+def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """Dates and integers, moments and intervals; the untyped side takes the type that makes sense of the other."""
+    if operator == "+" and (right is not None and right.is_moment or (left is not None and left.name is TypeName.INTEGER)):
+        turned = _resolve_moments("+", right, left) if right is None or not (left and left.is_moment) else None
+        return turned and ((turned[0][1], turned[0][0]), turned[1])
+    if left is None or not (left.is_moment or left.name is TypeName.INTERVAL):
+        return None
+    if left.name is TypeName.INTERVAL:
+        if operator in "+-" and right in (None, INTERVAL):
+            return (INTERVAL, INTERVAL), INTERVAL
+        return None
+    if right is None:
+        right = INTERVAL if operator == "+" else left
+    if left.name is TypeName.DATE and right.is_integer and right.name is not TypeName.BIGINT:
+        return (DATE, INTEGER), DATE
+    if right.name is TypeName.INTERVAL:
+        moment = TIMESTAMP if left.name is TypeName.DATE else left
+        return (moment, INTERVAL), moment
+    if operator == "-" and right.is_moment:
+        common = common_type((left, right))
+        assert common is not None
+        return (common, common), INTEGER if common.name is TypeName.DATE else INTERVAL
+    return None
+
+
+def _resolver(operator: str):  # type: ignore[no-untyped-def]
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        if len(types) == 1 and operator in "+-":
+            return ((types[0] or DOUBLE,), types[0] or DOUBLE) if types[0] is None or types[0].is_number else None
+        if len(types) != 2:
+            return None
+        left, right = types
+        if operator in "+-" and (found := _resolve_moments(operator, left, right)):
+            return found
+        left, right = left or right, right or left
+        return _resolve_numbers(operator, left, right) if left and right else None
+
+    return resolve
+
+
+def _infix(operator: str, types: Mapping[TypeName, str]):  # type: ignore[no-untyped-def]
+    def write(site: Site) -> str:
+        if len(site.arguments) == 1:
+            return f"({site.arguments[0]})" if operator == "+" else _negated(site, types)
+        if any(type.is_moment for type in site.types):
+            return _write_moments(operator, site, is_spark=types is SPARK_TYPES)
+        plain = f"({site.arguments[0]} {operator} {site.arguments[1]})"
+        return plain if site.result.is_float else f"CAST({plain} AS {spelled(site.result, types)})"
+
+    return write
+
+
+def spelled(type: ScalarType, types: Mapping[TypeName, str]) -> str:
+    if type.name is TypeName.NUMERIC:
+        return "DECIMAL({}, {})".format(*parameters(type))
+    return types[type.name]
+
+
+def _negated(site: Site, types: Mapping[TypeName, str]) -> str:
+    return f"CAST((- {site.arguments[0]}) AS {spelled(site.result, types)})"
+
+
+def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
+    left, right = site.arguments
+    left_type, right_type = site.types
+    if not left_type.is_moment:
+        left, right, left_type, right_type = right, left, right_type, left_type
+    if left_type.name is TypeName.DATE:
+        if right_type.name is TypeName.DATE:
+            return f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
+        return f"date_add({left}, ({operator} {right}))" if is_spark else f"({left} {operator} {right})"
+    if right_type.is_moment:
+        return f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
+    return f"timestampadd(MICROSECOND, ({operator} {right}), {left})" if is_spark else f"({left} {operator} to_microseconds({right}))"
+
+
+
+def _divide_duckdb(site: Site) -> str:
+    left, right = site.arguments
+    error = raised("duckdb", "22012", "'division by zero'")
+    if site.result.is_integer:
+        return f"CAST(({left} // {right}) AS {spelled(site.result, DUCKDB_TYPES)})"
+    if site.result.is_float:
+        return f"(CASE WHEN {right} = 0 THEN {error} ELSE ({left} / {right}) END)"
+    return duckdb_quotient(left, right, parameters(site.types[0])[1])
+
+
+def duckdb_quotient(left: str, right: str, scale: int) -> str:
+    """Both numerics of ``scale``, as a numeric of 18 digits after the point. ``reclock_…`` are macros of the engine's connection."""
+    dividend, divisor = (f"reclock_unscaled({side}, {10**scale}::HUGEINT)" if scale else f"CAST({side} AS HUGEINT)" for side in (left, right))
+    return f"reclock_quotient({dividend}, {divisor})"
+
+
+def _divide_spark(site: Site) -> str:
+    left, right = site.arguments
+    if site.result.is_integer:
+        return f"CAST(({left} DIV {right}) AS {spelled(site.result, SPARK_TYPES)})"
+    if site.result.is_float:
+        return f"({left} / {right})"
+    return spark_quotient(left, right, parameters(site.types[0])[1])
+
+
+def spark_quotient(left: str, right: str, scale: int) -> str:
+    """With operands of DECIMAL(38, scale) Spark's quotient, without loss of precision allowed, is DECIMAL(38, 18)."""
+    operand = f"DECIMAL(38, {scale})"
+    return f"CAST((CAST({left} AS {operand}) / CAST({right} AS {operand})) AS DECIMAL(38, {QUOTIENT_SCALE}))"
+
+
+DUCKDB_MACROS = (
+    # The digits of a decimal as an integer, given the power of ten of its scale.
+    """CREATE MACRO reclock_unscaled(x, ten) AS
+       CAST(trunc(x) AS HUGEINT) * ten + CAST((x - trunc(x)) * CAST(ten AS DECIMAL(20, 0)) AS HUGEINT)""",
+    # Long division, six digits at a time, so that no remainder leaves 128 bits; then half away from zero.
+    """CREATE MACRO reclock_rest(a, b) AS (a % b) * 1000000::HUGEINT""",
+    """CREATE MACRO reclock_quotient(a, b) AS
+       CAST((a // b) * 1000000000000000000::HUGEINT
+            + (reclock_rest(a, b) // b) * 1000000000000::HUGEINT
+            + (reclock_rest(reclock_rest(a, b), b) // b) * 1000000::HUGEINT
+            + (reclock_rest(reclock_rest(reclock_rest(a, b), b), b) // b)
+            + CASE WHEN abs(reclock_rest(reclock_rest(reclock_rest(a, b), b), b) % b) * 2 >= abs(b)
+                   THEN CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END ELSE 0 END AS DECIMAL(38, 0))
+       * CAST('0.000000000000000001' AS DECIMAL(18, 18))""",
+)
+"""What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does in floating point."""
+
+for _operator in ("+", "-", "*"):
+    scalar(_operator, _resolver(_operator), duckdb=_infix(_operator, DUCKDB_TYPES), spark=_infix(_operator, SPARK_TYPES))
+scalar("/", _resolver("/"), duckdb=_divide_duckdb, spark=_divide_spark)
+scalar("%", _resolver("%"), duckdb=_infix("%", DUCKDB_TYPES), spark=_infix("%", SPARK_TYPES))
+scalar("mod", _resolver("%"), duckdb=_infix("%", DUCKDB_TYPES), spark=_infix("%", SPARK_TYPES))
+scalar(
+    "negate",
+    _resolver("-"),
+    duckdb=lambda site: _negated(site, DUCKDB_TYPES),
+    spark=lambda site: _negated(site, SPARK_TYPES),
+)

@@ -1,0 +1,46 @@
+"""A claim on a frontier group, and the group as it is published: the values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.errors import InternalError
+
+Payload = Mapping[str, Any]
+"""What makes the claimed work repeatable: JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to append at ``at`` to the collections of a group. ``id`` is a fencing token: whoever takes over gets another.
+
+    Until ``lease_until``, on the database's clock, nobody but ``owner`` may take it over. ``owner`` names one running actor.
+    """
+
+    id: str
+    at: Timestamp
+    owner: str
+    lease_until: Timestamp
+    payload: Payload
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFrontier:
+    """What is published of a group. While it is claimed, ``upper`` stands still, at or below the claim's time."""
+
+    group: str
+    since: Timestamp
+    upper: Timestamp
+    claim: Claim | None
+
+    def __post_init__(self) -> None:
+        if not MINIMUM <= self.since <= self.upper:
+            raise InternalError(f'frontier group "{self.group}" has since {self.since} and upper {self.upper}')
+        if self.claim and self.claim.at < self.upper:
+            raise InternalError(f'frontier group "{self.group}" has upper {self.upper} and a claim at {self.claim.at}')
+
+    def is_readable_at(self, t: Timestamp) -> bool:
+        return self.since <= t < self.upper

@@ -1,0 +1,154 @@
+"""The consensus database: serializable transactions over tables that every process of an environment shares."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+import sqlalchemy as sa
+import stamina
+
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.consensus.databases import WRITER_LOCK, Database, open_database
+from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
+
+T = TypeVar("T")
+
+metadata = sa.MetaData()
+"""Every table in consensus, whichever module defines it. A table is created when it is first found missing."""
+
+sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
+
+ATTEMPTS = 50
+PATIENCE_S = 30.0
+
+
+class Consensus:
+    """One environment's consensus, on SQLite or PostgreSQL. Safe for threads, and in a child after a fork.
+
+    Raises ``ConsensusUnavailable`` from any call while the database cannot be reached or stays locked.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock | None = None) -> None:
+        self.metadata = metadata
+        self._database = database
+        self._clock = clock
+        self._known_tables = 0
+        self._inside = threading.local()
+        _fresh_after_fork.add(self)
+
+    @classmethod
+    def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
+        """Opens the database at a SQLAlchemy URL and creates what tables it lacks; several processes may do so at once.
+
+        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
+        which repeats the URL.
+        """
+        consensus = cls(open_database(url), clock=clock)
+        try:
+            consensus._ensure_tables()
+        except BaseException:
+            consensus.close()
+            raise
+        return consensus
+
+    def transact(self, work: Callable[[sa.Connection], T]) -> T:
+        """What ``work`` returns, once all it wrote is durable. Transactions run as if one after another, in the order they return.
+
+        ``work`` is run again from its reads when a race was lost or the connection broke before the commit, within a bound; so it
+        must have no other effects. If the connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing
+        is repeated. Transactions do not nest.
+        """
+        if getattr(self._inside, "transaction", False):
+            raise InternalError("a consensus transaction was begun inside another")
+        self._ensure_tables()
+        self._inside.transaction = True
+        try:
+            return self._patiently(lambda: _commit(self._database.writer, work))
+        finally:
+            self._inside.transaction = False
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
+        self._ensure_tables()
+        return self._patiently(lambda: _look(self._database.reader, work))
+
+    def now(self, connection: sa.Connection) -> Timestamp:
+        """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
+        return self._clock() if self._clock else self._database.now(connection)
+
+    def close(self) -> None:
+        """Gives back every connection. A later call opens new ones."""
+        self._database.dispose()
+
+    def __repr__(self) -> str:
+        url = self._database.creator.url
+        return f"Consensus({url.drivername}, {url.host or ''}/{url.database})"
+
+    def _ensure_tables(self) -> None:
+        wanted = len(metadata.tables)
+        if wanted == self._known_tables:
+            return
+        found = self._patiently(lambda: _look(self._database.reader, lambda c: set(sa.inspect(c).get_table_names())))
+        if not found >= metadata.tables.keys():
+            self._patiently(lambda: _commit(self._database.creator, metadata.create_all))
+        self._known_tables = wanted
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Tries until a race is won, within a bound."""
+        try:
+            for retry in stamina.retry_context(
+                on=self._is_worth_another_try,
+                attempts=ATTEMPTS,
+                timeout=PATIENCE_S,
+                wait_initial=0.002,
+                wait_max=0.2,
+                wait_jitter=0.02,
+            ):
+                with retry:
+                    return attempt()
+            raise InternalError("a retried consensus transaction neither returned nor raised")
+        except sa.exc.DBAPIError as error:
+            if self._database.is_outage(error):
+                raise ConsensusUnavailable(detail=str(error.orig)) from error
+            raise
+
+    def _is_worth_another_try(self, error: Exception) -> bool:
+        if not isinstance(error, sa.exc.DBAPIError):
+            return False
+        return error.connection_invalidated or self._database.is_lost_race(error)
+
+
+def _commit(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    with engine.connect() as connection:
+        with connection.begin() as transaction:
+            result = work(connection)
+            try:
+                transaction.commit()
+            except sa.exc.DBAPIError as error:
+                if error.connection_invalidated:
+                    raise ConsensusOutcomeUnknown(detail=str(error.orig)) from error
+                raise
+        return result
+
+
+def _look(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    with engine.connect() as connection, connection.begin() as transaction:
+        result = work(connection)
+        transaction.rollback()
+        return result
+
+
+_fresh_after_fork: weakref.WeakSet[Consensus] = weakref.WeakSet()
+
+
+def _leave_the_parents_connections() -> None:
+    for consensus in list(_fresh_after_fork):
+        consensus._database.dispose(close=False)
+        consensus._inside = threading.local()
+
+
+os.register_at_fork(after_in_child=_leave_the_parents_connections)

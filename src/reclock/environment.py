@@ -1,0 +1,159 @@
+"""An environment: the one place where settings, clock, stores, catalog and Spark are wired together."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
+from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.objects import TimelineFloor
+from reclock.catalog.stash import init_stash_catalog_state
+from reclock.collections.lake import Lake
+from reclock.config import Settings
+from reclock.consensus.fence import Leadership
+from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.holds import ReadHolds
+from reclock.consensus.statuses import Statuses
+from reclock.consensus.store import Consensus
+from reclock.introspection.builtins import BUILTINS
+from reclock.oracle.batching import BatchingOracle
+from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
+from reclock.sources.object_store import ObjectStore, open_object_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, "source", builtin.name, builtin.fingerprint) for builtin in BUILTINS)
+
+_SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
+# log_level = "INFO"
+"""
+
+
+class Environment:
+    """What every front door works with, as one actor of the catalog's epoch. A context manager: leaving it closes connections and
+    stops the Spark session it started."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
+        self.settings = settings
+        self.clock = clock
+        self.consensus = Consensus.connect(settings.consensus.get_secret_value())
+        oracle = ConsensusOracle(self.consensus, clock)
+        self.oracle: TimestampOracle = BatchingOracle(oracle)
+        self.catalog: DurableCatalogState = init_stash_catalog_state(
+            self.consensus, oracle=self.oracle, clock=clock, deploy_generation=settings.deploy_generation
+        )
+        self._open_timeline = oracle.open_timeline
+        self.actor = f"actor-{secrets.token_hex(6)}"
+        """A name no other process has: owner of read holds and of claims without a run of their own."""
+        self._spark: SparkSession | None = None
+
+    @classmethod
+    def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
+        """The environment at ``home``, made if it is not there, upgraded if it is old; otherwise only joined."""
+        settings = Settings.load(home)
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = settings.home / "reclock.toml"
+        if not file.exists():
+            file.write_text(_SETTINGS_FILE)
+        for root in (settings.lake_root, settings.buckets_root):
+            if "://" not in root:
+                Path(root).mkdir(parents=True, exist_ok=True)
+        environment = cls(settings, clock)
+        return environment._started(may_lead=True)
+
+    @classmethod
+    def open(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
+        """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``."""
+        return cls(Settings.load(home), clock)._started(may_lead=False)
+
+    def _started(self, *, may_lead: bool) -> Self:
+        try:
+            self._open_timeline(CATALOG, Timestamp(0))
+            if may_lead and not self.catalog.is_current(SYSTEM_OBJECTS):
+                self.catalog.open(SYSTEM_OBJECTS)
+            else:
+                self.catalog.join()
+            floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
+            if not floors.get(EPOCH_MS):
+                self.catalog.set_timestamps([TimelineFloor(EPOCH_MS, self.clock())])
+                floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
+            for timeline, floor in floors.items():
+                self._open_timeline(timeline, floor)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    @property
+    def leadership(self) -> Leadership:
+        return self.catalog.leadership
+
+    @property
+    def frontiers(self) -> Frontiers:
+        return Frontiers(self.consensus, self.leadership)
+
+    @property
+    def holds(self) -> ReadHolds:
+        return ReadHolds(self.consensus, self.leadership)
+
+    @property
+    def statuses(self) -> Statuses:
+        return Statuses(self.consensus, self.leadership)
+
+    @property
+    def lake(self) -> Lake:
+        if self._lake is None:
+            self._lake = Lake(self.settings.lake_root, self._storage_options())
+        return self._lake
+
+    _lake: Lake | None = None
+
+    @property
+    def buckets(self) -> ObjectStore:
+        settings = self.settings
+        return open_object_store(
+            settings.buckets_root,
+            endpoint=settings.s3_endpoint,
+            region=settings.s3_region,
+            access_key_id=settings.s3_access_key_id,
+            secret_access_key=settings.s3_secret_access_key.get_secret_value(),
+        )
+
+    def _storage_options(self) -> dict[str, str]:
+        """delta-rs's names for the settings of an object store; none for a local lake."""
+        settings = self.settings
+        if not settings.lake_root.startswith("s3"):
+            return {}
+        options = {"AWS_REGION": settings.s3_region, "aws_conditional_put": "etag"}
+        if settings.s3_endpoint:
+            options |= {"AWS_ENDPOINT_URL": settings.s3_endpoint, "AWS_ALLOW_HTTP": "true", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false"}
+        if settings.s3_access_key_id:
+            options["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
+            options["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
+        return options
+
+    def spark(self) -> SparkSession:
+        """The environment's Spark session, started at the first call."""
+        if self._spark is None:
+            from reclock.clusters.session import start
+
+            self._spark = start(self.settings)
+        return self._spark
+
+    def close(self) -> None:
+        if self._spark is not None:
+            self._spark.stop()
+            self._spark = None
+        self.catalog.close()
+        self.consensus.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

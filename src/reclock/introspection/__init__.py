@@ -1,0 +1,1 @@
+"""System relations: what an environment tells about itself, as rows."""

@@ -1,0 +1,209 @@
+"""The system relations: each a name, a description and a function from the environment's state to rows.
+
+They are computed when read, from the catalog's snapshot and from consensus, so they are always current and cost nothing
+while nobody looks. A new one is one entry of ``BUILTINS``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import AuditEvent, Item, ItemType, Kind
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.consensus.frontiers import GroupFrontier
+from reclock.consensus.statuses import Status
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """What the catalog's text says about an index."""
+
+    on_id: GlobalId
+    cluster_id: int
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
+
+    catalog: CatalogSnapshot
+    descs: Mapping[GlobalId, RelationDesc]
+    indexes: Mapping[GlobalId, IndexFacts]
+    frontiers: Callable[[], Mapping[str, GroupFrontier]]
+    statuses: Callable[[], Sequence[Status]]
+    status_history: Callable[[], Sequence[Status]]
+    audit_events: Callable[[], Sequence[AuditEvent]]
+
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    schema: str
+    name: str
+    desc: RelationDesc
+    rows: Callable[[State], Rows]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the definition, so that opening notices."""
+        return hashlib.sha256(f"{self.schema}.{self.name} {self.desc}".encode()).hexdigest()[:16]
+
+
+def _desc(**columns: ScalarType) -> RelationDesc:
+    return RelationDesc(tuple(Column(name, kind) for name, kind in columns.items()))
+
+
+def _moment(at: Timestamp) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+def _items(state: State, *types: ItemType) -> list[Item]:
+    return sorted((item for item in state.catalog.items.values() if item.type in types), key=lambda item: int(item.id[1:]))
+
+
+def _indexed(state: State) -> set[GlobalId]:
+    return {facts.on_id for facts in state.indexes.values()}
+
+
+def _objects(state: State) -> Rows:
+    indexed = _indexed(state)
+    for item in _items(state, *ItemType):
+        kind = "materialized_view" if item.type is ItemType.VIEW and item.id in indexed else item.type.value
+        yield item.id, item.schema_id, item.name, kind, item.owner_role_id
+    for mapping in state.catalog.all(Kind.SYSTEM_OBJECT_MAPPING).values():
+        schema = next(schema.id for schema in state.catalog.schemas.values() if schema.name == mapping.schema_name)
+        yield mapping.id, schema, mapping.object_name, mapping.object_type, "s1"
+
+
+def _columns(state: State) -> Rows:
+    for id_, desc in state.descs.items():
+        for position, column in enumerate(desc.columns, 1):
+            yield id_, column.name, position, column.is_nullable, str(column.type)
+
+
+def _views(state: State, *, materialized: bool) -> Rows:
+    indexed = _indexed(state)
+    for item in _items(state, ItemType.VIEW):
+        if (item.id in indexed) is materialized:
+            yield item.id, item.schema_id, item.name, item.create_sql
+
+
+def _source_progresses(state: State) -> Rows:
+    for item in _items(state, ItemType.SOURCE_PROGRESS):
+        if item.progress is not None:
+            yield item.id, item.name, item.progress.source_id
+
+
+def _statuses(state: State, statuses: Iterable[Status]) -> Rows:
+    for status in statuses:
+        item = state.catalog.items.get(GlobalId(status.name))
+        if item is not None:
+            yield status.name, item.name, status.status, status.error, status.detail, status.hint, _moment(status.at)
+
+
+def _frontiers(state: State) -> Rows:
+    for group, frontier in state.frontiers().items():
+        claim = frontier.claim
+        yield (
+            group,
+            frontier.since,
+            frontier.upper,
+            claim and claim.at,
+            claim and claim.owner,
+            claim and claim.payload.get("phase"),
+        )
+
+
+def _audit_events(state: State) -> Rows:
+    for event in state.audit_events():
+        yield (
+            event.id,
+            event.event_type,
+            event.object_type,
+            event.object_name,
+            json.dumps(event.details, sort_keys=True),
+            event.user,
+            _moment(event.occurred_at),
+        )
+
+
+_STATUS = _desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
+
+BUILTINS: tuple[Builtin, ...] = (
+    Builtin(
+        "mz_catalog",
+        "mz_databases",
+        _desc(id=BIGINT, name=TEXT),
+        lambda state: ((database.id, database.name) for database in state.catalog.databases.values()),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_schemas",
+        _desc(id=BIGINT, database_id=BIGINT, name=TEXT),
+        lambda state: ((schema.id, schema.database_id, schema.name) for schema in state.catalog.schemas.values()),
+    ),
+    Builtin("mz_catalog", "mz_objects", _desc(id=TEXT, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT), _objects),
+    Builtin("mz_catalog", "mz_columns", _desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT), _columns),
+    Builtin(
+        "mz_catalog",
+        "mz_sources",
+        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.SOURCE)),
+    ),
+    Builtin("mz_catalog", "mz_source_progresses", _desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
+    Builtin(
+        "mz_catalog",
+        "mz_views",
+        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        lambda state: _views(state, materialized=False),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_materialized_views",
+        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        lambda state: _views(state, materialized=True),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_indexes",
+        _desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT),
+        lambda state: (
+            (id_, state.catalog.items[id_].name, facts.on_id, facts.cluster_id, ", ".join(facts.key))
+            for id_, facts in state.indexes.items()
+        ),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_clusters",
+        _desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT),
+        lambda state: ((cluster.id, cluster.name, cluster.size is None, cluster.size) for cluster in state.catalog.clusters.values()),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_roles",
+        _desc(id=TEXT, name=TEXT),
+        lambda state: ((role.id, role.name) for role in state.catalog.roles.values()),
+    ),
+    Builtin("mz_catalog", "mz_audit_events", _desc(
+        id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ
+    ), _audit_events),
+    Builtin("mz_internal", "mz_source_statuses", _STATUS, lambda state: _statuses(state, state.statuses())),
+    Builtin("mz_internal", "mz_source_status_history", _STATUS, lambda state: _statuses(state, state.status_history())),
+    Builtin(
+        "mz_internal",
+        "mz_frontiers",
+        _desc(object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
+        _frontiers,
+    ),
+)

@@ -1,0 +1,141 @@
+"""The timestamp oracle on consensus.
+
+State per timeline: ``read_ts <= write_ts``. Every timestamp given out or applied was, at that moment, the highest of its timeline,
+whatever the clock did; and each operation is one transaction, so that the guarantees hold between processes and machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.consensus.store import Consensus, metadata
+from reclock.errors import TimelineBelowFloor, UnknownTimeline
+
+_timelines = sa.Table(
+    "reclock_timeline",
+    metadata,
+    sa.Column("timeline", sa.Text, primary_key=True),
+    sa.Column("read_ts", sa.BigInteger, nullable=False),
+    sa.Column("write_ts", sa.BigInteger, nullable=False),
+    sa.CheckConstraint("0 <= read_ts AND read_ts <= write_ts", name="reclock_timeline_order"),
+)
+_OF_TIMELINE = _timelines.c.timeline == sa.bindparam("of")
+_READ = sa.select(_timelines.c.read_ts).where(_OF_TIMELINE)
+_WRITE = (
+    sa.update(_timelines)
+    .where(_OF_TIMELINE)
+    .values(write_ts=sa.case((_timelines.c.write_ts < sa.bindparam("now"), sa.bindparam("now")), else_=_timelines.c.write_ts + 1))
+    .returning(_timelines.c.write_ts)
+)
+_APPLY = (
+    sa.update(_timelines)
+    .where(_OF_TIMELINE)
+    .values(
+        read_ts=sa.case((_timelines.c.read_ts < sa.bindparam("ts"), sa.bindparam("ts")), else_=_timelines.c.read_ts),
+        write_ts=sa.case((_timelines.c.write_ts < sa.bindparam("ts"), sa.bindparam("ts")), else_=_timelines.c.write_ts),
+    )
+)
+
+
+class TimestampOracle(Protocol):
+    """What anyone may ask. "Prior" and "subsequent" are by real time, over all processes: a call is prior to another if it
+    returned before the other began. Each raises ``UnknownTimeline`` for a timeline that was not opened."""
+
+    def read_ts(self, timeline: str) -> Timestamp:
+        """At least every timestamp applied before; less than every write timestamp given out after."""
+        ...
+
+    def write_ts(self, timeline: str) -> Timestamp:
+        """Greater than every read timestamp and every write timestamp given out before, and not behind the clock."""
+        ...
+
+    def apply_write(self, timeline: str, ts: Timestamp) -> None:
+        """The write at ``ts`` is complete: every read timestamp given out after is at least ``ts``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineState:
+    """The two numbers of a timeline. Nothing above ``write_ts`` was ever given out or applied."""
+
+    read_ts: Timestamp
+    write_ts: Timestamp
+
+
+class ConsensusOracle:
+    """The oracle whose state is one row a timeline in consensus. ``clock`` may jump; it counts only where it is ahead."""
+
+    def __init__(self, consensus: Consensus, clock: Clock) -> None:
+        self._consensus = consensus
+        self._clock = clock
+
+    def open_timeline(self, timeline: str, floor: Timestamp) -> None:
+        """The timeline is there, and everything given out from now on lies above ``floor``; the catalog remembers the floor.
+
+        Consensus may have been lost. Two cases differ:
+
+        - It is *empty*: the timeline is absent and begins at ``floor``. Nothing else in consensus is out of date, because there is
+          nothing; what it held is rebuilt from the catalog and the lake, and whoever does so passes the highest time that those
+          know of (the catalog's floor, the uppers in the lake) as ``floor``.
+        - It is *older*: the timeline is there with ``write_ts < floor``, a backup was restored. Raising the timeline alone
+          would hide that every frontier and claim beside it went back in time too: so ``TimelineBelowFloor`` is raised, nothing
+          is changed, and nobody starts.
+        """
+        state = self._consensus.read(lambda connection: _state(connection, timeline))
+        if state is None:
+            state = self._consensus.transact(lambda connection: _create(connection, timeline, floor))
+        if state.write_ts < floor:
+            raise TimelineBelowFloor(timeline, floor=floor, found=state.write_ts)
+
+    def read_ts(self, timeline: str) -> Timestamp:
+        """See `TimestampOracle`. One read; takes no lock and makes no writer wait."""
+        found = self._consensus.read(lambda connection: connection.scalar(_READ, {"of": timeline}))
+        if found is None:
+            raise UnknownTimeline(timeline)
+        return Timestamp(found)
+
+    def write_ts(self, timeline: str) -> Timestamp:
+        """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""
+        now = self._clock()
+        return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now))
+
+    def apply_write(self, timeline: str, ts: Timestamp) -> None:
+        """See `TimestampOracle`: both numbers become ``max(self, ts)``. One statement."""
+        self._consensus.transact(lambda connection: record_write(connection, timeline, ts))
+
+    def state(self, timeline: str) -> TimelineState:
+        """Both numbers at one moment, to be looked at: only ``read_ts`` and ``write_ts`` give timestamps to work with."""
+        state = self._consensus.read(lambda connection: _state(connection, timeline))
+        if state is None:
+            raise UnknownTimeline(timeline)
+        return state
+
+
+def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp) -> Timestamp:
+    """``WriteTs`` as a part of a larger write transaction, which is its moment."""
+    given = connection.scalar(_WRITE, {"of": timeline, "now": now})
+    if given is None:
+        raise UnknownTimeline(timeline)
+    return Timestamp(given)
+
+
+def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
+    """``ApplyWrite`` as a part of a larger write transaction: the write and its being applied become visible at one moment."""
+    if connection.execute(_APPLY, {"of": timeline, "ts": ts}).rowcount != 1:
+        raise UnknownTimeline(timeline)
+
+
+def _create(connection: sa.Connection, timeline: str, floor: Timestamp) -> TimelineState:
+    if state := _state(connection, timeline):
+        return state  # another process was faster
+    connection.execute(sa.insert(_timelines).values(timeline=timeline, read_ts=floor, write_ts=floor))
+    return TimelineState(floor, floor)
+
+
+def _state(connection: sa.Connection, timeline: str) -> TimelineState | None:
+    row = connection.execute(sa.select(_timelines).where(_timelines.c.timeline == timeline)).one_or_none()
+    return TimelineState(row.read_ts, row.write_ts) if row else None

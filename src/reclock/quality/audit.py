@@ -1,0 +1,226 @@
+"""One pass of Great Expectations over the staged slices of a tick."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from reclock.errors import ConfigurationError
+from reclock.quality.results import AuditResult, CheckResult, Status
+from reclock.quality.slice import AuditSlice
+from reclock.quality.suites import ROWS_LIMIT, UserExpectation, load_suite, read_rows, suite_path
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from great_expectations.core import ExpectationSuiteValidationResult, ExpectationValidationResult
+    from great_expectations.data_context import AbstractDataContext
+    from great_expectations.expectations.expectation import Expectation
+
+log = structlog.get_logger(__name__)
+
+ReadRows = Callable[[AuditSlice], "pd.DataFrame"]
+
+SUITE_CHECK = "suite_valid"
+"""The check that a user's suite could be read and run at all."""
+
+EXAMPLES = 20
+"""Offending values kept as evidence of a check."""
+
+_SHOWN = {"bindings": ["partition"], "ranges": ["partition"], "staged": ["rows", "min_time", "max_time", "null_diffs", "read_bytes"]}
+"""By frame, the columns that tell an offending row."""
+
+
+def audit(
+    slices: Sequence[AuditSlice],
+    *,
+    docs_root: Path,
+    suites: Path | None = None,
+    waived: Mapping[str, frozenset[str]] | None = None,
+    rows_of: ReadRows | None = None,
+) -> list[AuditResult]:
+    """Check every slice; one result each, in their order.
+
+    ``suites`` is the folder of the users' suites, ``waived`` the checks given up by source: they run, and block nothing.
+    ``rows_of`` reads the first rows of a slice's staged files, by default those of local paths. A suite that cannot be read,
+    or an expectation that cannot be evaluated, fails as a check of its own source and of no other. Results are added to the
+    data docs under ``docs_root``; failing to write those is logged, and changes no result.
+    """
+    if not slices:
+        return []
+    os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")  # before the import: it would call home
+    from reclock.quality import docs
+
+    context = _context()
+    given = waived or {}
+    read = rows_of or _read_local
+    audited: list[tuple[AuditResult, list[ExpectationSuiteValidationResult]]] = []
+    for slice_ in slices:
+        audited.append(_audit_one(context, slice_, suites, given.get(slice_.source, frozenset()), read))
+    try:
+        now = datetime.now(UTC)
+        pages = docs.publish(docs_root, [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)], now)
+    except Exception as failure:  # noqa: BLE001 - the pages are for people: what was found stands without them
+        log.warning("data docs could not be written", root=str(docs_root), error=str(failure))
+        pages = [None for _ in audited]
+    return [
+        AuditResult(result.source, result.success, result.checks, page)
+        for (result, _), page in zip(audited, pages, strict=True)
+    ]
+
+
+def _audit_one(
+    context: AbstractDataContext, slice_: AuditSlice, suites: Path | None, waived: frozenset[str], read: ReadRows
+) -> tuple[AuditResult, list[ExpectationSuiteValidationResult]]:
+    from reclock.quality import expectations, frames
+
+    found = [
+        _validate(context, slice_, "bindings", frames.bindings_frame(slice_), expectations.binding_expectations(slice_)),
+        _validate(context, slice_, "ranges", frames.ranges_frame(slice_), expectations.range_expectations()),
+        _validate(context, slice_, "staged", frames.staged_frame(slice_), expectations.staged_expectations()),
+    ]
+    checks = [_check(result, waived) for validation in found for result in validation.results]
+    if suites is not None:
+        try:
+            user = load_suite(suite_path(suites, slice_.source))
+            if user:
+                validation = _validate_user(context, slice_, read(slice_), user)
+                found.append(validation)
+                checks += [_check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows) for result in validation.results]
+        except Exception as failure:  # noqa: BLE001 - the edge between a user's suite and the other sources: recorded as a check
+            checks.append(_suite_failed(failure, waived))
+    success = all(check.status != "failed" for check in checks)
+    return AuditResult(slice_.source, success, tuple(checks)), found
+
+
+def _context() -> AbstractDataContext:
+    """A context of this audit alone: nothing of it is kept but the data docs."""
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+
+    return gx.get_context(
+        mode="ephemeral",
+        project_config=DataContextConfig(
+            store_backend_defaults=InMemoryStoreBackendDefaults(),
+            analytics_enabled=False,
+            progress_bars=ProgressBarsConfig(globally=False),
+        ),
+    )
+
+
+def _validate(
+    context: AbstractDataContext, slice_: AuditSlice, name: str, frame: pd.DataFrame, expectations: Sequence[Expectation]
+) -> ExpectationSuiteValidationResult:
+    import great_expectations as gx
+
+    asset_name = f"{slice_.source} {name}"
+    asset = context.data_sources.add_or_update_pandas(asset_name).add_dataframe_asset(asset_name)
+    batch = asset.add_batch_definition_whole_dataframe(name).get_batch({"dataframe": frame})
+    suite = gx.ExpectationSuite(name=asset_name, expectations=list(expectations))
+    shown = _SHOWN.get(name)
+    named: dict[str, Any] = {"unexpected_index_column_names": shown} if shown else {}
+    validation = batch.validate(suite, result_format={"result_format": "SUMMARY", "partial_unexpected_count": EXAMPLES} | named)
+    order = {str(expectation.meta["check"]): position for position, expectation in enumerate(expectations) if expectation.meta}
+    validation.results.sort(key=lambda result: order[_name(result)])
+    return validation
+
+
+def _validate_user(
+    context: AbstractDataContext, slice_: AuditSlice, rows: pd.DataFrame, user: Sequence[UserExpectation]
+) -> ExpectationSuiteValidationResult:
+    from great_expectations.core import ExpectationSuite
+
+    suite = ExpectationSuite(name="rows", expectations=[expectation.configuration for expectation in user])
+    return _validate(context, slice_, "rows", rows, suite.expectations)
+
+
+def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0) -> CheckResult:
+    name, success = _name(result), bool(result.success)
+    configuration = result.expectation_config
+    severity = str(getattr(configuration, "severity", None) or "critical").rpartition(".")[2].lower()
+    detail = str(getattr(configuration, "description", None) or f"{name} must hold.")
+    raised = _raised(result)
+    if raised:
+        detail = f"could not be evaluated: {raised}"
+    elif not success:
+        detail = f"{detail} {_observed(result.result)}"
+    if seen < of:
+        detail += f" (seen: the first {seen} of {of} rows)"
+    return CheckResult(name, success, _status(name, success, severity, waived), detail, {} if success else _evidence(result.result))
+
+
+def _status(name: str, success: bool, severity: str, waived: frozenset[str]) -> Status:
+    if success:
+        return "passed"
+    if name in waived:
+        return "waived"
+    return "failed" if severity == "critical" else "warned"
+
+
+def _suite_failed(failure: Exception, waived: frozenset[str]) -> CheckResult:
+    detail = failure.detail if isinstance(failure, ConfigurationError) else None
+    return CheckResult(
+        SUITE_CHECK,
+        False,
+        _status(SUITE_CHECK, False, "critical", waived),
+        f"the attached suite could not be run: {failure}" + (f": {detail}" if detail else ""),
+        {"error": type(failure).__name__},
+    )
+
+
+def _name(result: ExpectationValidationResult) -> str:
+    return str((result.expectation_config.meta or {}).get("check", result.expectation_config.type))
+
+
+def _raised(result: ExpectationValidationResult) -> str | None:
+    """Why an expectation could not be evaluated, None if it could."""
+    info = result.exception_info or {}
+    entries = [info] if "raised_exception" in info else [entry for entry in info.values() if isinstance(entry, dict)]
+    messages = [str(entry.get("exception_message")) for entry in entries if entry.get("raised_exception")]
+    return "; ".join(messages) or None
+
+
+def _observed(found: Mapping[str, Any]) -> str:
+    if found.get("unexpected_count"):
+        return f"{found['unexpected_count']} of {found.get('element_count')} do not hold."
+    return f"Observed: {found['observed_value']}." if "observed_value" in found else ""
+
+
+def _evidence(found: Mapping[str, Any]) -> dict[str, Any]:
+    by_row = found.get("partial_unexpected_index_list")
+    examples = by_row if by_row and isinstance(by_row[0], dict) else found.get("partial_unexpected_list", [])
+    kept = {
+        "observed": _plain(found.get("observed_value")),
+        "unexpected_count": _plain(found.get("unexpected_count")),
+        "examples": _plain(list(examples)[:EXAMPLES]),
+    }
+    return {name: value for name, value in kept.items() if value not in (None, [])}
+
+
+def _plain(value: Any) -> Any:
+    """The value with what JSON does not know written as text."""
+    match value:
+        case dict():
+            return {str(key): _plain(inner) for key, inner in value.items()}
+        case list() | tuple() | set():
+            return [_plain(inner) for inner in value]
+        case bool() | int() | str() | None:
+            return value
+        case _ if hasattr(value, "tolist"):  # of numpy
+            return _plain(value.tolist())
+        case float():
+            return value if value == value and abs(value) != float("inf") else str(value)
+        case _:
+            return str(value)
+
+
+def _read_local(slice_: AuditSlice) -> pd.DataFrame:
+    return read_rows(slice_.staged_files)

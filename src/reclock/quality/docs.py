@@ -1,0 +1,173 @@
+"""Data docs: Great Expectations' pages of what was validated, in a form that needs no network, and an index of the latest.
+
+A folder `<root>/<source>/` holds one page an audit, `<at>.html`, and the result it shows, `<at>.json`. `<root>/index.html`
+lists the kept ones from `<root>/index.json`. The number kept is bounded, so that writing them never scans a history.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from great_expectations.core import ExpectationSuiteValidationResult
+from great_expectations.core.expectation_validation_result import expectationSuiteValidationResultSchema
+from great_expectations.render.renderer import ValidationResultsPageRenderer
+from great_expectations.render.view import DefaultJinjaPageView
+from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
+
+from reclock.quality.results import AuditResult
+from reclock.quality.slice import AuditSlice
+
+KEPT_PER_SOURCE = 20
+"""Pages kept of each source, the newest."""
+
+_TEMPLATES = PackageLoader("reclock.quality", "templates")
+_SUITE_LINK = re.compile(r'<a href="[^"]*/expectations/[^"]*"\s*>(.*?)</a>(?:<br>\s*Data asset: None)?', re.DOTALL)
+"""A link to the page of a suite, which is not written, and what follows it: the asset's name, which is the suite's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the index. ``page`` is relative to the root, URL-encoded."""
+
+    source: str
+    at: int
+    outcome: Literal["passed", "waived", "failed"]
+    failed: list[str]
+    waived: list[str]
+    rows: int
+    bindings: int
+    audited_at: str
+    page: str
+
+
+def publish(
+    root: Path,
+    audits: Sequence[tuple[AuditSlice, AuditResult, Sequence[ExpectationSuiteValidationResult]]],
+    now: datetime,
+) -> list[str]:
+    """Write a page an audit, and the index anew; answer the pages' addresses relative to ``root``, in the order given.
+
+    Several processes may do so at once. Each file is replaced whole: a reader never sees a part of one.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for slice_, result, validations in audits:
+        folder = root / quote(slice_.source, safe=".")
+        folder.mkdir(exist_ok=True)
+        document = json.dumps(_combine(slice_, result, validations, now).to_json_dict(), indent=1)
+        _replace(folder / f"{slice_.at}.json", document)
+        _replace(folder / f"{slice_.at}.html", render_page(document, slice_, result))
+        entries.append(_entry(slice_, result, f"{quote(folder.name)}/{slice_.at}.html", now))
+    with _locked(root / ".lock"):
+        kept, dropped = retain(entries, _read_index(root))
+        _replace(root / "index.json", json.dumps([asdict(entry) for entry in kept], indent=1))
+        _replace(root / "index.html", render_index(kept))
+    for entry in dropped:
+        page = root / quote(entry.source, safe=".") / f"{entry.at}.html"
+        page.unlink(missing_ok=True)
+        page.with_suffix(".json").unlink(missing_ok=True)
+    return [entry.page for entry in entries]
+
+
+def retain(new: Sequence[Entry], old: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """The entries to keep, newest first, and those to drop. An audit that was run again replaces its earlier entry."""
+    latest = {(entry.source, entry.at): entry for entry in [*old, *new]}
+    count: Counter[str] = Counter()
+    kept, dropped = [], []
+    for entry in sorted(latest.values(), key=lambda entry: (-entry.at, entry.source)):
+        count[entry.source] += 1
+        (kept if count[entry.source] <= KEPT_PER_SOURCE else dropped).append(entry)
+    return kept, dropped
+
+
+def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
+    """The page of one audit, complete in itself, from the validation as JSON text (the renderers fail on numpy's numbers)."""
+    loaded = json.loads(document)
+    for found in loaded["results"]:
+        for counted in found["result"].get("partial_unexpected_counts", []):
+            if isinstance(counted["value"], list):  # else the page shows it with nothing in between
+                counted["value"] = ", ".join(map(str, counted["value"]))
+    validation = expectationSuiteValidationResultSchema.load(loaded)
+    html: str = _page_view().render(ValidationResultsPageRenderer().render(validation), slice=slice_, audit=result)
+    return _SUITE_LINK.sub(r"\1", html)
+
+
+def render_index(entries: Sequence[Entry]) -> str:
+    """The list of the kept audits, complete in itself."""
+    environment = Environment(loader=_TEMPLATES, autoescape=select_autoescape(default=True, default_for_string=True))
+    return environment.get_template("index.html.j2").render(entries=entries)
+
+
+@cache
+def _page_view() -> DefaultJinjaPageView:
+    """Great Expectations' page view, with a page template of ours in front of its own."""
+    view = DefaultJinjaPageView()
+    view.env.loader = ChoiceLoader([_TEMPLATES, view.env.loader])
+    return view
+
+
+def _combine(
+    slice_: AuditSlice, result: AuditResult, validations: Sequence[ExpectationSuiteValidationResult], now: datetime
+) -> ExpectationSuiteValidationResult:
+    """The validations of one audit as one result, with what was decided about it."""
+    results = [found for validation in validations for found in validation.results]
+    held = sum(1 for found in results if found.success)
+    return ExpectationSuiteValidationResult(
+        success=result.success,
+        results=results,
+        suite_name=slice_.source,
+        statistics={
+            "evaluated_expectations": len(results),
+            "successful_expectations": held,
+            "unsuccessful_expectations": len(results) - held,
+            "success_percent": 100.0 * held / len(results) if results else None,
+        },
+        meta={
+            "run_id": {"run_name": str(slice_.at), "run_time": now.isoformat()},
+            "active_batch_definition": {"data_asset_name": slice_.source},
+            "reclock": {"upper": slice_.upper, "at": slice_.at, "checks": [_summary(check) for check in result.checks]},
+        },
+    )
+
+
+def _summary(check: Any) -> dict[str, str]:
+    return {"name": check.name, "status": check.status, "detail": check.detail}
+
+
+def _entry(slice_: AuditSlice, result: AuditResult, page: str, now: datetime) -> Entry:
+    failed, waived = result.names("failed"), result.names("waived")
+    outcome: Literal["passed", "waived", "failed"] = "failed" if failed else "waived" if waived else "passed"
+    rows, bindings = slice_.rows, len(slice_.bindings)
+    return Entry(slice_.source, slice_.at, outcome, failed, waived, rows, bindings, now.isoformat(timespec="seconds"), page)
+
+
+def _read_index(root: Path) -> list[Entry]:
+    try:
+        return [Entry(**entry) for entry in json.loads((root / "index.json").read_text())]
+    except (FileNotFoundError, ValueError, TypeError):  # of another release, or damaged: it is derived, and begins anew
+        return []
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

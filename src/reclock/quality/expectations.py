@@ -1,0 +1,136 @@
+"""Reclock's own expectations. Importing this imports Great Expectations, which takes seconds: do so inside the audit only.
+
+Each constructor gives an expectation whose ``meta["check"]`` is the check's stable name and whose description is what the
+data docs print. What Great Expectations has is used as it is; what spans rows or columns in a way of ours has a metric here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from great_expectations import expectations as gxe
+from great_expectations.execution_engine import PandasExecutionEngine
+from great_expectations.expectations.expectation import Expectation, MulticolumnMapExpectation
+from great_expectations.expectations.metrics.map_metric_provider import MulticolumnMapMetricProvider
+from great_expectations.expectations.metrics.map_metric_provider.multicolumn_condition_partial import (
+    multicolumn_condition_partial,
+)
+
+from reclock.quality.slice import AuditSlice
+
+
+class FrontierAdvances(MulticolumnMapMetricProvider):
+    """Over ``[partition, time, previous, frontier]``: a row holds if its partition begins where its last row ended, and advances.
+
+    Rows of other partitions are never looked at.
+    """
+
+    condition_metric_name = "multicolumn_values.frontier_advances"
+    condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+
+    @multicolumn_condition_partial(engine=PandasExecutionEngine)
+    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:  # noqa: N805 - the decorator makes it a class method
+        partition, time, previous, frontier = column_list.columns
+        ordered = column_list.sort_values(time, kind="stable")
+        ended = ordered.groupby(partition, sort=False)[frontier].shift()
+        holds = (ordered[previous] >= 0) & (ordered[frontier] > ordered[previous])
+        holds &= ended.isna() | (ended == ordered[previous])
+        return holds.reindex(column_list.index)
+
+
+class ExpectFrontiersToAdvance(MulticolumnMapExpectation):
+    """Each partition's frontier only grows with time, without a gap."""
+
+    map_metric = "multicolumn_values.frontier_advances"
+    column_list: Sequence[str] = ("partition", "mz_timestamp", "previous", "frontier")  # type: ignore[assignment]
+    ignore_row_if: str = "never"  # type: ignore[assignment]
+
+
+class TimesAreBound(MulticolumnMapMetricProvider):
+    """Over ``[at, rows, min_time, max_time]``: the least and the greatest time are ``at``, or there is no row and no time."""
+
+    condition_metric_name = "multicolumn_values.times_are_bound"
+    condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
+
+    @multicolumn_condition_partial(engine=PandasExecutionEngine)
+    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:  # noqa: N805 - the decorator makes it a class method
+        at, rows, least, greatest = (column_list[name] for name in column_list.columns)
+        empty = (rows == 0) & least.isna() & greatest.isna()
+        return empty | ((rows > 0) & (least == at) & (greatest == at))
+
+
+class ExpectTimesToBeBound(MulticolumnMapExpectation):
+    """Every staged row has the time of the bindings it was read under."""
+
+    map_metric = "multicolumn_values.times_are_bound"
+    column_list: Sequence[str] = ("at", "rows", "min_time", "max_time")  # type: ignore[assignment]
+    ignore_row_if: str = "never"  # type: ignore[assignment]
+
+
+def binding_expectations(slice_: AuditSlice) -> list[Expectation]:
+    """What the bindings must hold, over ``frames.bindings_frame``."""
+    return [
+        gxe.ExpectColumnValuesToBeBetween(
+            column="increment",
+            min_value=0,
+            strict_min=True,
+            description="Every binding advances its partition: increments are greater than 0.",
+            meta={"check": "remap_increments_positive"},
+        ),
+        ExpectFrontiersToAdvance(
+            column_list=["partition", "mz_timestamp", "previous", "frontier"],
+            description="Each partition's frontier begins where it ended before, and only grows with time.",
+            meta={"check": "frontiers_monotonic"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="mz_timestamp",
+            min_value=slice_.upper,
+            max_value=slice_.at,
+            description=f"Bindings lie at times from the published upper, {slice_.upper}, to the claim's, {slice_.at}.",
+            meta={"check": "bindings_inside_claim"},
+        ),
+        gxe.ExpectCompoundColumnsToBeUnique(
+            column_list=["partition", "mz_timestamp"],
+            description="No partition is bound twice at one time.",
+            meta={"check": "partitions_bound_once"},
+        ),
+    ]
+
+
+def range_expectations() -> list[Expectation]:
+    """What was read must be what was bound, over ``frames.ranges_frame``."""
+    return [
+        gxe.ExpectColumnPairValuesToBeEqual(
+            column_A="read_bytes",
+            column_B="bound_bytes",
+            description="The bytes read of each partition are the bytes bound: none missing, none twice, none unbound.",
+            meta={"check": "ranges_read_as_bound"},
+        ),
+    ]
+
+
+def staged_expectations() -> list[Expectation]:
+    """What the staged files must hold, over ``frames.staged_frame``."""
+    return [
+        ExpectTimesToBeBound(
+            column_list=["at", "rows", "min_time", "max_time"],
+            description="Every staged row has the time of the bindings it was read under, and none lacks one.",
+            meta={"check": "staged_times_bound"},
+        ),
+        gxe.ExpectColumnValuesToBeBetween(
+            column="null_diffs",
+            min_value=0,
+            max_value=0,
+            description="No staged row lacks its diff.",
+            meta={"check": "staged_diffs_present"},
+        ),
+        gxe.ExpectColumnPairValuesAToBeGreaterThanB(
+            column_A="read_bytes",
+            column_B="rows",
+            or_equal=True,
+            description="Rows come from bound bytes only: a row takes at least one.",
+            meta={"check": "rows_from_bound_bytes"},
+        ),
+    ]

@@ -1,0 +1,29 @@
+"""What an audit looks at: the new bindings and the staged rows of one source, as small numbers. Nothing of it is committed yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.timestamps import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSlice:
+    """One step of ``source`` at ``at``, whose group is published below ``upper``.
+
+    ``previous`` is the source frontier before the step, of the partitions it binds; ``bindings`` are the increments it binds, as the
+    remap collection holds them; ``range_bytes`` is how much of each partition the step accounts for, read or given up by
+    decision. ``rows``, ``min_time``, ``max_time`` and ``null_diffs`` sum up ``staged_files``; the times are None without rows.
+    """
+
+    source: str
+    upper: Timestamp
+    at: Timestamp
+    previous: dict[str, int]
+    bindings: list[tuple[str, int]]
+    rows: int
+    min_time: Timestamp | None
+    max_time: Timestamp | None
+    null_diffs: int
+    range_bytes: dict[str, int]
+    staged_files: list[str]

@@ -1,0 +1,1 @@
+"""Reclocking: which upstream offsets belong to which time. Pure; knows no connector."""

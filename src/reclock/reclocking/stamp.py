@@ -1,0 +1,42 @@
+"""Stamping: which byte, offset or sequence ranges a step reads, and which of them it was told to give up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.mint import Binding
+from reclock.reclocking.remap import Range
+
+
+def stamp(bindings: Iterable[Binding], bound: SourceFrontier) -> list[Range]:
+    """The ranges of one step's ``bindings``, given the source frontier ``bound`` before it."""
+    return [
+        Range(
+            binding.partition,
+            bound.get(binding.partition, 0),
+            bound.get(binding.partition, 0) + binding.increment,
+            binding.time,
+        )
+        for binding in bindings
+    ]
+
+
+def intersects(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two half-open ranges have an offset in common."""
+    return max(one[0], other[0]) < min(one[1], other[1])
+
+
+def without(whole: Range, given_up: Sequence[tuple[int, int]]) -> list[Range]:
+    """What is left of ``whole`` when the half-open ranges ``given_up`` are taken out, in order."""
+    left: list[Range] = []
+    lower = whole.lower
+    for start, end in sorted(given_up):
+        if intersects((start, end), (lower, whole.upper)):
+            if start > lower:
+                left.append(replace(whole, lower=lower, upper=start))
+            lower = max(lower, end)
+    if lower < whole.upper:
+        left.append(replace(whole, lower=lower))
+    return left

@@ -1,0 +1,200 @@
+"""Buckets of objects, listed and read by range: folders of this machine, or an S3 endpoint. Values, so that executors have them too."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from reclock.errors import UpstreamUnavailable
+
+CHUNK_BYTES = 8 << 20
+"""How much of an object is read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedObject:
+    """An object as a listing shows it. While ``version`` stays the same, so do its bytes."""
+
+    key: str
+    size: int
+    version: str
+
+
+class ObjectMissing(UpstreamUnavailable):
+    """The bucket is there, the object is not, or not as far as the range that was asked for."""
+
+    sqlstate = "58P01"
+
+    def __init__(self, bucket: str, key: str, *, detail: str | None = None) -> None:
+        super().__init__(f'cannot read object "{key}" of bucket "{bucket}"', detail=detail)
+        self.key = key
+
+
+class ObjectStore(Protocol):
+    """A place of buckets. Both implementations pass one suite of tests."""
+
+    def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
+        """The objects whose keys begin with ``prefix``, in order of key. Raises ``UpstreamUnavailable``."""
+
+    def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
+        """The bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has fewer, ``UpstreamUnavailable``."""
+
+
+def open_object_store(
+    root: str, *, endpoint: str = "", region: str = "us-east-1", access_key_id: str = "", secret_access_key: str = ""
+) -> ObjectStore:
+    """The buckets at ``root``: subfolders of a folder, or for ``s3://`` those of an S3 endpoint (of AWS, if none is named)."""
+    if root.startswith("s3://"):
+        return S3Buckets(endpoint, region, access_key_id, secret_access_key)
+    return LocalBuckets(root)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBuckets:
+    """Each subfolder of ``root`` is a bucket. Nothing outside a bucket can be reached through it: neither by ``..`` nor by a link.
+
+    The version of a file changes with its time of change, size or inode. (A file that is overwritten in place with as many bytes
+    within one tick of the kernel's clock looks the same to every reader of a file system.)
+    """
+
+    root: str
+
+    def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
+        folder = self._bucket(bucket)
+        start = folder / prefix.rpartition("/")[0]
+        try:
+            if not _is_inside(start, folder):
+                return []
+            found = [self._listed(path, folder) for path in _files(start, folder)]
+        except OSError as error:
+            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+        return sorted((o for o in found if o and o.key.startswith(prefix)), key=lambda o: o.key)
+
+    def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
+        folder = self._bucket(bucket)
+        path = folder / key
+        if key.startswith("/") or ".." in key.split("/") or not _is_inside(path, folder):
+            raise ObjectMissing(bucket, key, detail="its path leaves the bucket")
+        try:
+            with path.open("rb", buffering=0) as file:
+                file.seek(lower)
+                while lower < upper:
+                    chunk = file.read(min(CHUNK_BYTES, upper - lower))
+                    if not chunk:
+                        raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
+                    lower += len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise ObjectMissing(bucket, key, detail=error.strerror) from error
+
+    def _bucket(self, bucket: str) -> Path:
+        folder = Path(self.root) / bucket
+        if not bucket or bucket in (".", "..") or "/" in bucket or "\0" in bucket or not folder.is_dir():
+            raise UpstreamUnavailable(f'bucket "{bucket}" does not exist', hint=f'buckets are the folders of "{self.root}"')
+        return folder
+
+    @staticmethod
+    def _listed(path: Path, folder: Path) -> ListedObject | None:
+        try:
+            found = path.stat()
+        except FileNotFoundError:  # a link to nowhere, or gone since the folder was read
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        version = f"{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}-{found.st_ino}"
+        return ListedObject(path.relative_to(folder).as_posix(), found.st_size, version)
+
+
+def _files(start: Path, folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(start, onerror=_raise):
+        folders[:] = [name for name in folders if not os.path.islink(os.path.join(parent, name))]
+        for name in files:
+            path = Path(parent, name)
+            if not path.is_symlink() or _is_inside(path, folder):
+                yield path
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):  # a prefix that no object has is no error
+        raise error
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+@dataclass(frozen=True, slots=True)
+class S3Buckets:
+    """The buckets of an S3 endpoint; credentials from the usual AWS chain if none are given."""
+
+    endpoint: str
+    region: str
+    access_key_id: str = ""
+    secret_access_key: str = field(default="", repr=False)
+
+    def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+            found = [ListedObject(o["Key"], o["Size"], o["ETag"]) for page in pages for o in page.get("Contents", ())]
+        except ClientError as error:
+            if _code(error) == "NoSuchBucket":
+                raise UpstreamUnavailable(f'bucket "{bucket}" does not exist') from error
+            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+        except BotoCoreError as error:
+            raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
+        return sorted(found, key=lambda o: o.key)
+
+    def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if lower >= upper:
+            return
+        try:
+            # one request, and so one state of the object
+            answer = self._client().get_object(Bucket=bucket, Key=key, Range=f"bytes={lower}-{upper - 1}")
+            for chunk in answer["Body"].iter_chunks(CHUNK_BYTES):
+                lower += len(chunk)
+                yield chunk
+        except ClientError as error:
+            if _code(error) in ("NoSuchKey", "InvalidRange", "NoSuchBucket", "404", "416"):
+                raise ObjectMissing(bucket, key, detail=str(error)) from error
+            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+        except BotoCoreError as error:
+            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+        if lower < upper:
+            raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
+
+    def _client(self) -> Any:
+        return _s3_client(self.endpoint, self.region, self.access_key_id, self.secret_access_key)
+
+
+def _code(error: Any) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+@lru_cache(maxsize=8)
+def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key: str) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint or None,
+        region_name=region,
+        aws_access_key_id=access_key_id or None,
+        aws_secret_access_key=secret_access_key or None,
+        config=Config(
+            connect_timeout=5,
+            read_timeout=60,
+            max_pool_connections=32,
+            retries={"max_attempts": 3, "mode": "standard"},
+            s3={"addressing_style": "path"} if endpoint else {},
+        ),
+    )

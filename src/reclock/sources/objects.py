@@ -1,0 +1,239 @@
+"""The connector of S3-style objects: an object is a partition, its bytes are the offsets, and it only ever grows.
+
+Progress is cut back to the last complete record, so bytes that no newline ends yet stay unbound. What was bound is remembered as
+evidence: the length, the crc32 of exactly those bytes, and the version the listing showed. While the version stands, the listing
+is all that a probe costs; when it changed, the old bytes are read again and must have the old checksum before growth is trusted.
+Since the state of a crc32 can be continued, one pass serves the evidence of the whole object and the check of each piece.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from reclock.algebra.relations import RelationDesc
+from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.sources.description import CsvFormat, Format, ObjectsConnector
+from reclock.sources.object_store import ListedObject, ObjectMissing, ObjectStore
+from reclock.sources.patterns import compile_pattern, literal_prefix
+from reclock.sources.records import last_end, parse_header, quote_of, record_ends
+
+SPLIT_BYTES = 16 << 20
+"""About how many bytes one task reads; a split ends with a record."""
+
+RECORD_LIMIT_BYTES = 64 << 20
+"""A record longer than this is taken for a quote that was never closed."""
+
+SET_ASIDE = "set aside"
+"""The version of an object that was given up: what was bound of it stays, nothing more is read under its key."""
+
+_UNKNOWN_VERSION = ""
+_HEADER_BYTES = 64 << 10
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was known of an object when its first ``length`` bytes were bound; ``crc32`` is theirs."""
+
+    key: str
+    length: int
+    crc32: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The bytes ``[lower, upper)``, whole records; reading them takes the running checksum from ``crc_before`` to ``crc_after``."""
+
+    lower: int
+    upper: int
+    crc_before: int
+    crc_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is new of one object: the bytes ``[lower, upper)``, cut into splits, and the evidence that holds from then on.
+
+    ``header`` names the fields of its CSV records; the header record itself, before ``header_end``, is bound but yields no row.
+    """
+
+    key: str
+    lower: int
+    upper: int
+    evidence: Evidence
+    splits: tuple[Split, ...] = ()
+    header: tuple[str, ...] | None = None
+    header_end: int = 0
+
+
+Skip = tuple[str, int, int]
+"""A decision to give up the bytes ``[lower, upper)`` of an object."""
+
+
+def probe(
+    store: ObjectStore,
+    connector: ObjectsConnector,
+    format: Format,
+    desc: RelationDesc,
+    evidence: Mapping[str, Evidence],
+    skips: Sequence[Skip] = (),
+) -> list[Growth]:
+    """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
+
+    An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
+    remembered; or if one of ``skips`` holds the byte of its error: then it is set aside.
+    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank, changed under its bytes or is gone though bound;
+    ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
+    """
+    pattern = compile_pattern(connector.pattern)
+    listed = {
+        found.key: found
+        for found in store.list(connector.bucket, literal_prefix(connector.pattern))
+        if pattern.fullmatch(found.key)
+    }
+    keys = sorted(
+        key
+        for key in listed.keys() | evidence.keys()
+        if key not in listed or key not in evidence or listed[key].version != evidence[key].version
+        if key not in evidence or evidence[key].version != SET_ASIDE
+    )
+
+    def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
+        before = evidence.get(key, Evidence(key, 0, 0, _UNKNOWN_VERSION))
+        try:
+            return grow(store, connector.bucket, listed.get(key), before, format, desc)
+        except (UpstreamChanged, DecodeFailed) as error:
+            if any(key == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
+                return Growth(key, before.length, before.length, replace(before, version=SET_ASIDE))
+            return error
+
+    if len(keys) < 2:
+        looks = [look(key) for key in keys]
+    else:
+        with ThreadPoolExecutor(min(_THREADS, len(keys))) as pool:
+            looks = list(pool.map(look, keys))
+    growths = []
+    for outcome in looks:
+        if isinstance(outcome, Growth):
+            growths.append(outcome)
+        elif outcome is not None:
+            raise outcome
+    return growths
+
+
+def reread(
+    store: ObjectStore, connector: ObjectsConnector, format: Format, desc: RelationDesc, claimed: Growth, before: Evidence | None
+) -> Growth:
+    """``claimed`` as the object is now, corrected in place: the same range of bytes, with other bytes in it.
+
+    Raises ``UpstreamChanged`` unless what was bound before stands and a record still ends where the range does.
+    """
+    listed = {found.key: found for found in store.list(connector.bucket, claimed.key)}
+    before = before or Evidence(claimed.key, 0, 0, _UNKNOWN_VERSION)
+    found = listed.get(claimed.key)
+    if found is not None and found.size > claimed.upper:
+        # what follows is not looked at, so the version must not vouch for it
+        found = ListedObject(found.key, claimed.upper, _UNKNOWN_VERSION)
+    growth = grow(store, connector.bucket, found, before, format, desc, is_bound=True)
+    if growth is None or growth.upper != claimed.upper:
+        raise UpstreamChanged(
+            claimed.key,
+            claimed.upper,
+            message=f'object "{claimed.key}" no longer has a record that ends at byte {claimed.upper}',
+            detail=f"its bytes up to {claimed.upper} are bound already; a correction must keep the length",
+        )
+    return growth
+
+
+def grow(
+    store: ObjectStore,
+    bucket: str,
+    listed: ListedObject | None,
+    before: Evidence,
+    format: Format,
+    desc: RelationDesc,
+    *,
+    is_bound: bool = False,
+) -> Growth | None:
+    """The growth of one object since ``before``; None if there is none. ``is_bound`` tells that its growth is claimed already."""
+    key = before.key
+    if listed is None:
+        raise UpstreamChanged(key, 0, message=f'object "{key}" is gone', detail=f"its first {before.length} bytes are bound")
+    if listed.size < before.length:
+        raise UpstreamChanged(
+            key,
+            listed.size,
+            message=f'object "{key}" shrank: it ends at byte {listed.size}',
+            detail=f"its first {before.length} bytes are bound",
+        )
+    try:
+        _verify(store, bucket, before)
+        splits = _scan(store, bucket, before, listed.size, quote_of(format))
+        upper, crc = (splits[-1].upper, splits[-1].crc_after) if splits else (before.length, before.crc32)
+        if upper == before.length:
+            is_same = listed.size == before.length > 0
+            return Growth(key, upper, upper, Evidence(key, upper, crc, listed.version)) if is_same else None
+        header, header_end = None, 0
+        if isinstance(format, CsvFormat) and format.has_header:
+            record = _first_record(store, bucket, key, upper, quote_of(format))
+            header, header_end = parse_header(record, key, format, desc), len(record)
+    except ObjectMissing:
+        if before.length or is_bound:
+            raise
+        return None  # it went between the listing and now, and nothing of it was bound
+    return Growth(key, before.length, upper, Evidence(key, upper, crc, listed.version), splits, header, header_end)
+
+
+def _verify(store: ObjectStore, bucket: str, before: Evidence) -> None:
+    crc = 0
+    for chunk in store.read(bucket, before.key, 0, before.length):
+        crc = zlib.crc32(chunk, crc)
+    if crc != before.crc32:
+        raise UpstreamChanged(
+            before.key,
+            0,
+            message=f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}',
+            detail=f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound",
+        )
+
+
+def _scan(store: ObjectStore, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
+    """The whole records in ``[before.length, size)``. Raises ``DecodeFailed`` where one goes on beyond all measure."""
+    splits: list[Split] = []
+    start, start_crc = before.length, before.crc32  # of the split that is being filled
+    end, end_crc = start, start_crc  # after the last whole record
+    at, crc, is_open = start, start_crc, False
+    for chunk in store.read(bucket, before.key, start, size):
+        cut, is_open = last_end(chunk, quote, is_open)
+        view = memoryview(chunk)
+        if cut:
+            end, end_crc = at + cut, zlib.crc32(view[:cut], crc)
+            crc = zlib.crc32(view[cut:], end_crc)
+            if end - start >= SPLIT_BYTES:
+                splits.append(Split(start, end, start_crc, end_crc))
+                start, start_crc = end, end_crc
+        else:
+            crc = zlib.crc32(view, crc)
+        at += len(chunk)
+        if at - end > RECORD_LIMIT_BYTES:
+            raise DecodeFailed(
+                before.key, end, detail=f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
+            )
+    if end > start:
+        splits.append(Split(start, end, start_crc, end_crc))
+    return tuple(splits)
+
+
+def _first_record(store: ObjectStore, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:
+    """The first record of an object that has a whole one before ``upper``."""
+    size = min(_HEADER_BYTES, upper)
+    while True:
+        start = b"".join(store.read(bucket, key, 0, size))
+        ends = record_ends(start, quote)
+        if len(ends) or size == upper:
+            return start[: int(ends[0])] if len(ends) else start
+        size = min(size * 4, upper)

@@ -1,0 +1,68 @@
+"""Patterns of object keys, with the field's meaning: ``*`` stays within a path segment, ``**`` crosses them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from reclock.errors import InvalidOption
+
+
+@lru_cache(maxsize=256)
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """The expression whose ``fullmatch`` tells whether a key matches. Raises ``InvalidOption``.
+
+    ``*`` is any run of characters but ``/``; ``**/`` any number of whole segments, none included, and ``**`` at the end everything
+    below; ``?`` one character but ``/``; ``[a-z]`` and ``[!a-z]`` one of a set; ``{csv,tsv}`` one of several; ``\\`` takes the next
+    character as it is.
+    """
+    out: list[str] = []
+    depth = at = 0
+    while at < len(pattern):
+        rest = pattern[at:]
+        at_segment_start = at == 0 or pattern[at - 1] == "/"
+        if at_segment_start and rest.startswith("**/"):
+            out.append("(?:[^/]+/)*")
+            at += 3
+        elif at_segment_start and rest == "**":
+            out.append(".*")
+            at += 2
+        elif rest.startswith("**"):
+            raise _invalid(pattern, '"**" must be a whole segment')
+        elif rest[0] == "*":
+            out.append("[^/]*")
+            at += 1
+        elif rest[0] == "?":
+            out.append("[^/]")
+            at += 1
+        elif rest[0] == "[":
+            if not (found := re.match(r"\[([!^]?)(\]?[^]]*)\]", rest)) or not found[2]:
+                raise _invalid(pattern, '"[" is not closed')
+            members = re.sub(r"([\\\[\]^&~|])", r"\\\1", found[2])
+            out.append(f"(?!/)[{'^' if found[1] else ''}{members}]")
+            at += found.end()
+        elif rest[0] in "{}" or (rest[0] == "," and depth):
+            depth += {"{": 1, "}": -1}.get(rest[0], 0)
+            if depth not in (0, 1):
+                raise _invalid(pattern, '"{" and "}" do not pair, or are nested')
+            out.append({"{": "(?:", "}": ")", ",": "|"}[rest[0]])
+            at += 1
+        else:
+            escaped = rest[0] == "\\" and len(rest) > 1
+            out.append(re.escape(rest[1] if escaped else rest[0]))
+            at += 2 if escaped else 1
+    if depth:
+        raise _invalid(pattern, '"{" is not closed')
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error as error:
+        raise _invalid(pattern, str(error)) from error
+
+
+def literal_prefix(pattern: str) -> str:
+    """What every matching key begins with, so that a listing need not go further."""
+    return re.split(r"[*?\[{\\]", pattern, maxsplit=1)[0]
+
+
+def _invalid(pattern: str, detail: str) -> InvalidOption:
+    return InvalidOption(f'invalid object pattern "{pattern}"', detail=detail, hint='for example "flights/**/*.csv"')

@@ -1,0 +1,1 @@
+"""The path of a statement up to its plan: text, names, types, plan. Pure: no clock, no engine, no driver."""

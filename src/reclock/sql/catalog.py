@@ -1,0 +1,217 @@
+"""What planning sees of the catalog: relations and indexes by name and id, schemas, clusters."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.catalog.objects import ItemType
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.compute.plan import Plan
+from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
+from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
+from reclock.sql.statements import SourceDefinition
+
+Scope = tuple[str | None, str]
+"""Database and schema; no database for a system schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationEntry:
+    """Something a query can read. ``query`` is a view's definition, in which other views are still ``Get``s."""
+
+    id: GlobalId
+    collection: StorageCollectionId
+    name: QualifiedName
+    type: ItemType
+    desc: RelationDesc
+    query: Plan | None = None
+    create_sql: str | None = None
+    depends_on: frozenset[GlobalId] = frozenset()
+    source: SourceDefinition | None = None
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """An index; ``key`` are positions in the desc of the relation it is on."""
+
+    id: GlobalId
+    name: QualifiedName
+    on: GlobalId
+    key: tuple[int, ...]
+    cluster_id: int
+    create_sql: str
+    type: ItemType = ItemType.INDEX
+
+    @property
+    def depends_on(self) -> frozenset[GlobalId]:
+        return frozenset({self.on})
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None
+
+
+Entry = RelationEntry | IndexEntry
+
+
+@dataclass(slots=True)
+class PlannerCatalog:
+    """One moment of the catalog. It is filled once, then only read."""
+
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    databases: frozenset[str] = frozenset()
+    schemas: frozenset[Scope] = frozenset()
+    snapshot: CatalogSnapshot | None = None
+    _entries: dict[GlobalId, Entry] = field(default_factory=dict)
+    _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
+
+    @classmethod
+    def from_snapshot(cls, snapshot: CatalogSnapshot, builtins: Sequence[RelationEntry] = (), previous: Self | None = None) -> Self:
+        """The catalog of ``snapshot``. Items that did not change since ``previous``, nor what they stand on, are not planned again."""
+        from reclock.sql.planner.items import fill  # the planner reads this module
+
+        if previous is not None and previous.snapshot is snapshot:
+            return previous
+        databases = {database.id: database.name for database in snapshot.databases.values()}
+        schemas = {schema.id: (databases.get(schema.database_id or 0), schema.name) for schema in snapshot.schemas.values()}
+        catalog = cls(
+            clusters={cluster.name: cluster.id for cluster in snapshot.clusters.values()},
+            databases=frozenset(databases.values()),
+            schemas=frozenset(schemas.values()) | {(None, name) for name in SYSTEM_SCHEMAS},
+            snapshot=snapshot,
+        )
+        for builtin in builtins:
+            catalog.add(builtin)
+        fill(catalog, snapshot, schemas, previous)
+        return catalog
+
+    def add(self, entry: Entry) -> None:
+        """For filling. Raises ``DuplicateObject``."""
+        names = self._names.setdefault(entry.name.scope, {})
+        if entry.name.item in names:
+            raise DuplicateObject(entry.type, str(entry.name))
+        names[entry.name.item] = entry
+        self._entries[entry.id] = entry
+
+    # --- by id ---
+
+    def entry(self, id: GlobalId) -> Entry | None:
+        return self._entries.get(id)
+
+    def relation(self, id: GlobalId) -> RelationEntry:
+        """Raises ``UnknownRelation`` for an id that is no relation's."""
+        entry = self._entries.get(id)
+        if not isinstance(entry, RelationEntry):
+            raise UnknownRelation(id)
+        return entry
+
+    def entries(self) -> Iterable[Entry]:
+        return self._entries.values()
+
+    def relations(self) -> Iterator[RelationEntry]:
+        return (entry for entry in self._entries.values() if isinstance(entry, RelationEntry))
+
+    def indexes(self, on: GlobalId | None = None) -> Iterator[IndexEntry]:
+        """All indexes, or those on one relation."""
+        return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry) and on in (None, entry.on))
+
+    def dependents(self, id: GlobalId) -> list[Entry]:
+        """The items that directly stand on ``id``, in the order of their ids."""
+        return [entry for entry in self._entries.values() if id in entry.depends_on]
+
+    def progress_of(self, source_id: GlobalId) -> RelationEntry | None:
+        for entry in self.dependents(source_id):
+            if isinstance(entry, RelationEntry) and entry.type is ItemType.SOURCE_PROGRESS:
+                return entry
+        return None
+
+    def within(self, scope: Scope) -> Mapping[str, Entry]:
+        """The items of one schema by name."""
+        return self._names.get(scope, {})
+
+    # --- by name ---
+
+    def find(self, parts: Sequence[str], session: SessionNames) -> Entry | None:
+        """What a written name means: qualified, in its schema; else in the first schema in reach that has it."""
+        for scope in self._scopes(parts, session):
+            entry = self.within(scope).get(parts[-1])
+            if entry is not None:
+                return entry
+        return None
+
+    def resolve(self, parts: Sequence[str], session: SessionNames) -> RelationEntry:
+        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint."""
+        entry = self.find(parts, session)
+        if isinstance(entry, RelationEntry):
+            return entry
+        raise UnknownRelation(".".join(parts), hint=self._suggestion(parts, session))
+
+    def locate(self, parts: Sequence[str], session: SessionNames) -> QualifiedName:
+        """The full name of something to be made. Raises if its schema is not there or is a system schema."""
+        *qualifiers, item = parts
+        database = qualifiers[0] if len(qualifiers) == 2 else session.database
+        schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), "")
+        if schema in SYSTEM_SCHEMAS:
+            raise SystemObjectProtected(schema)
+        if database not in self.databases:
+            raise UnknownObject("database", database, hint=nearest(database, self.databases))
+        if (database, schema) not in self.schemas:
+            raise UnknownObject("schema", schema, hint=nearest(schema, (name for of, name in self.schemas if of == database)))
+        return QualifiedName(database, schema, item)
+
+    def scope(self, parts: Sequence[str], session: SessionNames) -> Scope:
+        """The schema of a written name of one or two parts. Raises ``UnknownObject``."""
+        for scope in ((None, parts[-1]), (parts[0] if len(parts) == 2 else session.database, parts[-1])):
+            if scope in self.schemas:
+                return scope
+        raise UnknownObject("schema", ".".join(parts), hint=nearest(parts[-1], {name for _, name in self.schemas}))
+
+    def cluster_id(self, name: str) -> int:
+        if name not in self.clusters:
+            raise UnknownObject("cluster", name, hint=nearest(name, self.clusters))
+        return self.clusters[name]
+
+    def cluster_name(self, id: int) -> str:
+        return next(name for name, cluster_id in self.clusters.items() if cluster_id == id)
+
+    def free_name(self, wanted: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
+        """``wanted``, or with the first of 1, 2, … behind it that makes it free."""
+        taken = self.within(wanted.scope).keys() | set(also_taken)
+        name, number = wanted.item, 0
+        while name in taken:
+            number += 1
+            name = f"{wanted.item}{number}"
+        return wanted.sibling(name)
+
+    def _scopes(self, parts: Sequence[str], session: SessionNames) -> list[Scope]:
+        *qualifiers, _ = parts
+        if not qualifiers:
+            return [*((None, name) for name in SEARCHED_SYSTEM_SCHEMAS), *((session.database, name) for name in session.search_path)]
+        if qualifiers[-1] in SYSTEM_SCHEMAS:
+            return [(None, qualifiers[-1])]
+        return [(qualifiers[0] if len(qualifiers) == 2 else session.database, qualifiers[-1])]
+
+    def _suggestion(self, parts: Sequence[str], session: SessionNames) -> str | None:
+        scopes = self._scopes(parts, session)
+        if len(parts) > 1 and scopes[0] not in self.schemas:
+            written = ".".join(parts[:-1])
+            return f'there is no schema "{written}"'
+        found = self.find(parts, session)
+        if found is not None:
+            return f'"{parts[-1]}" is an {found.type}, which a query cannot read'
+        return nearest(parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)])
+
+
+def nearest(name: str, among: Iterable[str]) -> str | None:
+    """A hint that names what ``name`` may have been meant to be."""
+    near = difflib.get_close_matches(name, list(among), n=3, cutoff=0.6)
+    return "did you mean " + " or ".join(f'"{candidate}"' for candidate in near) + "?" if near else None

@@ -1,0 +1,230 @@
+"""Our SQL dialect: sqlglot's Materialize, its queries and expressions, with statements of our own in and out of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.dialects.materialize import Materialize
+from sqlglot.generator import Generator
+from sqlglot.generators.materialize import MaterializeGenerator
+from sqlglot.tokens import TokenType
+
+from reclock.sql import nodes
+from reclock.sql.grammar import ReclockParser
+
+_Writer = Callable[[Generator, exp.Expression], str]
+_WRITERS: dict[type[exp.Expression], _Writer] = {}
+
+
+def _writes(kind: type[exp.Expression]) -> Callable[[_Writer], _Writer]:
+    def register(writer: _Writer) -> _Writer:
+        _WRITERS[kind] = writer
+        return writer
+
+    return register
+
+
+def _join(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _if(node: exp.Expression, name: str, words: str) -> str:
+    return words if node.args.get(name) else ""
+
+
+def _clause(write: Generator, words: str, node: exp.Expression, name: str) -> str:
+    value = write.sql(node, name)
+    return f"{words} {value}" if value else ""
+
+
+def _list(write: Generator, node: exp.Expression, name: str) -> str:
+    return ", ".join(write.sql(item) for item in node.args.get(name) or ())
+
+
+@_writes(nodes.QueryStatement)
+def _query(write: Generator, node: exp.Expression) -> str:
+    return _join(write.sql(node, "this"), write.sql(node, "as_of"))
+
+
+@_writes(nodes.AsOf)
+def _as_of(write: Generator, node: exp.Expression) -> str:
+    return _join("AS OF", _if(node, "at_least", "AT LEAST"), write.sql(node, "this"))
+
+
+@_writes(nodes.ExplainStatement)
+def _explain(write: Generator, node: exp.Expression) -> str:
+    return f"EXPLAIN {node.args['kind']} FOR {write.sql(node, 'this')}"
+
+
+@_writes(nodes.Option)
+def _option(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
+
+
+@_writes(nodes.SourceColumn)
+def _source_column(write: Generator, node: exp.Expression) -> str:
+    return _join(write.sql(node, "this"), write.sql(node, "kind"), _if(node, "not_null", "NOT NULL"))
+
+
+@_writes(nodes.ObjectsFrom)
+def _objects_from(write: Generator, node: exp.Expression) -> str:
+    matching = _clause(write, "MATCHING", node, "pattern")
+    return _join("S3 DISCOVER OBJECTS", matching, f"USING BUCKET SCAN {write.sql(node, 'bucket')}")
+
+
+@_writes(nodes.CsvFormatClause)
+def _csv_format(write: Generator, node: exp.Expression) -> str:
+    columns = f"WITH {write.sql(node, 'columns')} COLUMNS" if node.args.get("columns") else ""
+    return _join(
+        "CSV",
+        _if(node, "header", "WITH HEADER"),
+        columns,
+        _clause(write, "DELIMITED BY", node, "delimiter"),
+        _clause(write, "NULL AS", node, "null_text"),
+    )
+
+
+@_writes(nodes.JsonFormatClause)
+def _json_format(write: Generator, node: exp.Expression) -> str:
+    return "JSON"
+
+
+@_writes(nodes.CreateSourceStatement)
+def _create_source(write: Generator, node: exp.Expression) -> str:
+    return _join(
+        "CREATE",
+        _if(node, "materialized", "MATERIALIZED"),
+        "SOURCE",
+        _if(node, "exists", "IF NOT EXISTS"),
+        write.sql(node, "this"),
+        _clause(write, "IN CLUSTER", node, "cluster"),
+        f"({_list(write, node, 'columns')})",
+        f"FROM {write.sql(node, 'connector')}",
+        f"FORMAT {write.sql(node, 'format')}",
+        _clause(write, "EXPOSE PROGRESS AS", node, "progress"),
+        f"WITH ({_list(write, node, 'options')})" if node.args.get("options") else "",
+    )
+
+
+@_writes(nodes.CreateViewStatement)
+def _create_view(write: Generator, node: exp.Expression) -> str:
+    return _join(
+        "CREATE",
+        _if(node, "replace", "OR REPLACE"),
+        _if(node, "materialized", "MATERIALIZED"),
+        "VIEW",
+        _if(node, "exists", "IF NOT EXISTS"),
+        write.sql(node, "this"),
+        _clause(write, "IN CLUSTER", node, "cluster"),
+        f"({_list(write, node, 'columns')})" if node.args.get("columns") else "",
+        f"AS {write.sql(node, 'query')}",
+    )
+
+
+@_writes(nodes.CreateIndexStatement)
+def _create_index(write: Generator, node: exp.Expression) -> str:
+    keys = node.args.get("keys")
+    return _join(
+        "CREATE",
+        "" if keys else "DEFAULT",
+        "INDEX",
+        write.sql(node, "this"),
+        _clause(write, "IN CLUSTER", node, "cluster"),
+        f"ON {write.sql(node, 'on')}",
+        f"({_list(write, node, 'keys')})" if keys else "",
+    )
+
+
+@_writes(nodes.DropStatement)
+def _drop(write: Generator, node: exp.Expression) -> str:
+    names = _list(write, node, "names")
+    return _join("DROP", node.args["kind"], _if(node, "exists", "IF EXISTS"), names, node.args.get("behavior") or "")
+
+
+@_writes(nodes.AlterSourceRetryStatement)
+def _retry(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SOURCE {write.sql(node, 'this')} RETRY"
+
+
+@_writes(nodes.AlterSourceWaiveStatement)
+def _waive(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SOURCE {write.sql(node, 'this')} WAIVE {write.sql(node, 'check')}"
+
+
+@_writes(nodes.AlterSourceSkipStatement)
+def _skip(write: Generator, node: exp.Expression) -> str:
+    skipped = f"ALTER SOURCE {write.sql(node, 'this')} SKIP {write.sql(node, 'partition')}"
+    return _join(skipped, _clause(write, "FROM", node, "lower"), _clause(write, "TO", node, "upper"))
+
+
+@_writes(nodes.AlterSourceRenameStatement)
+def _rename(write: Generator, node: exp.Expression) -> str:
+    return _join("ALTER SOURCE", _if(node, "exists", "IF EXISTS"), write.sql(node, "this"), f"RENAME TO {write.sql(node, 'to')}")
+
+
+def _filter(write: Generator, node: exp.Expression) -> str:
+    return _join(_clause(write, "LIKE", node, "like"), _clause(write, "WHERE", node, "where"))
+
+
+@_writes(nodes.ShowObjectsStatement)
+def _show_objects(write: Generator, node: exp.Expression) -> str:
+    within, cluster = _clause(write, "FROM", node, "within"), _clause(write, "IN CLUSTER", node, "cluster")
+    return _join("SHOW", node.args["kind"], within, cluster, _filter(write, node))
+
+
+@_writes(nodes.ShowColumnsStatement)
+def _show_columns(write: Generator, node: exp.Expression) -> str:
+    return _join(f"SHOW COLUMNS FROM {write.sql(node, 'this')}", _filter(write, node))
+
+
+@_writes(nodes.ShowCreateStatement)
+def _show_create(write: Generator, node: exp.Expression) -> str:
+    return f"SHOW CREATE {node.args['kind']} {write.sql(node, 'this')}"
+
+
+@_writes(nodes.ShowVariableStatement)
+def _show_variable(write: Generator, node: exp.Expression) -> str:
+    return f"SHOW {write.sql(node, 'this') or 'ALL'}"
+
+
+@_writes(nodes.SetVariableStatement)
+def _set_variable(write: Generator, node: exp.Expression) -> str:
+    return _join("SET", node.args.get("scope") or "", f"{write.sql(node, 'this')} = {_list(write, node, 'values') or 'DEFAULT'}")
+
+
+@_writes(nodes.ResetVariableStatement)
+def _reset_variable(write: Generator, node: exp.Expression) -> str:
+    return f"RESET {write.sql(node, 'this') or 'ALL'}"
+
+
+@_writes(nodes.TransactionStatement)
+def _transaction(write: Generator, node: exp.Expression) -> str:
+    isolation = node.args.get("isolation")
+    return _join(node.args["kind"], f"ISOLATION LEVEL {isolation}" if isolation else "", node.args.get("access") or "")
+
+
+class Reclock(Materialize):
+    """The dialect of every text that Reclock reads or stores."""
+
+    # Calls stay calls by name; functions are looked up in ``compute.functions``, not in sqlglot's list.
+    NORMALIZE_NOT_NULL = False
+
+    class Tokenizer(Materialize.Tokenizer):
+        # A "command" would swallow the rest of its statement unparsed.
+        COMMANDS = set()
+        KEYWORDS = {word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND}
+
+    Parser = ReclockParser
+
+    class Generator(MaterializeGenerator):
+        TRANSFORMS = {
+            **MaterializeGenerator.TRANSFORMS,
+            exp.Pow: lambda self, node: self.binary(node, "^"),
+            **_WRITERS,
+        }
+
+
+def to_sql(node: exp.Expr) -> str:
+    """The node as text that parses to an equal node; calls keep their case, names their quotes."""
+    return node.sql(dialect=Reclock, normalize_functions=False, comments=False)

@@ -1,0 +1,82 @@
+"""Names of objects: folding, quoting, qualification."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.sql.dialect import Reclock, to_sql
+
+DEFAULT_DATABASE = "reclock"
+DEFAULT_SCHEMA = "public"
+SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
+"""Schemas of no database. All but the last are searched before the search path."""
+SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
+
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedName:
+    """The full name of an item. ``database`` is None in a system schema."""
+
+    database: str | None
+    schema: str
+    item: str
+
+    def __str__(self) -> str:
+        """As SQL writes it, quoted where needed."""
+        return ".".join(quote(part) for part in (self.database, self.schema, self.item) if part is not None)
+
+    @property
+    def scope(self) -> tuple[str | None, str]:
+        return self.database, self.schema
+
+    def sibling(self, item: str) -> QualifiedName:
+        """Another name in the same schema."""
+        return QualifiedName(self.database, self.schema, item)
+
+    def to_table(self) -> exp.Table:
+        database = identifier(self.database) if self.database is not None else None
+        return exp.Table(this=identifier(self.item), db=identifier(self.schema), catalog=database)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNames:
+    """What a session adds to a name: where unqualified names are looked up and made, and the active cluster."""
+
+    database: str = DEFAULT_DATABASE
+    search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
+    cluster: str = "default"
+
+
+def fold(name: exp.Expr | None) -> str:
+    """The name an identifier stands for: as written in quotes, else in lower case."""
+    if isinstance(name, exp.Identifier) and name.args.get("quoted"):
+        return name.name
+    return name.name.lower() if name is not None else ""
+
+
+def parts(table: exp.Table) -> tuple[str, ...]:
+    """The folded parts of a written name, from the outermost."""
+    return tuple(fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part)
+
+
+def is_plain(name: str) -> bool:
+    """Whether ``name`` means itself without quotes."""
+    return bool(_PLAIN.fullmatch(name)) and name.upper() not in Reclock.Tokenizer.KEYWORDS
+
+
+def identifier(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=not is_plain(name))
+
+
+def cluster_identifier(name: str) -> exp.Identifier:
+    """The grammar takes any word for a cluster, so that ``default`` needs no quotes."""
+    return exp.Identifier(this=name, quoted=not _PLAIN.fullmatch(name))
+
+
+def quote(name: str) -> str:
+    return to_sql(identifier(name))

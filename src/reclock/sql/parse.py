@@ -1,0 +1,75 @@
+"""Text to syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from reclock.errors import SqlSyntaxError
+from reclock.sql import nodes
+from reclock.sql.dialect import Reclock
+from reclock.sql.grammar import Rejected
+
+_DIALECT = Reclock()
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStatement:
+    """One statement of a text; ``position`` is where it begins, counted from 1."""
+
+    node: nodes.Statement
+    text: str
+    position: int
+
+
+def parse(text: str) -> list[ParsedStatement]:
+    """The statements of ``text``, which semicolons part. All parse, or ``SqlSyntaxError`` tells the place of the first that does not."""
+    return [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
+
+
+def parse_one(text: str) -> nodes.Statement:
+    """The only statement of ``text``."""
+    statements = parse(text)
+    if len(statements) != 1:
+        raise SqlSyntaxError(f"expected one statement, found {len(statements)}", position=1)
+    return statements[0].node
+
+
+def _tokenize(text: str) -> list[Token]:
+    try:
+        return list(_DIALECT.tokenize(text))
+    except TokenError as error:
+        raise SqlSyntaxError("a quote or comment is not closed, or a character has no meaning", hint=_first_line(error)) from error
+
+
+def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
+    statement: list[Token] = []
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            statement.append(token)
+        elif statement:
+            yield statement
+            statement = []
+    if statement:
+        yield statement
+
+
+def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
+    parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
+    start, end = tokens[0].start, tokens[-1].end + 1
+    try:
+        (node,) = parser._parse(type(parser).parse_root, tokens, text)  # type: ignore[attr-defined]
+    except Rejected as error:
+        raise SqlSyntaxError(error.message, position=min(error.position or end, end) if error.position else None) from error
+    except ParseError as error:
+        raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
+    except RecursionError as error:
+        raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
+    return ParsedStatement(node, text[start:end], start + 1)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,201 @@
+"""Constants in text: the value that a string spells in a type, as PostgreSQL reads it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation, localcontext
+from typing import Any
+
+from reclock.algebra.relations import BIGINT, INTEGER, ScalarType, TypeName, numeric
+from reclock.errors import InvalidText, NumberOutOfRange, UnsupportedSql
+
+_LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
+_BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_UNITS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
+_UNITS |= {"week": 7 * 86400 * 10**6}
+_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour"}
+_SHORT |= {"hr": "hour", "d": "day", "w": "week", "mon": "month", "y": "year", "yr": "year", "usec": "microsecond", "msec": "millisecond"}
+_DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
+_MOMENT = re.compile(
+    r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
+    r"\s*(?P<zone>[zZ]|UTC|utc|[+-]\d{1,2}(?::?\d\d)?)?"
+)
+_INTERVAL_PART = re.compile(r"\s*([+-]?)\s*(?:(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?|(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]+))\s*")
+
+
+def parse_text(text: str, type: ScalarType) -> Any:
+    """The value of ``text`` in ``type``. Raises ``InvalidText`` or ``NumberOutOfRange``."""
+    if type.name is TypeName.TEXT:
+        return text
+    stripped = text.strip()
+    try:
+        value = _READERS[type.name](stripped)
+    except (ValueError, OverflowError, InvalidOperation) as error:
+        raise InvalidText(type.name, text) from error
+    return fit(value, type) if type.is_number else value
+
+
+def fit(value: Any, type: ScalarType) -> Any:
+    """A number as a value of the number type ``type``, rounded as PostgreSQL does. Raises ``NumberOutOfRange``."""
+    if type.is_float:
+        try:
+            as_float = float(value)
+        except OverflowError:
+            as_float = math.inf
+        is_too_large = type.name is TypeName.REAL and 3.4028235677973366e38 <= abs(as_float) < math.inf
+        if is_too_large or (math.isinf(as_float) and not (isinstance(value, float) and math.isinf(value))):
+            raise NumberOutOfRange(str(value), str(type))
+        return as_float
+    try:
+        with localcontext() as context:
+            context.prec = 1000
+            exact = Decimal(value)
+            if not exact.is_finite() or abs(exact.adjusted()) > 400 and exact:
+                raise NumberOutOfRange(str(value), str(type))
+            if type.is_integer:
+                rounding = "ROUND_HALF_EVEN" if isinstance(value, float) else "ROUND_HALF_UP"
+                whole = int(exact.quantize(Decimal(1), rounding=rounding))
+                if not -_LIMITS[type.name] <= whole < _LIMITS[type.name]:
+                    raise NumberOutOfRange(str(value), str(type))
+                return whole
+            rounded = exact.quantize(Decimal(1).scaleb(-(type.scale or 0)), rounding="ROUND_HALF_UP")
+    except InvalidOperation as error:
+        raise NumberOutOfRange(str(value), str(type)) from error
+    if abs(rounded) >= Decimal(10) ** ((type.precision or 38) - (type.scale or 0)):
+        raise NumberOutOfRange(str(value), str(type))
+    return rounded
+
+
+def number(text: str) -> tuple[Any, ScalarType]:
+    """The value and type of a numeric constant: the smallest of integer, bigint and numeric that holds it."""
+    if text.isdigit():
+        value = int(text) if len(text) < 400 else 10**400
+        for type in (INTEGER, BIGINT):
+            if value < _LIMITS[type.name]:
+                return value, type
+        if value >= 10**38:
+            raise NumberOutOfRange(text[:50], "numeric(38,0)")
+        return Decimal(value), numeric(38, 0)
+    try:
+        exact = Decimal(text.replace("_", ""))
+    except InvalidOperation as error:
+        raise InvalidText("numeric", text) from error
+    _, digits, exponent = exact.as_tuple()
+    if not isinstance(exponent, int) or abs(exponent) > 400:
+        raise NumberOutOfRange(text, "numeric")
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    if precision > 38:
+        raise NumberOutOfRange(text, "numeric(38)")
+    return fit(exact, numeric(precision, scale)), numeric(precision, scale)
+
+
+def _boolean(text: str) -> bool:
+    matches = {value for word, value in _BOOLEANS.items() if text and word.startswith(text.lower())}
+    if len(matches) != 1:
+        raise ValueError(text)
+    return matches.pop()
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,400}", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    if not re.fullmatch(r"(?i)[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf|infinity|nan)", text):
+        raise ValueError(text)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text.lower():
+        raise NumberOutOfRange(text, "double precision")
+    return value
+
+
+def _numeric(text: str) -> Decimal:
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+        raise ValueError(text)
+    return Decimal(text)
+
+
+def _date(text: str) -> date:
+    moment = _moment(text)[0]
+    return moment.date()
+
+
+def _moment(text: str) -> tuple[datetime, timedelta | None]:
+    found = _MOMENT.fullmatch(text)
+    if not found or not (day := _DATE.fullmatch(found["date"])):
+        raise ValueError(text)
+    microseconds = round(Decimal("0." + (found["fraction"] or "0")) * 10**6)
+    clock = timedelta(seconds=int(found["second"] or 0), microseconds=microseconds)
+    if int(found["second"] or 0) > 60:
+        raise ValueError(text)
+    moment = datetime(int(day[1]), int(day[2]), int(day[3]), int(found["hour"] or 0), int(found["minute"] or 0)) + clock
+    zone = found["zone"]
+    if zone is None:
+        return moment, None
+    if zone[0] not in "+-":
+        return moment, timedelta(0)
+    digits = zone[1:].replace(":", "")
+    hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return moment, -offset if zone[0] == "-" else offset
+
+
+def _timestamptz(text: str) -> datetime:
+    moment, offset = _moment(text)
+    return (moment - (offset or timedelta(0))).replace(tzinfo=UTC)
+
+
+def _interval(text: str) -> timedelta:
+    microseconds, at = Decimal(0), 0
+    if not text:
+        raise ValueError(text)
+    while at < len(text):
+        found = _INTERVAL_PART.match(text, at)
+        if not found:
+            raise ValueError(text)
+        sign, hours, minutes, seconds, amount, unit = found.groups()
+        if unit is None:
+            part = Decimal(hours) * 3600 + Decimal(minutes) * 60 + Decimal(seconds or 0)
+            part *= 10**6
+        else:
+            word = unit.lower()
+            word = _SHORT.get(word, word)
+            word = _SHORT.get(word.removesuffix("s"), word.removesuffix("s"))
+            if word in ("month", "year", "decade", "century", "centurie", "millennium"):
+                raise UnsupportedSql("intervals of months or years are not supported", hint="write the interval in days or smaller units")
+            if word not in _UNITS:
+                raise ValueError(text)
+            part = Decimal(amount) * _UNITS[word]
+        microseconds += -part if sign == "-" else part
+        at = found.end()
+    return timedelta(microseconds=int(microseconds.to_integral_value()))
+
+
+def _bytea(text: str) -> bytes:
+    if text.startswith("\\x"):
+        return bytes.fromhex(text[2:])
+    if "\\" in text:
+        raise ValueError(text)
+    return text.encode()
+
+
+_READERS: dict[TypeName, Callable[[str], Any]] = {
+    TypeName.BOOLEAN: _boolean,
+    TypeName.SMALLINT: _integer,
+    TypeName.INTEGER: _integer,
+    TypeName.BIGINT: _integer,
+    TypeName.REAL: _float,
+    TypeName.DOUBLE: _float,
+    TypeName.NUMERIC: _numeric,
+    TypeName.DATE: _date,
+    TypeName.TIMESTAMP: lambda text: _moment(text)[0],
+    TypeName.TIMESTAMPTZ: _timestamptz,
+    TypeName.INTERVAL: _interval,
+    TypeName.BYTEA: _bytea,
+}

@@ -1,0 +1,170 @@
+"""Scalars as trees: going through them, rewriting them, and what they may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reclock.algebra.relations import Column, ScalarType
+from reclock.compute.plan import Plan
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Untyped:
+    """A string constant, or NULL, whose type its surroundings will give. Never leaves planning."""
+
+    text: str | None
+    type: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate as it stands in an expression, until its rows are grouped. Never leaves planning."""
+
+    aggregate: Aggregate
+
+    @property
+    def type(self) -> ScalarType:
+        return self.aggregate.type
+
+
+@dataclass(frozen=True, slots=True)
+class OuterRef:
+    """A column of the query around a subquery. Never leaves planning."""
+
+    index: int
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryValue:
+    """A subquery as it stands in an expression, until it is joined. Never leaves planning.
+
+    ``plan`` yields the value in its first column. It has exactly one row, or ``at_most_one``; else, none matches and NULL is meant.
+    """
+
+    plan: Plan
+    type: ScalarType
+    is_exactly_one: bool
+
+
+Pending = Scalar | AggregateCall | OuterRef | SubqueryValue
+
+
+def children(scalar: Any) -> tuple[Any, ...]:
+    match scalar:
+        case Call():
+            return scalar.arguments
+        case Cast():
+            return (scalar.operand,)
+        case Case():
+            return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
+        case AggregateCall(aggregate):
+            return (*aggregate.arguments, *((aggregate.filter,) if aggregate.filter is not None else ()))
+        case _:
+            return ()
+
+
+def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
+    """The same node over other children, given in the order of ``children``."""
+    match scalar:
+        case Call():
+            return replace(scalar, arguments=tuple(parts))
+        case Cast():
+            return replace(scalar, operand=parts[0])
+        case Case():
+            pairs = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
+            return replace(scalar, branches=pairs, otherwise=parts[-1])
+        case AggregateCall(aggregate):
+            count = len(aggregate.arguments)
+            filter = parts[count] if aggregate.filter is not None else None
+            return AggregateCall(replace(aggregate, arguments=tuple(parts[:count]), filter=filter))
+        case _:
+            return scalar
+
+
+def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
+    """From the top: where ``change`` answers, its answer stands; elsewhere the children are rewritten."""
+    changed = change(scalar)
+    if changed is not None:
+        return changed
+    parts = children(scalar)
+    return with_children(scalar, [rewrite(part, change) for part in parts]) if parts else scalar
+
+
+def walk(scalar: Any) -> Iterator[Any]:
+    """The scalar and everything in it."""
+    yield scalar
+    for part in children(scalar):
+        yield from walk(part)
+
+
+def columns_of(scalar: Any) -> frozenset[int]:
+    return frozenset(part.index for part in walk(scalar) if isinstance(part, ColumnRef))
+
+
+def has(scalar: Any, *kinds: type) -> bool:
+    return any(isinstance(part, kinds) for part in walk(scalar))
+
+
+def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
+    """The scalar over a row in which column ``i`` stands at ``to(i)``."""
+    return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
+
+
+_TOTAL = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "is_not_distinct", "concat", "||", "like", "ilike"})
+"""Operators that have a result for every argument."""
+
+
+def can_raise(scalar: Any) -> bool:
+    """Whether some row could make the scalar fail. Such a scalar is never evaluated on more rows than SQL says."""
+    match scalar:
+        case Cast(operand, target):
+            return not _is_widening(operand.type, target) or can_raise(operand)
+        case Call(function):
+            return function not in _TOTAL or any(can_raise(part) for part in scalar.arguments)
+        case ColumnRef() | Literal() | OuterRef():
+            return False
+        case _:
+            return any(can_raise(part) for part in children(scalar))
+
+
+_INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
+
+
+def _is_widening(source: ScalarType, target: ScalarType) -> bool:
+    if target.is_float and (source.is_integer or source.is_float):
+        return target.name.value == "double precision" or not source.is_float
+    if source.is_integer and target.is_integer:
+        return _INTEGER_DIGITS[source.name.value] <= _INTEGER_DIGITS[target.name.value]
+    if target.precision is not None:
+        whole = target.precision - (target.scale or 0)
+        if source.is_integer:
+            return whole >= _INTEGER_DIGITS[source.name.value]
+        if source.precision is not None:
+            return whole >= source.precision - (source.scale or 0) and (target.scale or 0) >= (source.scale or 0)
+    return False
+
+
+_STRICT = frozenset({"+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"})
+
+
+def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
+    """Whether the scalar may be NULL over rows of these columns. True if unsure."""
+    match scalar:
+        case ColumnRef(index):
+            return columns[index].is_nullable
+        case Literal(value):
+            return value is None
+        case Cast(operand):
+            return is_nullable(operand, columns)
+        case Call("is_null" | "is_not_distinct"):
+            return False
+        case Call(function, arguments) if function in _STRICT:
+            return any(is_nullable(part, columns) for part in arguments)
+        case Case(branches, otherwise):
+            return any(is_nullable(result, columns) for _, result in branches) or is_nullable(otherwise, columns)
+        case _:
+            return True

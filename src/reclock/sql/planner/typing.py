@@ -1,0 +1,172 @@
+"""Types of expressions: what SQL's type names mean, which casts there are, and which are made without being asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    numeric,
+)
+from reclock.compute.scalars import Cast, Literal
+from reclock.errors import CannotCast, InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.sql.dialect import to_sql
+from reclock.sql.planner.literals import fit, parse_text
+from reclock.sql.planner.rewrite import Untyped
+
+_TYPES = {
+    exp.DType.BOOLEAN: BOOLEAN,
+    exp.DType.SMALLINT: SMALLINT,
+    exp.DType.INT: INTEGER,
+    exp.DType.BIGINT: BIGINT,
+    exp.DType.FLOAT: REAL,
+    exp.DType.DOUBLE: DOUBLE,
+    exp.DType.TEXT: TEXT,
+    exp.DType.VARCHAR: TEXT,
+    exp.DType.VARBINARY: BYTEA,
+    exp.DType.DATE: DATE,
+    exp.DType.TIMESTAMP: TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
+    exp.DType.INTERVAL: INTERVAL,
+}
+_NUMBERS = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.REAL, TypeName.DOUBLE)
+_MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
+_DIGITS = {TypeName.SMALLINT: 5, TypeName.INTEGER: 10, TypeName.BIGINT: 19}
+
+
+def scalar_type(node: exp.Expr) -> ScalarType:
+    """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
+    if not isinstance(node, exp.DataType):
+        raise UnknownObject("type", to_sql(node))
+    sizes = node.args.get("expressions") or []
+    if node.this == exp.DType.USERDEFINED:
+        kind = node.args.get("kind")
+        raise UnknownObject("type", kind.name if isinstance(kind, exp.Expr) else str(kind))
+    if node.this == exp.DType.DECIMAL:
+        return _numeric([size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes])
+    if node.this not in _TYPES:
+        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
+    if sizes or node.args.get("values"):
+        name = _TYPES[node.this]
+        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported", hint=f"use {name} without a length or precision")
+    return _TYPES[node.this]
+
+
+def _numeric(sizes: list[str]) -> ScalarType:
+    if not sizes:
+        return numeric()
+    if not all(size.isdigit() and len(size) < 5 for size in sizes) or len(sizes) > 2:
+        raise InvalidOption("the precision and scale of numeric are whole numbers")
+    precision, scale = int(sizes[0]), int(sizes[1]) if len(sizes) == 2 else 0
+    if not (1 <= precision <= 38 and scale <= precision):
+        raise InvalidOption(
+            f"numeric({precision},{scale}) is not supported",
+            detail="precision must be between 1 and 38, scale between 0 and the precision",
+        )
+    return numeric(precision, scale)
+
+
+def can_cast(source: ScalarType, target: ScalarType) -> bool:
+    """Whether ``CAST`` is there: to and from text always, among numbers, among moments, between boolean and integer."""
+    if source.name is target.name or TypeName.TEXT in (source.name, target.name):
+        return True
+    if source.is_number and target.is_number:
+        return True
+    if {source.name, target.name} == {TypeName.BOOLEAN, TypeName.INTEGER}:
+        return True
+    return source.is_moment and target.is_moment
+
+
+def can_coerce(source: ScalarType, target: ScalarType) -> bool:
+    """Whether a value of ``source`` may stand where ``target`` is wanted, without a written cast."""
+    if source.name is target.name:
+        return True
+    for ladder in (_NUMBERS, _MOMENTS):
+        if source.name in ladder and target.name in ladder:
+            return ladder.index(source.name) <= ladder.index(target.name)
+    return False
+
+
+def type_of(value: Any) -> ScalarType | None:
+    """None for an untyped constant."""
+    return value.type  # type: ignore[no-any-return]
+
+
+def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
+    """The type that all of several results take (PostgreSQL's rule for UNION, CASE and the like): text if all are untyped."""
+    common: ScalarType | None = None
+    for type in types:
+        if type is None or type == common:
+            continue
+        if common is None:
+            common = type
+            continue
+        wider = _wider(common, type)
+        if wider is None:
+            raise TypeMismatch(f"{what} types {common.name} and {type.name} cannot be matched", hint="cast one of them to the other's type")
+        common = wider
+    return common or TEXT
+
+
+def _wider(a: ScalarType, b: ScalarType) -> ScalarType | None:
+    if TypeName.NUMERIC in (a.name, b.name) and a.is_number and b.is_number and not a.is_float and not b.is_float:
+        scale = max(a.scale or 0, b.scale or 0)
+        whole = max(_whole_digits(a), _whole_digits(b))
+        return numeric(min(38, whole + scale), scale if whole + scale <= 38 else max(38 - whole, min(scale, 9)))
+    if can_coerce(a, b):
+        return b
+    return a if can_coerce(b, a) else None
+
+
+def _whole_digits(type: ScalarType) -> int:
+    return _DIGITS[type.name] if type.is_integer else (type.precision or 38) - (type.scale or 0)
+
+
+def coerce(value: Any, target: ScalarType) -> Any:
+    """``value`` as ``target``: a constant is read, anything else cast. The caller has made sure that the cast is allowed."""
+    if isinstance(value, Untyped):
+        return Literal(None if value.text is None else parse_text(value.text, target), target)
+    if value.type == target:
+        return value
+    if isinstance(value, Literal):
+        if value.value is None:
+            return Literal(None, target)
+        if target.is_number and isinstance(value.value, int | float | Decimal) and not isinstance(value.value, bool):
+            return Literal(fit(value.value, target), target)
+    return Cast(value, target)
+
+
+def cast(value: Any, target: ScalarType) -> Any:
+    """``CAST(value AS target)``. Raises ``CannotCast``."""
+    if not isinstance(value, Untyped) and not can_cast(value.type, target):
+        raise CannotCast(str(value.type.name), str(target.name))
+    return coerce(value, target)
+
+
+def expect(value: Any, target: ScalarType, what: str) -> Any:
+    """``value`` in a place that wants ``target``. Raises ``TypeMismatch``."""
+    if not isinstance(value, Untyped) and not can_coerce(value.type, target):
+        raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
+    return coerce(value, target)
+
+
+def settle(value: Any) -> Any:
+    """A constant that nothing gave a type is text."""
+    return coerce(value, TEXT) if isinstance(value, Untyped) else value

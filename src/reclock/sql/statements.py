@@ -1,0 +1,234 @@
+"""Planned statements: values that say all there is to do, with every name resolved. Executing them needs no text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.plan import Finishing, Plan
+from reclock.sources.description import Format, ObjectsConnector
+from reclock.sql.names import QualifiedName
+
+# --- queries ---
+
+
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The time a query is to be read at: exactly ``at``, or ``is_at_least`` at or after it."""
+
+    at: Timestamp
+    is_at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A query. ``plan`` yields ``desc``'s columns first; ``finishing`` orders and cuts, and hides the rest.
+
+    The plan reads views as ``Get`` of the view's own id: ``planner.views.expand`` replaces them. A SHOW is a Select without any
+    ``Get``: what it shows is in the plan.
+    """
+
+    plan: Plan
+    finishing: Finishing
+    desc: RelationDesc
+    as_of: AsOf | None = None
+    depends_on: frozenset[GlobalId] = frozenset()
+    tag: str = "SELECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """``is_timestamp`` asks for the time the query would be read at rather than for its plan."""
+
+    select: Select
+    is_timestamp: bool = False
+    tag: str = "EXPLAIN"
+
+
+# --- definitions ---
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """``on`` is None if the relation is made by the same statement. ``key`` are positions in its desc."""
+
+    name: QualifiedName
+    create_sql: str
+    on: GlobalId | None
+    on_name: QualifiedName
+    key: tuple[int, ...]
+    cluster_id: int
+    depends_on: frozenset[GlobalId]
+    tag: str = "CREATE INDEX"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDefinition:
+    """What CREATE SOURCE says of the upstream. ``progress_desc`` describes the relation that shows its bindings."""
+
+    desc: RelationDesc
+    connector: ObjectsConnector
+    format: Format
+    progress_desc: RelationDesc
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSource:
+    """``progress_name`` is the name written, or the first free one. ``index`` comes with CREATE MATERIALIZED SOURCE."""
+
+    name: QualifiedName
+    create_sql: str
+    source: SourceDefinition
+    progress_name: QualifiedName
+    index: CreateIndex | None = None
+    depends_on: frozenset[GlobalId] = frozenset()
+    tag: str = "CREATE SOURCE"
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.source.desc
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """``replaces`` are the ids that go when the view comes (dependents first); ``index`` comes with CREATE MATERIALIZED VIEW."""
+
+    name: QualifiedName
+    create_sql: str
+    plan: Plan
+    desc: RelationDesc
+    depends_on: frozenset[GlobalId]
+    replaces: tuple[GlobalId, ...] = ()
+    index: CreateIndex | None = None
+    tag: str = "CREATE VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """``ids`` go, dependents before what they depend on: those named, and those that cannot be without them."""
+
+    kind: str
+    ids: tuple[GlobalId, ...]
+    names: tuple[QualifiedName, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def tag(self) -> str:
+        return f"DROP {self.kind.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Nothing is to be done, and ``notice`` says why: IF NOT EXISTS and it exists, IF EXISTS and it does not."""
+
+    tag: str
+    notice: str
+
+
+# --- decisions about a source ---
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySource:
+    """The stalled claim of the source is tried again."""
+
+    id: GlobalId
+    name: QualifiedName
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class WaiveCheck:
+    """The standing claim is published although ``check`` failed."""
+
+    id: GlobalId
+    name: QualifiedName
+    check: str
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class SkipRange:
+    """Bytes ``[lower, upper)`` of ``partition`` are bound but not read; without bounds, the whole range of the standing claim."""
+
+    id: GlobalId
+    name: QualifiedName
+    partition: str
+    lower: int | None = None
+    upper: int | None = None
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameSource:
+    """``create_sql`` holds the new text of the source and of every item whose text names it."""
+
+    id: GlobalId
+    name: QualifiedName
+    to: QualifiedName
+    create_sql: tuple[tuple[GlobalId, str], ...]
+    tag: str = "ALTER SOURCE"
+
+
+# --- session ---
+
+
+@dataclass(frozen=True, slots=True)
+class ShowVariable:
+    """All of them, if ``name`` is None."""
+
+    name: str | None
+    tag: str = "SHOW"
+
+
+@dataclass(frozen=True, slots=True)
+class SetVariable:
+    """No values is DEFAULT. ``is_local`` lasts until the end of the transaction."""
+
+    name: str
+    values: tuple[str, ...] | None
+    is_local: bool = False
+    tag: str = "SET"
+
+
+@dataclass(frozen=True, slots=True)
+class ResetVariable:
+    """All of them, if ``name`` is None."""
+
+    name: str | None
+    tag: str = "RESET"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``."""
+
+    kind: str
+    isolation: str | None = None
+    access: str | None = None
+
+    @property
+    def tag(self) -> str:
+        return self.kind
+
+
+Statement = (
+    Select
+    | Explain
+    | CreateIndex
+    | CreateSource
+    | CreateView
+    | Drop
+    | Skipped
+    | RetrySource
+    | WaiveCheck
+    | SkipRange
+    | RenameSource
+    | ShowVariable
+    | SetVariable
+    | ResetVariable
+    | Transaction
+)
