@@ -1,3 +1,7 @@
 """What every test may use. Fixtures of a component live in ``fixtures/``, each started once and stopped at the end."""
 
 pytest_plugins = ["fixtures.postgres", "fixtures.spark"]
+
+
+def pytest_addoption(parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what transcripts answer now")

@@ -6,10 +6,11 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.durable import DurableCatalogState
-from reclock.catalog.objects import TimelineFloor
+from reclock.catalog.objects import ItemType, Kind, TimelineFloor
 from reclock.catalog.stash import init_stash_catalog_state
 from reclock.collections.lake import Lake
 from reclock.config import Settings
@@ -22,6 +23,8 @@ from reclock.introspection.builtins import BUILTINS
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.sources.object_store import ObjectStore, open_object_store
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.names import QualifiedName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +40,7 @@ class Environment:
     """What every front door works with, as one actor of the catalog's epoch. A context manager: leaving it closes connections and
     stops the Spark session it started."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, spark: SparkSession | None) -> None:
         """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
         self.settings = settings
         self.clock = clock
@@ -50,11 +53,17 @@ class Environment:
         self._open_timeline = oracle.open_timeline
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A name no other process has: owner of read holds and of claims without a run of their own."""
-        self._spark: SparkSession | None = None
+        self._lake: Lake | None = None
+        self._planned: PlannerCatalog | None = None
+        self._spark = spark
+        self._owns_spark = spark is None
 
     @classmethod
-    def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
-        """The environment at ``home``, made if it is not there, upgraded if it is old; otherwise only joined."""
+    def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
+        """The environment at ``home``, made if it is not there, upgraded if it is old; otherwise only joined.
+
+        A ``spark`` session that is given is used and left running.
+        """
         settings = Settings.load(home)
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = settings.home / "reclock.toml"
@@ -63,13 +72,12 @@ class Environment:
         for root in (settings.lake_root, settings.buckets_root):
             if "://" not in root:
                 Path(root).mkdir(parents=True, exist_ok=True)
-        environment = cls(settings, clock)
-        return environment._started(may_lead=True)
+        return cls(settings, clock, spark)._started(may_lead=True)
 
     @classmethod
-    def open(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
+    def open(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
         """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``."""
-        return cls(Settings.load(home), clock)._started(may_lead=False)
+        return cls(Settings.load(home), clock, spark)._started(may_lead=False)
 
     def _started(self, *, may_lead: bool) -> Self:
         try:
@@ -111,8 +119,6 @@ class Environment:
             self._lake = Lake(self.settings.lake_root, self._storage_options())
         return self._lake
 
-    _lake: Lake | None = None
-
     @property
     def buckets(self) -> ObjectStore:
         settings = self.settings
@@ -137,6 +143,25 @@ class Environment:
             options["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
         return options
 
+    def planner_catalog(self) -> PlannerCatalog:
+        """The catalog as statements see it: every change committed before the call."""
+        self._planned = PlannerCatalog.from_snapshot(self.catalog.sync(), self._builtin_entries(), self._planned)
+        return self._planned
+
+    def _builtin_entries(self) -> list[RelationEntry]:
+        mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING)
+        ids = {(mapping.schema_name, mapping.object_name): mapping.id for mapping in mappings.values()}
+        return [
+            RelationEntry(
+                id := ids[builtin.schema, builtin.name],
+                StorageCollectionId(id),
+                QualifiedName(None, builtin.schema, builtin.name),
+                ItemType.SOURCE,
+                builtin.desc,
+            )
+            for builtin in BUILTINS
+        ]
+
     def spark(self) -> SparkSession:
         """The environment's Spark session, started at the first call."""
         if self._spark is None:
@@ -146,9 +171,9 @@ class Environment:
         return self._spark
 
     def close(self) -> None:
-        if self._spark is not None:
+        if self._spark is not None and self._owns_spark:
             self._spark.stop()
-            self._spark = None
+        self._spark = None
         self.catalog.close()
         self.consensus.close()
 

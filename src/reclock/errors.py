@@ -363,6 +363,17 @@ class UnknownFunction(ReclockError):
         self.name, self.argument_types = name, argument_types
 
 
+class UnknownOperator(UnknownFunction):
+    """No operator of that name takes operands of these types."""
+
+    def __init__(self, name: str, argument_types: list[str]) -> None:
+        super().__init__(name, argument_types)
+        operands = f" {name} ".join(argument_types) if len(argument_types) > 1 else f"{name} {argument_types[0]}"
+        self.args = (f"operator does not exist: {operands}",)
+        self.message = self.args[0]
+        self.hint = "no operator matches the given name and argument types; you might need to add explicit casts"
+
+
 class TypeMismatch(ReclockError):
     """An expression has a type that does not fit its place."""
 

@@ -3,122 +3,100 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import NotReadable, StatementTimeout, UnknownCollection
+from reclock.sql.statements import AsOf
 
 _POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class AsOf:
-    """An explicit time. ``at_least`` means: that time, or the first later one at which everything is readable."""
-
-    time: Timestamp
-    at_least: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ReadTime:
-    """The time chosen, and why, in words for EXPLAIN TIMESTAMP. ``frontiers`` are those it was chosen by."""
+    """The time chosen for a query, and why, in words for EXPLAIN TIMESTAMP."""
 
     at: Timestamp
     reason: str
     oracle_read_ts: Timestamp
-    frontiers: dict[str, GroupFrontier]
+
+
+def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, *, is_serializable: bool) -> ReadTime:
+    """The time a query over groups with these frontiers reads at.
+
+    ``AS OF`` decides alone. Else the oracle's read timestamp (strict serializable), or, if asked for, the newest time at which every
+    group is complete (serializable).
+    """
+    earliest = max((frontier.since for frontier in frontiers.values()), default=MINIMUM)
+    if as_of is not None and not as_of.is_at_least:
+        return ReadTime(as_of.at, "AS OF names it", oracle_ts)
+    if as_of is not None:
+        return ReadTime(Timestamp(max(as_of.at, earliest)), "the first readable time that AS OF AT LEAST allows", oracle_ts)
+    complete = Timestamp(min((frontier.upper - 1 for frontier in frontiers.values()), default=oracle_ts))
+    if is_serializable and complete >= earliest:
+        return ReadTime(complete, "serializable: the newest time at which every input is complete", oracle_ts)
+    return ReadTime(oracle_ts, "strict serializable: the oracle's read timestamp", oracle_ts)
 
 
 @contextmanager
-def hold_read_time(
-    environment: Environment,
-    groups: frozenset[str],
-    *,
-    advanceable: frozenset[str],
-    as_of: AsOf | None,
-    is_serializable: bool,
-    timeout_ms: int,
-    notice: Callable[[str], None],
-) -> Iterator[ReadTime]:
-    """A time at which every one of ``groups`` is readable, and stays so until the block is left (a read hold keeps ``since``).
+def held_readable(
+    environment: Environment, at: Timestamp, groups: frozenset[str], *, timeout_ms: int, notice: Callable[[str], None]
+) -> Iterator[None]:
+    """Inside the block every one of ``groups`` is readable at ``at``: a read hold keeps ``since``.
 
-    Without ``as_of``: the oracle's read timestamp (strict serializable), or the newest time that needs no waiting. Groups that are
-    idle and ``advanceable`` are moved past it; claimed ones are waited for, with a notice that names them. Raises ``NotReadable``
-    and ``StatementTimeout``.
+    Groups that are behind and idle are moved past ``at``, unless ``at`` lies beyond the oracle's read timestamp; claimed ones are
+    waited for, with a notice that names them. Raises ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``.
     """
-    oracle_ts = environment.oracle.read_ts(EPOCH_MS)
-    found = _frontiers(environment, groups)
-    at, reason = _choose(found, oracle_ts, as_of, is_serializable)
-    _await_readable(environment, at, groups, advanceable, timeout_ms, notice)
-    hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms) if groups else None
+    if not groups:
+        yield
+        return
+    hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms)
     try:
-        yield ReadTime(at, reason, oracle_ts, _frontiers(environment, groups))
+        _await_complete(environment, at, groups, timeout_ms, notice)
+        yield
     finally:
-        if hold is not None:
-            environment.holds.release(hold)
+        environment.holds.release(hold)
 
 
-def _choose(
-    found: dict[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, is_serializable: bool
-) -> tuple[Timestamp, str]:
-    earliest = max((frontier.since for frontier in found.values()), default=Timestamp(0))
-    if as_of is not None and not as_of.at_least:
-        return as_of.time, "AS OF names it"
-    if as_of is not None:
-        return max(as_of.time, earliest), "the first readable time AS OF AT LEAST allows"
-    newest_complete = Timestamp(min((frontier.upper - 1 for frontier in found.values()), default=oracle_ts))
-    if is_serializable and newest_complete >= earliest:
-        return newest_complete, "serializable: the newest time at which every input is complete"
-    return max(oracle_ts, earliest), "strict serializable: the oracle's read timestamp"
-
-
-def _await_readable(
-    environment: Environment,
-    at: Timestamp,
-    groups: frozenset[str],
-    advanceable: frozenset[str],
-    timeout_ms: int,
-    notice: Callable[[str], None],
+def _await_complete(
+    environment: Environment, at: Timestamp, groups: frozenset[str], timeout_ms: int, notice: Callable[[str], None]
 ) -> None:
     deadline = time.monotonic() + timeout_ms / 1000
     told = False
-    while True:
-        found = _frontiers(environment, groups)
-        for group, frontier in found.items():
-            if at < frontier.since:
-                raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
-        late = {group: frontier for group, frontier in found.items() if frontier.upper <= at}
-        if not late:
-            return
-        if at > environment.oracle.read_ts(EPOCH_MS) or at == MAXIMUM:
+    while late := {group: frontier for group, frontier in known(environment, groups).items() if frontier.upper <= at}:
+        if at > environment.oracle.read_ts(EPOCH_MS):
             group, frontier = next(iter(late.items()))
             raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
-        idle = {group for group, frontier in late.items() if frontier.claim is None and group in advanceable}
+        idle = [group for group, frontier in late.items() if frontier.claim is None]
         if idle and environment.frontiers.advance_idle(idle, Timestamp(at + 1)) >= late.keys():
-            continue
-        waiting = _describe(late)
+            return
+        waiting = _describe(late, at)
         if not told:
-            notice(f"waiting for {waiting}; SET transaction_isolation = 'serializable' reads without waiting")
+            notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
         if time.monotonic() > deadline:
             raise StatementTimeout(
-                timeout_ms, detail=f"waiting for {waiting}", hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'"
+                timeout_ms,
+                detail=f"waiting for {waiting}",
+                hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'",
             )
         time.sleep(_POLL_S)
 
 
-def _describe(late: dict[str, GroupFrontier]) -> str:
+def _describe(late: Mapping[str, GroupFrontier], at: Timestamp) -> str:
     return ", ".join(
-        f'"{group}" (complete below {frontier.upper}' + (f", claimed by {frontier.claim.owner})" if frontier.claim else ")")
+        f'"{group}", {at + 1 - frontier.upper} ms behind'
+        + (f" and claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim else "")
         for group, frontier in sorted(late.items())
     )
 
 
-def _frontiers(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
+def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
+    """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for one that is gone."""
     wanted = frozenset(groups)
     found = environment.frontiers.get_all(wanted) if wanted else {}
     for group in sorted(wanted - found.keys()):

@@ -20,9 +20,8 @@ class BuiltinObject:
 
 
 def register_builtins(tx: Transaction, builtins: Sequence[BuiltinObject]) -> None:
-    """Afterwards exactly ``builtins`` are mapped: a new one to a new ``s…`` id, a changed one to its old id, with the new fingerprint.
-
-    Nothing is touched if they are mapped so already.
+    """Afterwards exactly ``builtins`` are mapped: a new one to a new ``s…`` id, a changed one to its old id with the new
+    fingerprint. Nothing is touched if they are mapped so already.
     """
     wanted = {(builtin.schema, builtin.type, builtin.name) for builtin in builtins}
     for key, mapping in list(tx.snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).items()):

@@ -19,7 +19,6 @@ from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import (
     APPEND_ONLY,
     ClusterIntrospectionSourceIndex,
-    Config,
     Kind,
     Setting,
     SystemConfiguration,

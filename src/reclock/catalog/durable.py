@@ -79,8 +79,8 @@ class DurableCatalogState(Protocol):
     def join(self) -> None:
         """Become an actor of the current epoch without writing.
 
-        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``Fenced`` if this process is of
-        a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``Fenced`` if this process
+        is of a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
         """
 
     @abstractmethod
@@ -163,10 +163,11 @@ class DurableCatalogState(Protocol):
 
     @abstractmethod
     def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[Change]) -> None:
-        """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, iff the upper is ``expected_upper``; no changes is
-        mere progress. Success implies ``ApplyWrite("catalog", new_upper)``.
+        """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, iff the upper is ``expected_upper``; without
+        changes it is mere progress. Success implies ``ApplyWrite("catalog", new_upper)``.
 
-        Raises ``UpperMismatch`` (this state has caught up then), ``Fenced``, ``CatalogCorrupt`` if the changes do not fit the contents.
+        Raises ``UpperMismatch`` (this state has caught up then), ``Fenced``, ``CatalogCorrupt`` if the changes do not fit the
+        contents.
         """
 
     # The targeted writes: each object replaces the one of its key or is added; tried again if another actor came between.

@@ -20,8 +20,10 @@ class CatalogLog(Protocol):
         """The newest upper; 0 if nothing was ever appended."""
         ...
 
-    def snapshot(self, *, below: Timestamp | None = None, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
-        """The upper, and the sum of all updates at times below ``below`` (the upper if None). Times in it mean nothing."""
+    def snapshot(
+        self, *, below: Timestamp | None = None, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
+        """The upper, and the sum of all updates at times below ``below`` (the upper if None). Their own times mean nothing."""
         ...
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:

@@ -40,12 +40,15 @@ _upper = sa.Table(
 def init_stash_catalog_state(
     consensus: Consensus, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int
 ) -> DurableCatalogState:
-    """The catalog kept in ``consensus``, not yet open. ``oracle`` knows the timeline ``"catalog"``; closing the state leaves both open."""
+    """The catalog kept in ``consensus``, not yet open. ``oracle`` knows the timeline ``"catalog"``.
+
+    Closing the state leaves both open.
+    """
     return DurableCatalog(StashLog(consensus), oracle=oracle, clock=clock, deploy_generation=deploy_generation)
 
 
 class StashLog:
-    """A ``CatalogLog`` in consensus. Each write is one transaction with the fence; an unknown outcome is found out, not passed on."""
+    """A ``CatalogLog`` in consensus. Each write is one transaction with the fence; an unknown outcome is found out."""
 
     def __init__(self, consensus: Consensus) -> None:
         self._consensus = consensus

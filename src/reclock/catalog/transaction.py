@@ -34,7 +34,10 @@ class Transaction:
     # --- objects ---
 
     def insert(self, thing: CatalogObject) -> None:
-        """Add a new object. Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not allocated here."""
+        """Add a new object.
+
+        Raises ``DuplicateObject`` if its key or name is taken, ``CatalogError`` if its id was not allocated by this transaction.
+        """
         spec = spec_of(thing)
         if spec.allocated is not None and spec.allocated(thing) not in self._allocated:
             raise CatalogError(f'the id of {spec.kind} "{label(thing)}" was not allocated by this transaction')
@@ -43,14 +46,14 @@ class Transaction:
             return
         if self.snapshot.get(*identity(thing)) is not None:
             raise DuplicateObject(spec.kind, label(thing))
-        self._replace(None, thing)
+        self._set(identity(thing), thing)
 
     def update(self, thing: CatalogObject) -> None:
         """Replace the object of the same key. Raises ``UnknownObject``, or ``DuplicateObject`` if the new name is taken."""
         before = self._existing(thing)
         if isinstance(thing, IdAllocator) and thing.next_id < before.next_id:
             raise CatalogError(f'id allocator "{thing.name}" cannot go back from {before.next_id} to {thing.next_id}')
-        self._replace(before, thing)
+        self._set(identity(thing), thing)
 
     def put(self, thing: CatalogObject) -> None:
         """Replace the object of the same key, or add it if there is none."""
@@ -63,7 +66,7 @@ class Transaction:
         """Remove the object of this key. Raises ``UnknownObject``."""
         if isinstance(thing, IdAllocator):
             raise CatalogError(f'id allocator "{thing.name}" cannot be dropped', detail="its ids would be given out again")
-        self._replace(self._existing(thing), None)
+        self._set(identity(self._existing(thing)), None)
 
     # --- ids, events ---
 
@@ -73,7 +76,7 @@ class Transaction:
         if found is None:
             raise UnknownObject("id allocator", allocator)
         ids = list(range(found.next_id, found.next_id + count))
-        self._replace(found, IdAllocator(allocator, found.next_id + count))
+        self._set((Kind.ID_ALLOCATOR, allocator), IdAllocator(allocator, found.next_id + count))
         self._allocated.update((allocator, id) for id in ids)
         return ids
 
@@ -149,16 +152,16 @@ class Transaction:
             raise UnknownObject(spec.kind, label(thing))
         return before
 
-    def _replace(self, before: CatalogObject | None, after: CatalogObject | None) -> None:
-        kind, key = identity((after or before)
+    def _set(self, reference: Reference, after: CatalogObject | None) -> None:
+        kind, key = reference
         if kind is Kind.CONFIG and key in GUARDED_CONFIG:
             raise CatalogError(f'config "{key}" changes only when the catalog is opened')
         if after is not None and SPECS[kind].unique:
             namesake = self.snapshot.by_name(kind, SPECS[kind].name_of(after))
             if namesake is not None and SPECS[kind].key_of(namesake) != key:
                 raise DuplicateObject(kind, label(after))
-        self.snapshot = self.snapshot.with_change(before, after)
-        self._touched[kind, key] = None
+        self.snapshot = self.snapshot.with_change(self.snapshot.get(kind, key), after)
+        self._touched[reference] = None
 
     def _check_unreferenced(self, thing: CatalogObject) -> None:
         if self.snapshot.is_referred_to(*identity(thing)):

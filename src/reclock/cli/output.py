@@ -42,8 +42,9 @@ def error_lines(error: ReclockError) -> Iterator[str]:
         yield f"HINT:  {error.hint}"
 
 
-def print_result(result: Result, output: Format, *, to: TextIO = sys.stdout) -> None:
-    """Rows in the format asked for; the command tag after a table. Notices go to standard error."""
+def print_result(result: Result, output: Format, *, to: TextIO | None = None, notices: TextIO | None = None) -> None:
+    """Rows in the format asked for, or the command tag, to standard output unless told; notices to standard error unless told."""
+    to = to or sys.stdout
     if result.desc is None:
         if output is Format.TABLE:
             print(result.tag, file=to)
@@ -58,7 +59,7 @@ def print_result(result: Result, output: Format, *, to: TextIO = sys.stdout) -> 
         for row in result.rows():
             print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text, ensure_ascii=False), file=to)
     for notice in result.notices:
-        print(f"NOTICE:  {notice}", file=sys.stderr)
+        print(f"NOTICE:  {notice}", file=notices or sys.stderr)
 
 
 def text(value: Any) -> str:

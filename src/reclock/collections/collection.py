@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
 from reclock.algebra.ids import StorageCollectionId
@@ -84,7 +85,8 @@ class Collection:
         """
         checked = self._check(updates)
         if not checked.num_rows:
-            return self.seal(expected_upper=expected_upper, new_upper=new_upper)
+            self.seal(expected_upper=expected_upper, new_upper=new_upper)
+            return
         with self._lock:
             self._refresh()
             self._expect(expected_upper)
@@ -122,12 +124,13 @@ class Collection:
     # --- staging ---
 
     def staging_uri(self, name: str) -> str:
-        """Where a job writes the Parquet files called ``name``: a folder of the table's that nobody reads before they are appended."""
+        """Where a job writes the Parquet files called ``name``; nobody reads them there before they are appended."""
         return self.folder.absolute(staging_path(name))
 
     def staged(self, name: str) -> list[StagedFile]:
-        """The files called ``name`` that hold rows, durable from now on, described by their footers. Whatever else a job leaves is ignored.
+        """The files called ``name`` that hold rows, durable from now on, described by their footers, in order of path.
 
+        Whatever else a job leaves is ignored.
         Raises ``InternalError`` if one has other columns than the collection, or a deletion and the collection is monotonic.
         """
         folder = staging_path(name)
@@ -161,7 +164,10 @@ class Collection:
         Appends since ``version`` do not matter. False if another rewrite came first: decide again on a new version.
         """
         self._check_files(added)
-        actions = [*(remove(file, at) for file in removed), *(add(file, is_new_data=False) for file in added)]
+        actions: list[AddAction | RemoveAction] = [
+            *(remove(file, at) for file in removed),
+            *(add(file, is_new_data=False) for file in added),
+        ]
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
@@ -170,6 +176,12 @@ class Collection:
                 if self._log.commit(actions, {self._rewriter: version.rewrites + 1}):
                     return True
         return False
+
+    def dropped_since(self, moment: Timestamp) -> frozenset[str]:
+        """The files that rewrites dropped at the wall-clock time ``moment`` or later."""
+        with self._lock:
+            self._refresh()
+            return self._log.dropped_since(moment)
 
     def checkpoint(self) -> None:
         """Write the log's newest state as one file, so that opening stays fast."""
@@ -203,7 +215,7 @@ class Collection:
         """The updates in the collection's schema, without zero diffs. Raises ``InternalError`` if they do not fit it."""
         try:
             fitted = updates.select(self._schema.names).cast(self._schema)
-        except (KeyError, ValueError) as wrong:
+        except (KeyError, ValueError, NotImplementedError) as wrong:
             raise InternalError(f'updates do not fit "{self.id}"', detail=str(wrong)) from wrong
         if updates.num_columns != len(self._schema):
             raise InternalError(f'updates do not fit "{self.id}"', detail=f"they have the columns {updates.column_names}")
@@ -218,7 +230,9 @@ class Collection:
         required = [column.name for column in self.desc.columns if not column.is_nullable] + [TIME_COLUMN, DIFF_COLUMN]
         for file in files:
             if sizes.get(file.path) != file.size_bytes:
-                raise InternalError(f'"{file.path}" is missing or cut', detail=f"found {sizes.get(file.path)} bytes of {file.size_bytes}")
+                raise InternalError(
+                    f'"{file.path}" is missing or cut', detail=f"found {sizes.get(file.path, 0)} of {file.size_bytes} bytes"
+                )
             for name in required:
                 if file.null_counts.get(name) != 0:
                     raise InternalError(f'"{file.path}" does not fit "{self.id}"', detail=f'column "{name}" may have NULLs')

@@ -33,7 +33,7 @@ def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) ->
 
 
 def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
-    """The updates at times in ``[lower, upper)``: ``schema`` with time and diff, in order of time, no (row, time) twice, no zero."""
+    """The updates at times in ``[lower, upper)``: of ``schema``, in order of time, no (row, time) twice, no zero."""
     times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
     return _run(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema).read_all()
 

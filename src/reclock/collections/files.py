@@ -21,6 +21,7 @@ _TEXT_LIMIT = 32
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A file of one version of a collection. Its times lie in ``[min_time, max_time]``."""
@@ -36,7 +37,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that is durable in the table's folder but in no version yet. Goes through JSON by ``asdict`` and ``StagedFile(**fields)``."""
+    """A file that is durable in the table's folder but in no version yet. Through JSON by ``asdict`` and ``StagedFile(**…)``."""
 
     path: str
     """Relative to the table's folder."""
@@ -44,6 +45,7 @@ class StagedFile:
     rows: int
     min_time: Timestamp
     max_time: Timestamp
+    min_diff: int
     null_counts: Mapping[str, int]
     stats: str
     """Delta's statistics of the file, JSON."""
@@ -53,9 +55,7 @@ def write_file(folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.
     """Write one Parquet file of updates, durable when this returns. There is at least one row."""
     folder.make_parent(path)
     collected: list[pq.FileMetaData] = []
-    with pq.ParquetWriter(
-        path, schema, filesystem=folder.filesystem, compression="zstd", metadata_collector=collected
-    ) as writer:
+    with pq.ParquetWriter(path, schema, filesystem=folder.filesystem, compression="zstd", metadata_collector=collected) as writer:
         for batch in batches:
             writer.write(batch)
     folder.sync([path])
@@ -106,8 +106,8 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
             low[name] = min(lows)
         if None not in highs:
             high[name] = max(highs)
-    if TIME_COLUMN not in low or TIME_COLUMN not in high or null_counts.get(TIME_COLUMN) or null_counts.get(DIFF_COLUMN):
-        raise InternalError(f'"{path}" has updates without a time or a diff, or no statistics of them')
+    if TIME_COLUMN not in low or TIME_COLUMN not in high or DIFF_COLUMN not in low:
+        raise InternalError(f'"{path}" has no statistics of its times and diffs')
     stats = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": null_counts}
     return StagedFile(
         path,
@@ -115,6 +115,7 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
         footer.num_rows,
         Timestamp(low[TIME_COLUMN]),
         Timestamp(high[TIME_COLUMN]),
+        low[DIFF_COLUMN],
         null_counts,
         json.dumps(stats, ensure_ascii=False, separators=(",", ":")),
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import PurePosixPath
+from uuid import uuid4
 
 import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
@@ -22,7 +24,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Folder:
-    """Files under one root, addressed by paths relative to it. ``uri`` is an absolute path, or ``s3://…``, without a slash at its end."""
+    """Files under one root, addressed by paths relative to it. ``uri`` is an absolute path or ``s3://…``, no slash at its end."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         uri = uri.removeprefix("file://").rstrip("/")
@@ -63,6 +65,10 @@ class Folder:
                     fsync(self.absolute(str(above)))
                 self._named.add(parent)
 
+    def exists(self, path: str) -> bool:
+        """Whether a folder is there. An object store has no folders: always true there."""
+        return not self.is_local or os.path.isdir(self.absolute(path))
+
     def sizes(self, paths: Iterable[str]) -> dict[str, int]:
         """Bytes of those files that are there."""
         infos = self.filesystem.get_file_info(list(paths))
@@ -80,6 +86,21 @@ class Folder:
                 self.filesystem.delete_file(path)
             except FileNotFoundError:
                 continue
+
+    def prune(self, path: str) -> None:
+        """Remove ``path`` and the folders below it that are empty. Object stores have none."""
+        if self.is_local:
+            for folder, _, _ in os.walk(self.absolute(path), topdown=False):
+                with suppress(OSError):
+                    os.rmdir(folder)
+
+    def hide(self, path: str) -> None:
+        """Take a folder's name away before its files go, so that nobody sees it half gone. Object stores delete at once."""
+        if not self.is_local:
+            self.delete_folder(path)
+        elif self.exists(path):
+            os.rename(self.absolute(path), self.absolute(f"{path}.{uuid4().hex}"))
+            fsync(self.uri)
 
     def delete_folder(self, path: str) -> None:
         """Remove a folder and all that is in it; one that is gone already is no error."""
@@ -111,7 +132,7 @@ def staging_path(name: str) -> str:
 def check_data_path(path: str) -> str:
     """The path itself, if it names a data file inside the table's folder by plain names. Raises ``InternalError`` otherwise."""
     parts = path.split("/")
-    is_inside = parts[0] == DATA and len(parts) == 2 or parts[0] == STAGING and len(parts) == 3
+    is_inside = (parts[0] == DATA and len(parts) == 2) or (parts[0] == STAGING and len(parts) == 3)
     if not is_inside or not all(_PLAIN_NAME.fullmatch(part) for part in parts[1:]) or not path.endswith(".parquet"):
         raise InternalError(f'"{path}" is not a data file of the table\'s folder')
     return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow.fs as pafs
 from deltalake import DeltaTable
@@ -15,7 +15,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.collection import DESC_PROPERTY, MONOTONIC_PROPERTY, Collection
 from reclock.collections.folder import LOG, Folder, fsync
-from reclock.collections.log import TableLog, log_entry
+from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema, check_storable, encode_desc
 from reclock.errors import CollectionExists, UnknownCollection
 
@@ -43,13 +43,12 @@ class Lake:
         """
         check_storable(desc)
         folder = self._folder_of(id)
-        parents = _made_parents(folder)
+        parents = _make_folders(folder)
         properties = {DESC_PROPERTY: encode_desc(desc), MONOTONIC_PROPERTY: "true" if is_monotonic else "false"}
         TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
         crashpoints.reach("collections.create.landed")
-        if folder.is_local:
-            for path in (folder.absolute(LOG), *parents):
-                fsync(path)
+        for path in parents:
+            fsync(path)
         collection = self.open(id)
         collection.upper()
         if collection.desc != desc or collection.is_monotonic != is_monotonic:
@@ -75,13 +74,11 @@ class Lake:
         with self._lock:
             self._opened.pop(id, None)
         folder = self._folder_of(id)
-        first = log_entry(0)
-        folder.delete([first])
-        folder.delete_folder(LOG)
-        crashpoints.reach("collections.drop.log_gone")
+        folder.hide(LOG)
+        crashpoints.reach("collections.drop.hidden")
         self._folder.delete_folder(f"{id.source_id}/{id.collection}")
 
-    def list(self) -> list[StorageCollectionId]:
+    def list(self) -> Sequence[StorageCollectionId]:
         """Every collection in the lake, in order of id."""
         found = []
         for source in self._subfolders(""):
@@ -92,9 +89,20 @@ class Lake:
                         found.append(id)
         return sorted(found)
 
-    def _subfolders(self, path: str) -> list[str]:
+    def _subfolders(self, path: str) -> Sequence[str]:
         selector = pafs.FileSelector(path, allow_not_found=True)
         return [i.base_name for i in self._folder.filesystem.get_file_info(selector) if i.type == pafs.FileType.Directory]
 
     def _folder_of(self, id: StorageCollectionId) -> Folder:
         return Folder(f"{self._folder.uri}/{id.source_id}/{id.collection}", self._folder.storage_options)
+
+
+def _make_folders(folder: Folder) -> list[str]:
+    """Make a local table's folder; the folders to flush so that all new names survive, from the table's own upwards."""
+    if not folder.is_local:
+        return []
+    chain = [folder.uri]
+    while len(chain) < 3 or not os.path.isdir(chain[-1]):
+        chain.append(os.path.dirname(chain[-1]))
+    os.makedirs(folder.uri, exist_ok=True)
+    return chain

@@ -6,6 +6,7 @@ commit is tried once, at the version after the one last seen, and the caller dec
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 
@@ -135,6 +136,21 @@ class TableLog:
             for path, size, rows, low, high in zip(*(actions[name].to_pylist() for name in names), strict=True)
         )
 
+    def dropped_since(self, moment: Timestamp) -> frozenset[str]:
+        """The files dropped at the wall-clock time ``moment`` or later, as far back as the log goes."""
+        dropped: set[str] = set()
+        for version in range(self.version, -1, -1):
+            try:
+                with self._folder.filesystem.open_input_stream(log_entry(version)) as entry:
+                    actions = [json.loads(line) for line in entry.read().splitlines()]
+            except FileNotFoundError:
+                break
+            removes = [action["remove"] for action in actions if "remove" in action]
+            dropped.update(r["path"] for r in removes if r["deletionTimestamp"] >= moment)
+            if any(action["commitInfo"]["timestamp"] < moment for action in actions if "commitInfo" in action):
+                break
+        return frozenset(dropped)
+
     def checkpoint(self) -> None:
         """Write the state of the version last seen as one file, durably, and drop log entries past Delta's log retention."""
         self._table.create_checkpoint()
@@ -160,6 +176,7 @@ def log_entry(version: int) -> str:
 
 def add(file: StagedFile, *, is_new_data: bool = True) -> AddAction:
     """The action that makes a staged file part of the table. ``is_new_data`` is false for a rewrite of what was there."""
+    # Delta wants some modification time; nothing here reads it.
     return AddAction(file.path, file.size_bytes, {}, int(file.max_time), is_new_data, file.stats)
 
 

@@ -1,4 +1,4 @@
-"""How a relation's types are stored: as Arrow, and through it as Parquet and Delta; and a desc as JSON, for the table's metadata."""
+"""How a relation's types are stored: as Arrow, and through it as Parquet and Delta; and a desc as JSON, for its metadata."""
 
 from __future__ import annotations
 

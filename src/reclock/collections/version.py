@@ -53,11 +53,14 @@ class Version:
         if not self.is_monotonic:
             return consolidated_rows(self.dataset(files), columns, as_of)
         wanted = [*self.desc.names, DIFF_COLUMN]
-        everything = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
-        return self.dataset(files).to_table(columns=wanted, filter=everything)
+        condition = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
+        return self.dataset(files).to_table(columns=wanted, filter=condition)
 
     def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
-        """The updates at times in ``[lower, upper)``, consolidated, in order of time: the desc's columns, ``mz_timestamp``, ``mz_diff``."""
+        """The updates at times in ``[lower, upper)``, consolidated, in order of time.
+
+        The desc's columns, ``mz_timestamp``, ``mz_diff``.
+        """
         schema = arrow_schema(self.desc, with_updates=True)
         return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
 

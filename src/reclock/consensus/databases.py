@@ -17,6 +17,8 @@ from reclock.errors import ConfigurationError
 BUSY_TIMEOUT_S = 10
 """How long one attempt at a write waits for the writer before it."""
 
+CONNECT_TIMEOUT_S = 10
+
 WRITER_LOCK = "reclock_writer"
 """A table without rows. On PostgreSQL it is locked by whoever writes, as SQLite locks its file."""
 
@@ -121,7 +123,7 @@ def _sqlite_code(error: sa.exc.DBAPIError) -> int:
 
 
 def _postgresql(url: sa.URL) -> Database:
-    engine = _engine(url, connect_args={"connect_timeout": BUSY_TIMEOUT_S})
+    engine = _engine(url, connect_args={"connect_timeout": CONNECT_TIMEOUT_S})
     lock = (
         f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'; "
         # a writer that fell asleep inside a transaction must not stop all others

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,11 @@ SUITE_CHECK = "suite_valid"
 EXAMPLES = 20
 """Offending values kept as evidence of a check."""
 
-_SHOWN = {"bindings": ["partition"], "ranges": ["partition"], "staged": ["rows", "min_time", "max_time", "null_diffs", "read_bytes"]}
+_SHOWN = {
+    "bindings": ["partition"],
+    "ranges": ["partition"],
+    "staged": ["rows", "min_time", "max_time", "null_diffs", "read_bytes"],
+}
 """By frame, the columns that tell an offending row."""
 
 
@@ -58,19 +63,14 @@ def audit(
     context = _context()
     given = waived or {}
     read = rows_of or _read_local
-    audited: list[tuple[AuditResult, list[ExpectationSuiteValidationResult]]] = []
-    for slice_ in slices:
-        audited.append(_audit_one(context, slice_, suites, given.get(slice_.source, frozenset()), read))
+    audited = [_audit_one(context, slice_, suites, given.get(slice_.source, frozenset()), read) for slice_ in slices]
+    pages: list[str | None] = [None] * len(audited)
     try:
-        now = datetime.now(UTC)
-        pages = docs.publish(docs_root, [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)], now)
-    except Exception as failure:  # noqa: BLE001 - the pages are for people: what was found stands without them
+        entries = [(slice_, *found) for slice_, found in zip(slices, audited, strict=True)]
+        pages[:] = docs.publish(docs_root, entries, datetime.now(UTC))
+    except Exception as failure:  # the pages are for people: what was found stands without them
         log.warning("data docs could not be written", root=str(docs_root), error=str(failure))
-        pages = [None for _ in audited]
-    return [
-        AuditResult(result.source, result.success, result.checks, page)
-        for (result, _), page in zip(audited, pages, strict=True)
-    ]
+    return [replace(result, docs=page) for (result, _), page in zip(audited, pages, strict=True)]
 
 
 def _audit_one(
@@ -90,8 +90,10 @@ def _audit_one(
             if user:
                 validation = _validate_user(context, slice_, read(slice_), user)
                 found.append(validation)
-                checks += [_check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows) for result in validation.results]
-        except Exception as failure:  # noqa: BLE001 - the edge between a user's suite and the other sources: recorded as a check
+                checks += [
+                    _check(result, waived, seen=min(slice_.rows, ROWS_LIMIT), of=slice_.rows) for result in validation.results
+                ]
+        except Exception as failure:  # the edge between a user's suite and the other sources: recorded as a check
             checks.append(_suite_failed(failure, waived))
     success = all(check.status != "failed" for check in checks)
     return AuditResult(slice_.source, success, tuple(checks)), found
@@ -136,10 +138,10 @@ def _validate(
 def _validate_user(
     context: AbstractDataContext, slice_: AuditSlice, rows: pd.DataFrame, user: Sequence[UserExpectation]
 ) -> ExpectationSuiteValidationResult:
-    from great_expectations.core import ExpectationSuite
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-    suite = ExpectationSuite(name="rows", expectations=[expectation.configuration for expectation in user])
-    return _validate(context, slice_, "rows", rows, suite.expectations)
+    expectations = [ExpectationConfiguration(**expectation.configuration).to_domain_obj() for expectation in user]
+    return _validate(context, slice_, "rows", rows, expectations)
 
 
 def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0) -> CheckResult:
@@ -177,7 +179,8 @@ def _suite_failed(failure: Exception, waived: frozenset[str]) -> CheckResult:
 
 
 def _name(result: ExpectationValidationResult) -> str:
-    return str((result.expectation_config.meta or {}).get("check", result.expectation_config.type))
+    meta = getattr(result.expectation_config, "meta", None) or {}
+    return str(meta.get("check") or getattr(result.expectation_config, "type", ""))
 
 
 def _raised(result: ExpectationValidationResult) -> str | None:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import quote
 
 from great_expectations.core import ExpectationSuiteValidationResult
@@ -26,7 +26,7 @@ from great_expectations.render.renderer import ValidationResultsPageRenderer
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
 
-from reclock.quality.results import AuditResult
+from reclock.quality.results import AuditResult, CheckResult
 from reclock.quality.slice import AuditSlice
 
 KEPT_PER_SOURCE = 20
@@ -66,7 +66,8 @@ def publish(
     for slice_, result, validations in audits:
         folder = root / quote(slice_.source, safe=".")
         folder.mkdir(exist_ok=True)
-        document = json.dumps(_combine(slice_, result, validations, now).to_json_dict(), indent=1)
+        validation = _combine(slice_, result, validations, now)
+        document = json.dumps(validation.to_json_dict(), indent=1)  # type: ignore[no-untyped-call]
         _replace(folder / f"{slice_.at}.json", document)
         _replace(folder / f"{slice_.at}.html", render_page(document, slice_, result))
         entries.append(_entry(slice_, result, f"{quote(folder.name)}/{slice_.at}.html", now))
@@ -85,7 +86,8 @@ def retain(new: Sequence[Entry], old: Sequence[Entry]) -> tuple[list[Entry], lis
     """The entries to keep, newest first, and those to drop. An audit that was run again replaces its earlier entry."""
     latest = {(entry.source, entry.at): entry for entry in [*old, *new]}
     count: Counter[str] = Counter()
-    kept, dropped = [], []
+    kept: list[Entry] = []
+    dropped: list[Entry] = []
     for entry in sorted(latest.values(), key=lambda entry: (-entry.at, entry.source)):
         count[entry.source] += 1
         (kept if count[entry.source] <= KEPT_PER_SOURCE else dropped).append(entry)
@@ -100,21 +102,23 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
             if isinstance(counted["value"], list):  # else the page shows it with nothing in between
                 counted["value"] = ", ".join(map(str, counted["value"]))
     validation = expectationSuiteValidationResultSchema.load(loaded)
-    html: str = _page_view().render(ValidationResultsPageRenderer().render(validation), slice=slice_, audit=result)
+    content = ValidationResultsPageRenderer().render(validation)
+    html: str = _page_view().render(content, "page.html", slice=slice_, audit=result)  # type: ignore[no-untyped-call]
     return _SUITE_LINK.sub(r"\1", html)
 
 
 def render_index(entries: Sequence[Entry]) -> str:
     """The list of the kept audits, complete in itself."""
     environment = Environment(loader=_TEMPLATES, autoescape=select_autoescape(default=True, default_for_string=True))
-    return environment.get_template("index.html.j2").render(entries=entries)
+    return environment.get_template("index.html").render(entries=entries)
 
 
 @cache
 def _page_view() -> DefaultJinjaPageView:
-    """Great Expectations' page view, with a page template of ours in front of its own."""
+    """Great Expectations' page view, with our templates in front of its own."""
     view = DefaultJinjaPageView()
-    view.env.loader = ChoiceLoader([_TEMPLATES, view.env.loader])
+    theirs = view.env.loader
+    view.env.loader = ChoiceLoader([_TEMPLATES, theirs] if theirs else [_TEMPLATES])
     return view
 
 
@@ -142,7 +146,7 @@ def _combine(
     )
 
 
-def _summary(check: Any) -> dict[str, str]:
+def _summary(check: CheckResult) -> dict[str, str]:
     return {"name": check.name, "status": check.status, "detail": check.detail}
 
 

@@ -30,8 +30,8 @@ class FrontierAdvances(MulticolumnMapMetricProvider):
     condition_metric_name = "multicolumn_values.frontier_advances"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
 
-    @multicolumn_condition_partial(engine=PandasExecutionEngine)
-    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:  # noqa: N805 - the decorator makes it a class method
+    @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:
         partition, time, previous, frontier = column_list.columns
         ordered = column_list.sort_values(time, kind="stable")
         ended = ordered.groupby(partition, sort=False)[frontier].shift()
@@ -54,8 +54,8 @@ class TimesAreBound(MulticolumnMapMetricProvider):
     condition_metric_name = "multicolumn_values.times_are_bound"
     condition_domain_keys = ("batch_id", "table", "column_list", "row_condition", "condition_parser", "ignore_row_if")
 
-    @multicolumn_condition_partial(engine=PandasExecutionEngine)
-    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:  # noqa: N805 - the decorator makes it a class method
+    @multicolumn_condition_partial(engine=PandasExecutionEngine)  # type: ignore[untyped-decorator]
+    def _pandas(cls, column_list: pd.DataFrame, **_: Any) -> pd.Series:
         at, rows, least, greatest = (column_list[name] for name in column_list.columns)
         empty = (rows == 0) & least.isna() & greatest.isna()
         return empty | ((rows > 0) & (least == at) & (greatest == at))
@@ -84,11 +84,11 @@ def binding_expectations(slice_: AuditSlice) -> list[Expectation]:
             description="Each partition's frontier begins where it ended before, and only grows with time.",
             meta={"check": "frontiers_monotonic"},
         ),
-        gxe.ExpectColumnValuesToBeBetween(
-            column="mz_timestamp",
-            min_value=slice_.upper,
-            max_value=slice_.at,
-            description=f"Bindings lie at times from the published upper, {slice_.upper}, to the claim's, {slice_.at}.",
+        gxe.ExpectColumnPairValuesAToBeGreaterThanB(
+            column_A="mz_timestamp",
+            column_B="upper",
+            or_equal=True,
+            description=f"Bindings lie at the claim's time, {slice_.at}, and not below the published upper, {slice_.upper}.",
             meta={"check": "bindings_inside_claim"},
         ),
         gxe.ExpectCompoundColumnsToBeUnique(

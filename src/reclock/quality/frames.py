@@ -8,17 +8,17 @@ from reclock.quality.slice import AuditSlice
 
 
 def bindings_frame(slice_: AuditSlice) -> pd.DataFrame:
-    """One row a binding, in the order of binding: ``previous`` and ``frontier`` bound what it binds, exclusive above.
+    """One row a binding, in the order of binding, with the group's ``upper``: ``previous`` and ``frontier`` bound what it binds.
 
     A partition that is bound twice continues where its earlier row ended.
     """
     reached = dict(slice_.previous)
-    rows: list[tuple[str, int, int, int, int]] = []
+    rows: list[tuple[str, int, int, int, int, int]] = []
     for partition, increment in slice_.bindings:
         previous = reached.get(partition, 0)
         reached[partition] = previous + increment
-        rows.append((partition, slice_.at, previous, increment, reached[partition]))
-    return pd.DataFrame(rows, columns=["partition", "mz_timestamp", "previous", "increment", "frontier"])
+        rows.append((partition, slice_.at, slice_.upper, previous, increment, reached[partition]))
+    return pd.DataFrame(rows, columns=["partition", "mz_timestamp", "upper", "previous", "increment", "frontier"])
 
 
 def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:

@@ -27,7 +27,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """All checks of one source at one time. ``docs`` is its page, relative to the root of the data docs; None if none was written."""
+    """All checks of one source at one time. ``docs`` is its page, relative to the root of the data docs, if one was written."""
 
     source: str
     success: bool

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, ScalarType, TypeName, numeric
-from reclock.compute.functions.registry import Site, Types, scalar
-from reclock.compute.functions.spelling import DUCKDB_TYPES, SPARK_TYPES, raised
+from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.compute.functions.spelling import raised, type_sql
 from reclock.compute.functions.typing import MAX_PRECISION, as_numeric, common_type, parameters, widened
 
 QUOTIENT_SCALE = 18
@@ -71,7 +71,7 @@ def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType |
     return None
 
 
-def _resolver(operator: str):  # type: ignore[no-untyped-def]
+def _resolver(operator: str) -> Resolver:
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) == 1 and operator in "+-":
             return ((types[0] or DOUBLE,), types[0] or DOUBLE) if types[0] is None or types[0].is_number else None
@@ -86,26 +86,20 @@ def _resolver(operator: str):  # type: ignore[no-untyped-def]
     return resolve
 
 
-def _infix(operator: str, types: Mapping[TypeName, str]):  # type: ignore[no-untyped-def]
+def _infix(operator: str, engine: str) -> Writer:
     def write(site: Site) -> str:
         if len(site.arguments) == 1:
-            return f"({site.arguments[0]})" if operator == "+" else _negated(site, types)
+            return f"({site.arguments[0]})" if operator == "+" else _negation(engine)(site)
         if any(type.is_moment for type in site.types):
-            return _write_moments(operator, site, is_spark=types is SPARK_TYPES)
+            return _write_moments(operator, site, is_spark=engine == "spark")
         plain = f"({site.arguments[0]} {operator} {site.arguments[1]})"
-        return plain if site.result.is_float else f"CAST({plain} AS {spelled(site.result, types)})"
+        return plain if site.result.is_float else f"CAST({plain} AS {type_sql(engine, site.result)})"
 
     return write
 
 
-def spelled(type: ScalarType, types: Mapping[TypeName, str]) -> str:
-    if type.name is TypeName.NUMERIC:
-        return "DECIMAL({}, {})".format(*parameters(type))
-    return types[type.name]
-
-
-def _negated(site: Site, types: Mapping[TypeName, str]) -> str:
-    return f"CAST((- {site.arguments[0]}) AS {spelled(site.result, types)})"
+def _negation(engine: str) -> Writer:
+    return lambda site: f"CAST((- {site.arguments[0]}) AS {type_sql(engine, site.result)})"
 
 
 def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
@@ -127,7 +121,7 @@ def _divide_duckdb(site: Site) -> str:
     left, right = site.arguments
     error = raised("duckdb", "22012", "'division by zero'")
     if site.result.is_integer:
-        return f"CAST(({left} // {right}) AS {spelled(site.result, DUCKDB_TYPES)})"
+        return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
     if site.result.is_float:
         return f"(CASE WHEN {right} = 0 THEN {error} ELSE ({left} / {right}) END)"
     return duckdb_quotient(left, right, parameters(site.types[0])[1])
@@ -142,7 +136,7 @@ def duckdb_quotient(left: str, right: str, scale: int) -> str:
 def _divide_spark(site: Site) -> str:
     left, right = site.arguments
     if site.result.is_integer:
-        return f"CAST(({left} DIV {right}) AS {spelled(site.result, SPARK_TYPES)})"
+        return f"CAST(({left} DIV {right}) AS {type_sql('spark', site.result)})"
     if site.result.is_float:
         return f"({left} / {right})"
     return spark_quotient(left, right, parameters(site.types[0])[1])
@@ -171,14 +165,7 @@ DUCKDB_MACROS = (
 )
 """What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does in floating point."""
 
-for _operator in ("+", "-", "*"):
-    scalar(_operator, _resolver(_operator), duckdb=_infix(_operator, DUCKDB_TYPES), spark=_infix(_operator, SPARK_TYPES))
+for _name, _operator in (("+", "+"), ("-", "-"), ("*", "*"), ("%", "%"), ("mod", "%")):
+    scalar(_name, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
 scalar("/", _resolver("/"), duckdb=_divide_duckdb, spark=_divide_spark)
-scalar("%", _resolver("%"), duckdb=_infix("%", DUCKDB_TYPES), spark=_infix("%", SPARK_TYPES))
-scalar("mod", _resolver("%"), duckdb=_infix("%", DUCKDB_TYPES), spark=_infix("%", SPARK_TYPES))
-scalar(
-    "negate",
-    _resolver("-"),
-    duckdb=lambda site: _negated(site, DUCKDB_TYPES),
-    spark=lambda site: _negated(site, SPARK_TYPES),
-)
+scalar("negate", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))

@@ -33,6 +33,8 @@ class Site:
     result: ScalarType
     constants: Mapping[int, object] = field(default_factory=dict)
     is_distinct: bool = False
+    filter: str = ""
+    """Of an aggregate: `` FILTER (WHERE …)``, to stand behind every aggregate call that is written."""
 
 
 Writer = Callable[[Site], str]

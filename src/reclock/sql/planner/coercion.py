@@ -25,6 +25,7 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
+from reclock.compute.functions import typing as functions
 from reclock.compute.scalars import Cast, Literal
 from reclock.errors import CannotCast, InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
@@ -46,10 +47,6 @@ _TYPES = {
     exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
     exp.DType.INTERVAL: INTERVAL,
 }
-_NUMBERS = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.REAL, TypeName.DOUBLE)
-_MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
-_DIGITS = {TypeName.SMALLINT: 5, TypeName.INTEGER: 10, TypeName.BIGINT: 19}
-
 
 def scalar_type(node: exp.Expr) -> ScalarType:
     """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
@@ -94,49 +91,13 @@ def can_cast(source: ScalarType, target: ScalarType) -> bool:
     return source.is_moment and target.is_moment
 
 
-def can_coerce(source: ScalarType, target: ScalarType) -> bool:
-    """Whether a value of ``source`` may stand where ``target`` is wanted, without a written cast."""
-    if source.name is target.name:
-        return True
-    for ladder in (_NUMBERS, _MOMENTS):
-        if source.name in ladder and target.name in ladder:
-            return ladder.index(source.name) <= ladder.index(target.name)
-    return False
-
-
-def type_of(value: Any) -> ScalarType | None:
-    """None for an untyped constant."""
-    return value.type  # type: ignore[no-any-return]
-
-
 def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     """The type that all of several results take (PostgreSQL's rule for UNION, CASE and the like): text if all are untyped."""
-    common: ScalarType | None = None
-    for type in types:
-        if type is None or type == common:
-            continue
-        if common is None:
-            common = type
-            continue
-        wider = _wider(common, type)
-        if wider is None:
-            raise TypeMismatch(f"{what} types {common.name} and {type.name} cannot be matched", hint="cast one of them to the other's type")
-        common = wider
-    return common or TEXT
-
-
-def _wider(a: ScalarType, b: ScalarType) -> ScalarType | None:
-    if TypeName.NUMERIC in (a.name, b.name) and a.is_number and b.is_number and not a.is_float and not b.is_float:
-        scale = max(a.scale or 0, b.scale or 0)
-        whole = max(_whole_digits(a), _whole_digits(b))
-        return numeric(min(38, whole + scale), scale if whole + scale <= 38 else max(38 - whole, min(scale, 9)))
-    if can_coerce(a, b):
-        return b
-    return a if can_coerce(b, a) else None
-
-
-def _whole_digits(type: ScalarType) -> int:
-    return _DIGITS[type.name] if type.is_integer else (type.precision or 38) - (type.scale or 0)
+    common = functions.common_type(types)
+    if common is None:
+        names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
+        raise TypeMismatch(f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type")
+    return common
 
 
 def coerce(value: Any, target: ScalarType) -> Any:
@@ -162,7 +123,7 @@ def cast(value: Any, target: ScalarType) -> Any:
 
 def expect(value: Any, target: ScalarType, what: str) -> Any:
     """``value`` in a place that wants ``target``. Raises ``TypeMismatch``."""
-    if not isinstance(value, Untyped) and not can_coerce(value.type, target):
+    if not isinstance(value, Untyped) and not functions.is_implicit(value.type, target):
         raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
     return coerce(value, target)
 

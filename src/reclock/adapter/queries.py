@@ -1,0 +1,173 @@
+"""Queries: choose a time, choose between a view's definition and its index, peek."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from reclock.adapter import read_time
+from reclock.adapter.read_time import ReadTime
+from reclock.adapter.results import Result
+from reclock.adapter.system import progress_rows, system_rows
+from reclock.adapter.variables import SERIALIZABLE, SessionVariables
+from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.catalog.objects import ItemType
+from reclock.compute import peek
+from reclock.compute.inputs import CollectionInput, Input, TableInput
+from reclock.compute.plan import Plan, collections
+from reclock.environment import Environment
+from reclock.errors import NotReadable
+from reclock.sql import statements
+from reclock.sql.catalog import IndexEntry, PlannerCatalog
+from reclock.sql.explain import explain
+from reclock.sql.planner.views import expand
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A query made ready: its time, the plan over collections that are there, and the indexes it uses."""
+
+    time: ReadTime
+    plan: Plan
+    indexes: tuple[IndexEntry, ...]
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The frontier groups it reads; system relations are of none."""
+        return frozenset(id.source_id for id in collections(self.plan) if not id.source_id.startswith("s"))
+
+
+@dataclass(slots=True)
+class Query:
+    """One SELECT of one session."""
+
+    environment: Environment
+    catalog: PlannerCatalog
+    variables: SessionVariables
+    select: statements.Select
+    notices: list[str] = field(default_factory=list)
+
+    def run(self) -> Result:
+        """The rows, computed as they are taken. The read hold lasts until then, or for its lease."""
+        ready = self.prepare()
+        scope = ExitStack()
+        try:
+            scope.enter_context(
+                read_time.held_readable(
+                    self.environment,
+                    ready.time.at,
+                    ready.groups,
+                    timeout_ms=self.variables.statement_timeout_ms,
+                    notice=self.notices.append,
+                )
+            )
+            inputs = self._inputs(ready)
+            answer = peek.run(
+                ready.plan,
+                self.select.finishing,
+                inputs,
+                ready.time.at,
+                desc=self.select.desc,
+                threshold_bytes=self.environment.settings.spark_threshold_bytes,
+                spark=self.environment.spark,
+            )
+        except BaseException:
+            scope.close()
+            raise
+        return Result(self.select.tag, self.select.desc, _closing(answer.batches, scope), self.notices)
+
+    def prepare(self) -> ReadPlan:
+        """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
+        environment = self.environment
+        self.catalog.cluster_id(self.variables.get("cluster"))
+        definition = expand(self.select.plan, self.catalog)
+        groups = frozenset(id.source_id for id in collections(definition) if not id.source_id.startswith("s"))
+        time = read_time.choose(
+            read_time.known(environment, groups),
+            environment.oracle.read_ts(EPOCH_MS),
+            self.select.as_of,
+            is_serializable=self.variables.get("transaction_isolation") == SERIALIZABLE,
+        )
+        usable = self._usable_indexes(time.at)
+        chosen: dict[StorageCollectionId, IndexEntry] = {}
+
+        def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
+            index = usable.get(collection)
+            if index is None:
+                return None
+            chosen[collection] = index
+            return StorageCollectionId(index.id)
+
+        plan = expand(self.select.plan, self.catalog, arranged)
+        return ReadPlan(time, plan, tuple(chosen.values()))
+
+    def explain_plan(self) -> list[str]:
+        ready = self.prepare()
+        lines = explain(ready.plan, self.select.finishing).splitlines()
+        engine = peek.engine_for(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
+        used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
+        return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
+
+    def explain_timestamp(self) -> list[str]:
+        """The time and why; of each input its frontiers, and the Delta table and version whose rows up to that time are the read."""
+        ready = self.prepare()
+        lines = [
+            f"query timestamp: {ready.time.at}",
+            f"reason: {ready.time.reason}",
+            f"oracle read timestamp: {ready.time.oracle_read_ts}",
+        ]
+        frontiers = read_time.known(self.environment, ready.groups)
+        for collection in sorted(collections(ready.plan)):
+            frontier = frontiers.get(collection.source_id)
+            if frontier is None:
+                continue
+            version = self.environment.lake.open(collection).pin()
+            name = self.catalog.entry(collection.source_id)
+            lines.append(f"input {name.name if name else collection} ({collection}):")
+            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {frontier.is_readable_at(ready.time.at)}")
+            lines.append(f"  table: {version.uri}, version: {version.number}")
+        return lines
+
+    def _usable_indexes(self, at: Timestamp) -> Mapping[StorageCollectionId, IndexEntry]:
+        cluster = self.catalog.cluster_id(self.variables.get("cluster"))
+        indexes = [index for index in self.catalog.indexes() if index.cluster_id == cluster]
+        frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
+        return {
+            self.catalog.relation(index.on).collection: index
+            for index in indexes
+            if index.id in frontiers and frontiers[index.id].is_readable_at(at)
+        }
+
+    def _inputs(self, ready: ReadPlan) -> dict[StorageCollectionId, Input]:
+        """Each collection pinned to one version; system relations and progress as the rows they are now, or then."""
+        inputs: dict[StorageCollectionId, Input] = {}
+        for collection in collections(ready.plan):
+            entry = self.catalog.entry(collection.source_id)
+            if collection.source_id.startswith("s"):
+                inputs[collection] = TableInput(system_rows(self.environment, self.catalog, collection.source_id))
+            elif collection.collection is CollectionType.REMAPPING:
+                inputs[collection] = TableInput(progress_rows(self.environment, self.catalog, collection.source_id, ready.time.at))
+            else:
+                assert entry is not None
+                assert entry.type in (ItemType.SOURCE, ItemType.INDEX)
+                inputs[collection] = CollectionInput(self.environment.lake.open(collection).pin())
+        for group, frontier in read_time.known(self.environment, ready.groups).items():
+            if ready.time.at < frontier.since:
+                raise NotReadable(group, at=ready.time.at, since=frontier.since, upper=frontier.upper)
+        return inputs
+
+
+def text_result(tag: str, name: str, lines: list[str]) -> Result:
+    """Lines as rows of one text column."""
+    desc = RelationDesc((Column(name, TEXT, is_nullable=False),))
+    return Result(tag, desc, [pa.record_batch({name: pa.array(lines, pa.string())})])
+
+
+def _closing(batches: Iterator[pa.RecordBatch], scope: ExitStack) -> Iterator[pa.RecordBatch]:
+    with scope:
+        yield from batches

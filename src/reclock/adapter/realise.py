@@ -1,0 +1,60 @@
+"""What follows from the catalog: every item has its frontier group and its collections, and what was dropped has none.
+
+Derived from the catalog alone and idempotent, so that whoever notices may do it, after a crash too.
+"""
+
+from __future__ import annotations
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
+from reclock.compute.plan import collections
+from reclock.environment import Environment
+from reclock.sources.description import EVIDENCE_DESC, REMAP_DESC
+from reclock.sql.catalog import IndexEntry, PlannerCatalog
+from reclock.sql.planner.views import expand
+
+
+def realise(environment: Environment, catalog: PlannerCatalog) -> None:
+    """Make what ``catalog`` implies and is missing; drop what it knew and has no more."""
+    snapshot = catalog.snapshot
+    assert snapshot is not None
+    wanted = {id: item for id, item in snapshot.items.items() if item.type in (ItemType.SOURCE, ItemType.INDEX)}
+    present = environment.frontiers.get_all()
+    for id in sorted(wanted.keys() - present.keys(), key=lambda id: int(id[1:])):
+        _make(environment, catalog, wanted[id])
+    allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "user")
+    known_below = allocator.next_id if allocator else 0
+    # A group of an id that this catalog has not given out yet is another actor's newer item.
+    gone = [group for group in present.keys() - wanted.keys() if int(group[1:]) < known_below]
+    for group in gone:
+        for hold in environment.holds.owned_by(group):
+            environment.holds.release(hold)
+        for kind in CollectionType:
+            environment.lake.drop(StorageCollectionId(GlobalId(group), kind))
+    if gone:
+        environment.statuses.forget(gone)
+        environment.frontiers.drop(gone)
+
+
+def _make(environment: Environment, catalog: PlannerCatalog, item: Item) -> None:
+    """Collections first: a group that is there can be written."""
+    entry = catalog.entry(item.id)
+    if isinstance(entry, IndexEntry):
+        on = catalog.relation(entry.on)
+        environment.lake.create(StorageCollectionId(item.id), on.desc)
+        # Nothing is known of it yet: it becomes readable at the time of its first refresh.
+        environment.frontiers.create(item.id, since=item.created_at, upper=item.created_at)
+        return
+    desc = catalog.relation(item.id).desc
+    environment.lake.create(StorageCollectionId(item.id), desc, is_monotonic=True)
+    environment.lake.create(StorageCollectionId(item.id, CollectionType.REMAPPING), REMAP_DESC, is_monotonic=True)
+    environment.lake.create(StorageCollectionId(item.id, CollectionType.EVIDENCE), EVIDENCE_DESC)
+    environment.frontiers.create(item.id, since=item.created_at, upper=Timestamp(item.created_at + 1))
+
+
+def input_groups(catalog: PlannerCatalog, index: IndexEntry) -> frozenset[str]:
+    """The groups of the collections that an index is computed from."""
+    on = catalog.relation(index.on)
+    plan = expand(on.query, catalog) if on.query is not None else None
+    return frozenset({on.id} if plan is None else {id.source_id for id in collections(plan)})

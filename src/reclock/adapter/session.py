@@ -1,0 +1,105 @@
+"""One client's session: statements in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from reclock.adapter.decisions import decide
+from reclock.adapter.definitions import Change, define
+from reclock.adapter.queries import Query, text_result
+from reclock.adapter.realise import realise
+from reclock.adapter.results import Result
+from reclock.adapter.variables import SessionVariables
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.environment import Environment
+from reclock.errors import UnsupportedSql, UpperMismatch
+from reclock.sql import statements
+from reclock.sql.parse import ParsedStatement, parse
+from reclock.sql.planner.statement import plan_statement
+
+ATTEMPTS = 10
+"""How often a definition is planned anew because another actor changed the catalog meanwhile."""
+
+_Definition = (
+    statements.CreateSource | statements.CreateView | statements.CreateIndex | statements.Drop | statements.RenameSource
+)
+
+
+class Session:
+    """Statements of one client, one after the other, each planned at the catalog as it is then."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.variables = SessionVariables({"statement_timeout": str(environment.settings.statement_timeout_ms)})
+
+    def execute(self, text: str) -> Iterator[Result]:
+        """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
+        for parsed in parse(text):
+            yield self._execute(parsed)
+
+    def relation_names(self) -> list[str]:
+        """Names of everything that can be read, for completion."""
+        return sorted({entry.name.item for entry in self.environment.planner_catalog().relations()})
+
+    def _execute(self, parsed: ParsedStatement) -> Result:
+        catalog = self.environment.planner_catalog()
+        statement = plan_statement(parsed, catalog, self.variables.names)
+        match statement:
+            case statements.Select():
+                realise(self.environment, catalog)
+                return Query(self.environment, catalog, self.variables, statement).run()
+            case statements.Explain():
+                realise(self.environment, catalog)
+                query = Query(self.environment, catalog, self.variables, statement.select)
+                lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
+                return text_result(statement.tag, "Timestamp" if statement.is_timestamp else "Plan", lines)
+            case statements.Skipped():
+                return Result(statement.tag, notices=[statement.notice])
+            case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
+                decide(statement, self.environment)
+                return Result(statement.tag)
+            case statements.ShowVariable():
+                return self._show(statement)
+            case statements.SetVariable():
+                self.variables.set(statement.name, ",".join(statement.values) if statement.values is not None else None)
+                return Result(statement.tag)
+            case statements.ResetVariable():
+                if statement.name is None:
+                    self.variables.reset()
+                else:
+                    self.variables.set(statement.name, None)
+                return Result(statement.tag)
+            case statements.Transaction():
+                raise UnsupportedSql("transaction blocks are not supported", hint="every statement is a transaction of its own")
+            case _:
+                return self._define(parsed, statement)
+
+    def _define(self, parsed: ParsedStatement, statement: statements.Statement) -> Result:
+        """Plan, commit; if another actor was faster, plan again on what it left."""
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                statement = plan_statement(parsed, self.environment.planner_catalog(), self.variables.names)
+            if isinstance(statement, statements.Skipped):
+                return Result(statement.tag, notices=[statement.notice])
+            change = Change(self.environment)
+            define(statement, change)
+            try:
+                self.environment.catalog.commit_transaction(change.tx)
+            except UpperMismatch:
+                if attempt == ATTEMPTS - 1:
+                    raise
+                continue
+            break
+        realise(self.environment, self.environment.planner_catalog())
+        return Result(statement.tag, notices=list(getattr(statement, "notices", ())))
+
+    def _show(self, statement: statements.ShowVariable) -> Result:
+        if statement.name is not None:
+            return text_result(statement.tag, statement.name.lower(), [self.variables.get(statement.name)])
+        column = partial(Column, type=TEXT)
+        desc = RelationDesc((column("name"), column("setting"), column("description")))
+        rows = [dict(zip(desc.names, row, strict=True)) for row in self.variables]
+        return Result(statement.tag, desc, pa.Table.from_pylist(rows).to_batches())

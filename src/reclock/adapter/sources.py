@@ -1,0 +1,35 @@
+"""Sources as ingestion wants them, from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reclock.catalog.objects import ItemType
+from reclock.environment import Environment
+from reclock.errors import UnknownObject
+from reclock.sources.description import SourceSpec
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.names import SessionNames
+
+_NAMES = SessionNames()
+
+
+def source_specs(environment: Environment, only: Sequence[str] | None = None) -> list[SourceSpec]:
+    """Every source, or those named (as SQL would, qualified or not), in order of id. Raises ``UnknownRelation``, ``UnknownObject``."""
+    catalog = environment.planner_catalog()
+    if only:
+        return [_spec(catalog, name) for name in dict.fromkeys(only)]
+    entries = [entry for entry in catalog.relations() if entry.source is not None]
+    return [_of(entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
+
+
+def _spec(catalog: PlannerCatalog, name: str) -> SourceSpec:
+    entry = catalog.resolve(name.split("."), _NAMES)
+    if entry.type is not ItemType.SOURCE or entry.source is None:
+        raise UnknownObject("source", name)
+    return _of(entry)
+
+
+def _of(entry: RelationEntry) -> SourceSpec:
+    assert entry.source is not None
+    return SourceSpec(entry.id, str(entry.name), entry.source.connector, entry.source.format, entry.desc)

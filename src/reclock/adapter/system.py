@@ -1,0 +1,57 @@
+"""Rows of the relations that are not collections: the system relations, and the progress of a source."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.schema import arrow_schema
+from reclock.environment import Environment
+from reclock.errors import InternalError
+from reclock.ingest.bindings import read_remap
+from reclock.introspection.builtins import BUILTINS, IndexFacts, State
+from reclock.reclocking.progress import progress_at
+from reclock.sql.catalog import PlannerCatalog
+
+
+def system_rows(environment: Environment, catalog: PlannerCatalog, id_: GlobalId) -> pa.Table:
+    """A system relation as it is now."""
+    name = catalog.relation(id_).name
+    builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
+    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog))))
+
+
+def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: GlobalId, at: Timestamp) -> pa.Table:
+    """One row per partition: the time of the binding that set its frontier at ``at``, the partition, the frontier (exclusive)."""
+    progress = catalog.progress_of(source_id)
+    if progress is None:
+        raise InternalError(f'source "{source_id}" has no progress relation')
+    version = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING)).pin()
+    rows = [row.row for row in progress_at(read_remap(version), at)]
+    return _table(progress.desc, rows)
+
+
+def _state(environment: Environment, catalog: PlannerCatalog) -> State:
+    assert catalog.snapshot is not None
+    return State(
+        catalog=catalog.snapshot,
+        descs={entry.id: entry.desc for entry in catalog.relations()},
+        indexes={
+            index.id: IndexFacts(
+                index.on, index.cluster_id, tuple(catalog.relation(index.on).desc.names[position] for position in index.key)
+            )
+            for index in catalog.indexes()
+        },
+        frontiers=environment.frontiers.get_all,
+        statuses=lambda: list(environment.statuses.current().values()),
+        status_history=environment.statuses.history,
+        audit_events=environment.catalog.get_audit_logs,
+    )
+
+
+def _table(desc: RelationDesc, rows: list[tuple[object, ...]]) -> pa.Table:
+    schema = arrow_schema(desc, with_updates=False)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(desc)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -1,0 +1,140 @@
+"""What maintenance does to a collection's files: compact times below since, take away what nobody needs, checkpoint the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from reclock import crashpoints
+from reclock.algebra.timestamps import Clock, Timestamp, system_clock
+from reclock.collections.collection import Collection
+from reclock.collections.consolidate import advanced_updates
+from reclock.collections.files import StagedFile, write_file
+from reclock.collections.folder import DATA, STAGING
+from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Version
+
+TARGET_FILE_BYTES = 256 << 20
+"""Arrow bytes that go into one rewritten file; Parquet takes less."""
+
+_ATTEMPTS = 5
+"""How often compaction starts again because another rewrite came first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What one compaction replaced."""
+
+    files_removed: int
+    files_added: int
+    rows_before: int
+    rows_after: int
+
+
+def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_clock) -> Compaction | None:
+    """Rewrite all updates at times below ``since`` to ``since``, summed. None if there was nothing to rewrite.
+
+    Guarantees that every snapshot and change at ``since`` or later stays as it was; that the upper stays; and that a version
+    pinned before can be read until vacuum. Appends may go on meanwhile. The caller has moved the collection's since already.
+    ``since`` counts at most as the last time below the physical upper, so that times never pass the upper.
+    """
+    for _ in range(_ATTEMPTS):
+        version = collection.pin()
+        target = Timestamp(min(since, version.upper - 1))
+        removed = [file for file in version.all_files if file.min_time < target]
+        if not removed:
+            return None
+        schema = arrow_schema(version.desc, with_updates=True)
+        added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
+        crashpoints.reach("collections.compact.before_commit")
+        if collection.replace(version, removed, added, at=clock()):
+            crashpoints.reach("collections.compact.after_commit")
+            rows_before = sum(file.rows for file in removed)
+            return Compaction(len(removed), len(added), rows_before, sum(file.rows for file in added))
+        collection.folder.delete(file.path for file in added)
+    return None
+
+
+def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFile]:
+    """The updates as durable files of about ``TARGET_FILE_BYTES`` each, named by the rewrite that they are meant for."""
+    batches = (batch for batch in updates if batch.num_rows)
+    for first in batches:
+        path = f"{DATA}/rewrite-{version.rewrites + 1}-{uuid4().hex}.parquet"
+        yield write_file(version.folder, path, _up_to(TARGET_FILE_BYTES, first, batches), updates.schema)
+
+
+def _up_to(limit_bytes: int, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    taken = first.nbytes
+    while taken < limit_bytes and (batch := next(rest, None)) is not None:
+        yield batch
+        taken += batch.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """What one vacuum deleted."""
+
+    files: int
+    size_bytes: int
+
+
+def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozenset[str], clock: Clock = system_clock) -> Vacuum:
+    """Delete every file that no version needs, and that nobody will commit.
+
+    ``before`` is a wall-clock time at which no read that still goes on had begun: what was dropped since then stays.
+    ``claimed_staging`` names the staging folders of standing claims, read after ``before``; files staged since then stay too.
+
+    A file can only be committed by the append that it was written for, at an upper that has not been passed, or by the
+    rewrite whose number it bears. A rewrite that seems to be abandoned is fenced by taking its number before its files go.
+    """
+    listed = [*collection.folder.walk(DATA), *collection.folder.walk(STAGING)]
+    version = collection.pin()
+    dropped = collection.dropped_since(before)
+    needed = {file.path for file in version.all_files} | dropped
+    unneeded = [info for info in listed if _parquet_of(info.path) not in needed]
+    abandoned = [i for i in unneeded if _number(i.path, "rewrite") == version.rewrites + 1 and _modified_ms(i) < before]
+    is_fenced = bool(abandoned) and collection.replace(version, [], [], at=clock())
+    rewrites = version.rewrites + is_fenced
+    garbage = []
+    for info in unneeded:
+        if info.path.startswith(f"{STAGING}/"):
+            is_garbage = info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
+        else:
+            upper, rewrite = _number(info.path, "append"), _number(info.path, "rewrite")
+            is_garbage = (upper is not None and upper < version.upper) or (rewrite is not None and rewrite <= rewrites)
+        if is_garbage:
+            garbage.append(info)
+    crashpoints.reach("collections.vacuum.before_delete")
+    collection.folder.delete(info.path for info in garbage)
+    for name in {info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")}:
+        collection.folder.prune(f"{STAGING}/{name}")
+    return Vacuum(len(garbage), sum(info.size for info in garbage))
+
+
+def _parquet_of(path: str) -> str:
+    """The data file that ``path`` is, or is the Hadoop checksum of."""
+    folder, _, name = path.rpartition("/")
+    if name.startswith(".") and name.endswith(".crc"):
+        return f"{folder}/{name[1:-4]}"
+    return path
+
+
+def _number(path: str, purpose: str) -> int | None:
+    """The upper that an append's file expects, or the number of a rewrite's."""
+    match = re.fullmatch(rf"{DATA}/{purpose}-(\d+)-[0-9a-f]+\.parquet", path)
+    return int(match[1]) if match else None
+
+
+def _modified_ms(info: pafs.FileInfo) -> int:
+    return int(info.mtime_ns) // 1_000_000
+
+
+def checkpoint(collection: Collection) -> None:
+    """Write the log's state as one file and drop log entries past Delta's retention, so that opening stays fast."""
+    collection.checkpoint()

@@ -1,0 +1,157 @@
+"""Aggregates. Each has one value for a multiset of rows, whatever their order.
+
+Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTERVAL, TEXT, ScalarType, TypeName, numeric
+from reclock.compute.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
+from reclock.compute.functions.registry import Site, Types, Writer, aggregate
+from reclock.compute.functions.spelling import string, type_sql
+from reclock.compute.functions.typing import MAX_PRECISION, exact, parameters
+from reclock.errors import UnsupportedSql
+
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+
+def _one(types: Types) -> ScalarType | None:
+    return (types[0] or DOUBLE) if len(types) == 1 else None
+
+
+def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = _one(types)
+    match type and type.name:
+        case TypeName.SMALLINT | TypeName.INTEGER:
+            return (type,), BIGINT  # type: ignore[return-value]
+        case TypeName.BIGINT:
+            return (BIGINT,), numeric(MAX_PRECISION, 0)
+        case TypeName.NUMERIC:
+            assert type is not None
+            return (type,), numeric(MAX_PRECISION, parameters(type)[1])
+        case TypeName.REAL | TypeName.DOUBLE:
+            return (DOUBLE,), DOUBLE
+        case TypeName.INTERVAL:
+            return (INTERVAL,), INTERVAL
+        case _:
+            return None
+
+
+def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    summed = _sum(types, constants)
+    if summed is None or summed[1].name is TypeName.INTERVAL:
+        return None
+    return summed[0], DOUBLE if summed[1].is_float else numeric(MAX_PRECISION, QUOTIENT_SCALE)
+
+
+def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    return (tuple(type or TEXT for type in types), BIGINT) if len(types) <= 1 else None
+
+
+def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = (types[0] or TEXT) if len(types) == 1 else None
+    return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA) else None
+
+
+def _plain(function: str, site: Site, argument: str | None = None) -> str:
+    inside = argument or ", ".join(site.arguments) or "*"
+    return f"{function}({'DISTINCT ' if site.is_distinct else ''}{inside}){site.filter}"
+
+
+def _simple(function: str) -> Writer:
+    return lambda site: _plain(function, site)
+
+
+def _ascending(engine: str, site: Site) -> str:
+    """The group's values that are not NULL, as an ascending list."""
+    if engine == "duckdb":
+        kept = f"{site.filter[:-1]} AND {site.arguments[0]} IS NOT NULL)" if site.filter else f" FILTER (WHERE {site.arguments[0]} IS NOT NULL)"
+        return f"list({'DISTINCT ' if site.is_distinct else ''}{site.arguments[0]} ORDER BY {site.arguments[0]}){kept}"
+    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter})"
+
+
+def _total(engine: str, site: Site) -> str:
+    x = site.arguments[0]
+    if site.types[0].is_float:
+        if engine == "duckdb":
+            return _plain("sum", site, f"{x} ORDER BY {x}")
+        folded = f"aggregate({_ascending(engine, site)}, CAST(0 AS DOUBLE), (total, x) -> total + x)"
+        return f"(CASE WHEN {_plain('count', site)} = 0 THEN CAST(NULL AS DOUBLE) ELSE {folded} END)"
+    if site.types[0].name is TypeName.NUMERIC and engine == "spark":
+        return _plain("sum", site, f"CAST({x} AS DECIMAL(38, {parameters(site.types[0])[1]}))")
+    if site.types[0].name is TypeName.BIGINT and engine == "spark":
+        return _plain("sum", site, f"CAST({x} AS DECIMAL(19, 0))")
+    return _plain("sum", site)
+
+
+def _write_sum(engine: str) -> Writer:
+    return lambda site: f"CAST({_total(engine, site)} AS {type_sql(engine, site.result)})"
+
+
+def _write_average(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        total, count = _total(engine, site), _plain("count", site)
+        if site.result.is_float:
+            return f"({total} / CASE WHEN {count} = 0 THEN NULL ELSE {count} END)"
+        scale = 0 if site.types[0].is_integer else parameters(site.types[0])[1]
+        operand = f"DECIMAL(38, {scale})"
+        dividend = f"CAST({total} AS {operand})"
+        divisor = f"CAST(CASE WHEN {count} = 0 THEN NULL ELSE {count} END AS {operand})"
+        return (spark_quotient if engine == "spark" else duckdb_quotient)(dividend, divisor, scale)
+
+    return write
+
+
+def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
+    """The two-pass formula over the ascending values: squares of distances from the mean, summed."""
+
+    def write(site: Site) -> str:
+        count, total, values = _plain("count", site), _total(engine, site), _ascending(engine, site)
+        mean, less = f"({total} / {count})", 1 if is_sample else 0
+        if engine == "duckdb":
+            squares = f"list_sum(list_transform({values}, lambda x: (x - {mean}) * (x - {mean})))"
+        else:
+            squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
+        variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
+        return f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
+
+    return write
+
+
+def _joined(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        if not isinstance(site.constants.get(1), str):
+            raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
+        separator = string(engine, str(site.constants[1]))
+        if engine == "duckdb":
+            return _plain("string_agg", site, f"{site.arguments[0]}, {separator} ORDER BY {site.arguments[0]}")
+        count = _plain("count", site, site.arguments[0])
+        return f"(CASE WHEN {count} = 0 THEN CAST(NULL AS STRING) ELSE array_join({_ascending(engine, site)}, {separator}) END)"
+
+    return write
+
+
+aggregate("count", _count, _simple("count"))
+aggregate("sum", _sum, duckdb=_write_sum("duckdb"), spark=_write_sum("spark"))
+aggregate("avg", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
+aggregate("min", _extreme, _simple("min"))
+aggregate("max", _extreme, _simple("max"))
+for _name, _function in (("bool_and", "bool_and"), ("every", "bool_and"), ("bool_or", "bool_or")):
+    aggregate(_name, exact(((BOOLEAN,), BOOLEAN)), _simple(_function))
+for _name, _root, _sample in (
+    ("variance", False, True),
+    ("var_samp", False, True),
+    ("var_pop", False, False),
+    ("stddev", True, True),
+    ("stddev_samp", True, True),
+    ("stddev_pop", True, False),
+):
+    aggregate(
+        _name,
+        exact(((DOUBLE,), DOUBLE)),
+        duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
+        spark=_write_deviation("spark", is_root=_root, is_sample=_sample),
+    )
+aggregate("string_agg", exact(((TEXT, TEXT), TEXT)), duckdb=_joined("duckdb"), spark=_joined("spark"))

@@ -1,0 +1,161 @@
+"""Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
+
+Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
+its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. A double has no text
+form here, because the engines disagree about the shortest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.compute.functions.spelling import raised, string, type_sql
+from reclock.compute.functions.typing import parameters
+from reclock.errors import TypeMismatch
+
+_T = TypeName
+_INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
+_NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
+_MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
+
+# What text may look like, blanks around it aside.
+_FORMS = {
+    **dict.fromkeys(_INTEGERS, "[-+]?[0-9]+"),
+    _T.NUMERIC: _DECIMAL,
+    _T.REAL: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
+    _T.DOUBLE: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
+    _T.DATE: _DAY,
+    _T.TIMESTAMP: f"{_DAY}([ T]{_TIME})?",
+    _T.TIMESTAMPTZ: f"{_DAY}([ T]{_TIME} ?(Z|[-+][0-9]{{2}}(:?[0-9]{{2}})?)?)?",
+}
+
+
+def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
+    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``TypeMismatch``."""
+    if source is not None and not _is_possible(source.name, target.name):
+        hint = "cast to numeric first" if source.is_float and target.name is _T.TEXT else None
+        raise TypeMismatch(f"cannot cast type {source} to {target}", hint=hint)
+    return target
+
+
+def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``sql``, an expression of ``source``, as ``target``."""
+    resolve_cast(source, target)
+    if source == target:
+        return sql
+    return _writer(source.name, target.name)(engine, sql, source, target)
+
+
+def _is_possible(source: TypeName, target: TypeName) -> bool:
+    if source is target:
+        return True
+    if target is _T.TEXT:
+        return source not in (_T.REAL, _T.DOUBLE, _T.INTERVAL)
+    if source is _T.TEXT:
+        return target not in (_T.INTERVAL, _T.BYTEA)
+    if source in _NUMBERS and target in _NUMBERS:
+        return True
+    if _T.BOOLEAN in (source, target):
+        return _T.INTEGER in (source, target)
+    return source in _MOMENTS and target in _MOMENTS
+
+
+CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
+
+
+def _writer(source: TypeName, target: TypeName) -> CastWriter:
+    if source is _T.TEXT:
+        return _text_to_boolean if target is _T.BOOLEAN else _from_text
+    if target is _T.TEXT:
+        return _to_text
+    if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
+        return _double_to_numeric
+    if target in _INTEGERS and source in (_T.REAL, _T.DOUBLE, _T.NUMERIC):
+        return _to_integer
+    if source is _T.NUMERIC and target in (_T.REAL, _T.DOUBLE):
+        return _numeric_to_double
+    return _native
+
+
+def _native(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return f"CAST({sql} AS {type_sql(engine, target)})"
+
+
+def _to_integer(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if engine == "spark":
+        sql = f"round({sql}, 0)" if source.name is _T.NUMERIC else f"rint({sql})"
+    return _native(engine, sql, source, target)
+
+
+def _numeric_to_double(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """The nearest double. DuckDB divides two doubles instead, unless it reads the digits."""
+    return _native(engine, f"CAST({sql} AS VARCHAR)" if engine == "duckdb" else sql, source, target)
+
+
+def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """Spark would go through the text of the double, so its 128-bit product is put together from two halves of 64 bits."""
+    scale = parameters(target)[1]
+    product = f"round(CAST({sql} AS DOUBLE) * CAST('1e{scale}' AS DOUBLE))"
+    if engine == "duckdb":
+        whole = f"CAST(CAST({product} AS HUGEINT) AS DECIMAL(38, 0))"
+    else:
+        high = f"CAST({product} / 18446744073709551616D AS BIGINT)"
+        low = f"CAST(({product} - CAST({high} AS DOUBLE) * 18446744073709551616D) / 2 AS BIGINT)"
+        wide = f"(CAST({high} AS DECIMAL(19, 0)) * CAST('18446744073709551616' AS DECIMAL(20, 0)) + CAST({low} AS DECIMAL(19, 0)) * 2)"
+        small = f"CAST({product} AS BIGINT)"
+        whole = f"CAST(CASE WHEN abs({product}) < 9223372036854774784D THEN {small} ELSE {wide} END AS DECIMAL(38, 0))"
+    if scale:
+        whole = f"({whole} * CAST('{'0.' + '0' * (scale - 1) + '1'}' AS DECIMAL({scale}, {scale})))"
+    return _native(engine, whole, source, target)
+
+
+def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    text = _native(engine, sql, source, target)
+    match source.name:
+        case _T.BYTEA:
+            return f"concat({string(engine, chr(92) + 'x')}, lower(hex({sql})))"
+        case _T.TIMESTAMPTZ:
+            return f"concat({text}, CASE WHEN {sql} IS NOT NULL THEN '+00' END)" if engine == "spark" else f"({text} || '+00')"
+        case _:
+            return text
+
+
+def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    matches = _matches(engine, sql, f"\\s*({_FORMS[target.name]})\\s*")
+    plain = f"trim({sql})" if engine == "duckdb" else f"trim(BOTH FROM {sql})"
+    if target.name is _T.TIMESTAMPTZ:
+        if engine == "duckdb":
+            value = f"epoch_us(CAST({plain} AS TIMESTAMPTZ))"
+            value = f"make_timestamp({value})"
+        else:
+            zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
+            value = _native(engine, plain, source, target)
+            minutes = f"regexp_replace({plain}, {zone}, {string(engine, '$1$2:$3')})"
+            value = _native(engine, f"regexp_replace({minutes}, ':$', ':00')", source, target)
+    else:
+        value = _native(engine, plain, source, target)
+    return f"(CASE WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
+
+
+def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    word = f"lower(trim({sql}))"
+    true = "'t', 'tr', 'tru', 'true', 'y', 'ye', 'yes', 'on', '1'"
+    false = "'f', 'fa', 'fal', 'fals', 'false', 'n', 'no', 'of', 'off', '0'"
+    error = _malformed(engine, sql, target)
+    return f"(CASE WHEN {sql} IS NULL THEN NULL WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE ELSE {error} END)"
+
+
+def _matches(engine: str, sql: str, pattern: str) -> str:
+    if engine == "spark":
+        return f"({sql} RLIKE {string(engine, f'^(?:{pattern})' + chr(92) + 'z')})"
+    return f"regexp_full_match({sql}, {string(engine, pattern)})"
+
+
+def _malformed(engine: str, sql: str, target: ScalarType) -> str:
+    sqlstate = "22007" if target.is_moment else "22P02"
+    message = string(engine, f'invalid input syntax for type {target.name.value}: "')
+    return raised(engine, sqlstate, f"{message}, {sql}, '\"'")

@@ -1,0 +1,214 @@
+"""Plans out of parts: each function gives the smallest plan that says what was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
+from reclock.compute.plan import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK
+from reclock.compute.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.sql.planner.coercion import coerce, common_type
+from reclock.sql.planner.rewrite import can_raise, columns_of, is_nullable, move_columns
+
+ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
+"""What a SELECT without FROM reads."""
+
+
+def filter_rows(plan: Plan, predicates: Iterable[Any]) -> Plan:
+    kept = tuple(predicate for predicate in predicates if predicate != Literal(True, predicate.type))
+    return Filter(plan, kept) if kept else plan
+
+
+def map_columns(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
+    """``plan`` with ``scalars`` behind its columns."""
+    if not scalars:
+        return plan
+    columns = plan.desc.columns
+    named = names or [f"column{len(columns) + i + 1}" for i in range(len(scalars))]
+    added = tuple(Column(name, s.type, is_nullable(s, columns)) for name, s in zip(named, scalars, strict=True))
+    return Map(plan, tuple(scalars), RelationDesc(columns + added, plan.desc.key))
+
+
+def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = None) -> Plan:
+    """The columns at ``indexes``, renamed if ``names`` are given. No node if nothing changes; two become one."""
+    columns = tuple(plan.desc.columns[i] for i in indexes)
+    if names is not None:
+        columns = tuple(Column(name, column.type, column.is_nullable) for name, column in zip(names, columns, strict=True))
+    if isinstance(plan, Project):
+        return project(plan.input, [plan.indexes[i] for i in indexes], [column.name for column in columns])
+    if tuple(indexes) == tuple(range(len(plan.desc))) and columns == plan.desc.columns:
+        return plan
+    key = unique_key(plan)
+    kept = tuple(columns[list(indexes).index(i)].name for i in key) if key is not None and set(key) <= set(indexes) else None
+    return Project(plan, tuple(indexes), RelationDesc(columns, kept))
+
+
+def compute(plan: Plan, scalars: Sequence[Any], names: Sequence[str] | None = None) -> Plan:
+    """A plan whose columns are exactly ``scalars`` over ``plan``'s rows."""
+    width = len(plan.desc)
+    new: list[Any] = []
+    indexes = []
+    for scalar in scalars:
+        if isinstance(scalar, ColumnRef):
+            indexes.append(scalar.index)
+            continue
+        if scalar not in new:
+            new.append(scalar)
+        indexes.append(width + new.index(scalar))
+    names = names if names is not None else [_name(plan, scalar, i) for i, scalar in enumerate(scalars)]
+    mapped_names = [names[indexes.index(width + i)] for i in range(len(new))]
+    return project(map_columns(plan, new, mapped_names), indexes, names)
+
+
+def _name(plan: Plan, scalar: Any, position: int) -> str:
+    return plan.desc.columns[scalar.index].name if isinstance(scalar, ColumnRef) else f"column{position + 1}"
+
+
+def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Plan:
+    keys = tuple(plan.desc.columns[i] for i in group_by)
+    named = names or [aggregate.function for aggregate in aggregates]
+    results = tuple(Column(name, a.type, a.function != "count") for name, a in zip(named, aggregates, strict=True))
+    key_names = tuple(column.name for column in keys)
+    is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
+    return Reduce(plan, tuple(group_by), tuple(aggregates), RelationDesc(keys + results, key_names if is_key else None))
+
+
+def distinct(plan: Plan) -> Plan:
+    return plan if isinstance(plan, Distinct) else Distinct(plan)
+
+
+# --- joins ---
+
+
+def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> Plan:
+    """The join on ``conditions`` over the left columns followed by the right ones.
+
+    Equalities between the sides become keys, cast to one type, in columns that are projected away again. A condition on one side
+    alone goes to that side where the kind of join allows it and it cannot fail; the rest is residual.
+    """
+    width, right_width = len(left.desc), len(right.desc)
+    keys: list[tuple[Any, Any]] = []
+    residual: list[Any] = []
+    to_left: list[Any] = []
+    to_right: list[Any] = []
+    for condition in conditions:
+        used = columns_of(condition)
+        pair = _key(condition, width)
+        if pair is not None:
+            keys.append(pair)
+        elif used and max(used) < width and kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI) and not can_raise(condition):
+            to_left.append(condition)
+        elif used and min(used) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not can_raise(condition):
+            to_right.append(move_columns(condition, lambda i: i - width))
+        else:
+            residual.append(condition)
+    left, right = filter_rows(left, to_left), filter_rows(right, to_right)
+    wide_left, left_keys = _with_keys(left, [key for key, _ in keys])
+    wide_right, right_keys = _with_keys(right, [key for _, key in keys])
+    added = len(wide_left.desc) - width
+    moved = tuple(move_columns(condition, lambda i: i if i < width else i + added) for condition in residual)
+    joined = Join(
+        left=wide_left,
+        right=wide_right,
+        kind=kind,
+        keys=tuple(dict.fromkeys(zip(left_keys, right_keys, strict=True))),
+        residual=moved,
+        desc=_join_desc(wide_left, wide_right, kind),
+    )
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return project(joined, range(width))
+    wide = len(wide_left.desc)
+    return project(joined, [*range(width), *range(wide, wide + right_width)])
+
+
+def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
+    """The left and the right expression of an equality between both sides that cannot fail; both of one type."""
+    if not isinstance(condition, Call) or condition.function != "=" or can_raise(condition):
+        return None
+    a, b = condition.arguments
+    sides = [columns_of(a), columns_of(b)]
+    if not all(sides):
+        return None
+    if max(sides[1]) < width <= min(sides[0]):
+        a, b, sides = b, a, sides[::-1]
+    if not (max(sides[0]) < width <= min(sides[1])) or a.type != b.type:
+        return None
+    return a, move_columns(b, lambda i: i - width)
+
+
+def _with_keys(plan: Plan, keys: Sequence[Any]) -> tuple[Plan, list[int]]:
+    new = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
+    width = len(plan.desc)
+    places = [key.index if isinstance(key, ColumnRef) else width + new.index(key) for key in keys]
+    return map_columns(plan, new), places
+
+
+def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return left.desc
+    left_may_miss, right_may_miss = kind in (JoinKind.RIGHT, JoinKind.FULL), kind in (JoinKind.LEFT, JoinKind.FULL)
+    columns = [Column(c.name, c.type, c.is_nullable or left_may_miss) for c in left.desc.columns]
+    columns += [Column(c.name, c.type, c.is_nullable or right_may_miss) for c in right.desc.columns]
+    return RelationDesc(tuple(columns))
+
+
+def equal(a: Any, b: Any) -> Any:
+    """``a = b`` in the type both can take."""
+    type = common_type([a.type, b.type], "=")
+    return Call("=", (coerce(a, type), coerce(b, type)), BOOLEAN)
+
+
+# --- what is known of a plan ---
+
+
+def unique_key(plan: Plan) -> tuple[int, ...] | None:
+    """Positions of columns no two rows agree in, if known."""
+    match plan:
+        case Get(desc=desc) if desc.key is not None:
+            return tuple(desc.names.index(name) for name in desc.key)
+        case Reduce(group_by=group_by):
+            return tuple(range(len(group_by)))
+        case Distinct(input=input):
+            return unique_key(input) or tuple(range(len(input.desc)))
+        case Filter(input=input) | Map(input=input) | TopK(input=input):
+            return unique_key(input)
+        case Project(input=input, indexes=indexes):
+            key = unique_key(input)
+            return tuple(indexes.index(i) for i in key) if key is not None and set(key) <= set(indexes) else None
+        case Join(left=left, right=right, kind=kind, keys=keys):
+            if kind in (JoinKind.SEMI, JoinKind.ANTI):
+                return unique_key(left)
+            key = unique_key(right)
+            matched = key is not None and set(key) <= {right_index for _, right_index in keys}
+            return unique_key(left) if matched and kind in (JoinKind.INNER, JoinKind.LEFT) else None
+        case _:
+            return None
+
+
+def most_rows(plan: Plan) -> int | None:
+    """0, 1 or None: a bound on the number of rows."""
+    match plan:
+        case Constant(rows=rows):
+            return len(rows) if len(rows) < 2 else None
+        case Reduce(group_by=()):
+            return 1
+        case TopK(group_by=(), limit=limit) if limit is not None and limit <= 1:
+            return limit
+        case Map(input=input) | Project(input=input) | Filter(input=input) | Distinct(input=input) | TopK(input=input):
+            return most_rows(input)
+        case _:
+            return None
+
+
+def is_exactly_one_row(plan: Plan) -> bool:
+    match plan:
+        case Constant(rows=rows):
+            return len(rows) == 1
+        case Reduce(group_by=()):
+            return True
+        case Map(input=input) | Project(input=input) | Distinct(input=input):
+            return is_exactly_one_row(input)
+        case _:
+            return False
+

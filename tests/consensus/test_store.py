@@ -1,0 +1,256 @@
+"""The store: serializable transactions, consistent reads, and errors that give nothing away, on both databases."""
+
+import os
+import sqlite3
+import stat
+import threading
+import traceback
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import system_clock
+from reclock.consensus import databases, store
+from reclock.consensus.store import Consensus
+from reclock.errors import ConfigurationError, ConsensusUnavailable, InternalError, ReclockError
+
+counter = sa.Table("test_store_counter", store.metadata, sa.Column("value", sa.Integer, nullable=False))
+
+
+def value(connection: sa.Connection) -> int:
+    return connection.execute(sa.select(counter.c.value)).scalar_one()
+
+
+def increment(connection: sa.Connection) -> int:
+    """Reads, then writes what it read and one more: loses updates unless transactions are serializable."""
+    found = value(connection)
+    connection.execute(sa.update(counter).values(value=found + 1))
+    return found + 1
+
+
+@pytest.fixture
+def counting(consensus: Consensus) -> Consensus:
+    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    return consensus
+
+
+def test_no_update_is_lost_between_threads(counting: Consensus) -> None:
+    def work() -> None:
+        for _ in range(20):
+            counting.transact(increment)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counting.read(value) == 120
+
+
+def test_work_that_raises_leaves_nothing(counting: Consensus) -> None:
+    def fail(connection: sa.Connection) -> None:
+        increment(connection)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        counting.transact(fail)
+    assert counting.read(value) == 0
+    assert counting.transact(increment) == 1
+
+
+def test_a_read_sees_one_state_though_others_commit_meanwhile(counting: Consensus) -> None:
+    def look_twice(connection: sa.Connection) -> tuple[int, int]:
+        before = value(connection)
+        other = threading.Thread(target=counting.transact, args=(increment,))
+        other.start()
+        other.join()  # so a reader does not make a writer wait, either
+        return before, value(connection)
+
+    assert counting.read(look_twice) == (0, 0)
+    assert counting.read(value) == 1
+
+
+def test_a_read_keeps_no_writes(counting: Consensus) -> None:
+    try:
+        counting.read(increment)
+    except sa.exc.InternalError:
+        pass  # PostgreSQL refuses
+    assert counting.read(value) == 0
+
+
+def test_a_lost_race_runs_the_work_again_from_its_reads(counting: Consensus) -> None:
+    reads: list[int] = []
+
+    def lose_once(connection: sa.Connection) -> None:
+        reads.append(value(connection))
+        increment(connection)
+        if len(reads) == 1:
+            lost = sqlite3.OperationalError("database is locked")
+            lost.sqlite_errorcode = sqlite3.SQLITE_BUSY  # type: ignore[attr-defined]
+            lost.sqlstate = "40001"  # type: ignore[attr-defined]
+            raise sa.exc.OperationalError("UPDATE", None, lost)
+
+    counting.transact(lose_once)
+    assert reads == [0, 0]
+    assert counting.read(value) == 1
+
+
+def test_transactions_do_not_nest(counting: Consensus) -> None:
+    with pytest.raises(InternalError, match="inside another"):
+        counting.transact(lambda connection: counting.transact(increment))
+    assert counting.transact(increment) == 1
+
+
+def test_a_table_defined_after_connecting_is_created_when_needed(counting: Consensus) -> None:
+    late = sa.Table("test_store_late", store.metadata, sa.Column("value", sa.Integer))
+    try:
+        counting.transact(lambda connection: connection.execute(sa.insert(late).values(value=1)))
+        assert counting.read(lambda connection: connection.scalar(sa.select(late.c.value))) == 1
+    finally:
+        store.metadata.remove(late)
+
+
+def test_a_fork_opens_connections_of_its_own(counting: Consensus) -> None:
+    assert counting.transact(increment) == 1
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(counting.transact(increment))
+        except BaseException:
+            os._exit(99)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 2
+    assert counting.transact(increment) == 3
+
+
+def test_the_clock_of_leases_is_the_databases_unless_one_is_given(consensus_url: str) -> None:
+    consensus = Consensus.connect(consensus_url)
+    before = system_clock()
+    now = consensus.read(consensus.now)
+    assert before <= now <= system_clock()  # the database runs on this machine
+    consensus.close()
+
+
+def test_a_writer_waits_in_vain_within_a_bound(counting: Consensus, consensus_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(store, "PATIENCE_S", 0.1)
+    impatient = Consensus.connect(consensus_url)
+
+    def wait_in_vain(connection: sa.Connection) -> None:
+        with pytest.raises(ConsensusUnavailable):
+            impatient.read(lambda _: impatient.transact(increment))
+
+    def in_another_thread(connection: sa.Connection) -> None:
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                wait_in_vain(connection)
+            except BaseException as error:
+                failed.append(error)
+
+        other = threading.Thread(target=run)
+        other.start()
+        other.join()
+        assert not failed
+
+    counting.transact(in_another_thread)
+    assert impatient.transact(increment) == 1
+    impatient.close()
+
+
+def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
+    consensus = Consensus.connect(postgres_url)
+    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    killer = sa.create_engine(postgres_url)
+    for step in range(2):
+        with killer.connect() as connection:
+            connection.exec_driver_sql(others)
+        assert consensus.transact(increment) == 2 * step + 1
+        with killer.connect() as connection:
+            connection.exec_driver_sql(others)
+        assert consensus.read(value) == 2 * step + 1
+        assert consensus.transact(increment) == 2 * step + 2
+    killer.dispose()
+    consensus.close()
+
+
+def test_a_writer_asleep_inside_a_transaction_stops_nobody_for_ever(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.5)
+    drowsy = Consensus.connect(postgres_url)
+    drowsy.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    other = Consensus.connect(postgres_url)
+    seen: list[int] = []
+
+    def sleep_on_it(connection: sa.Connection) -> int:
+        seen.append(value(connection))
+        if len(seen) == 1:
+            waiting = threading.Thread(target=other.transact, args=(increment,))
+            waiting.start()
+            waiting.join()  # meanwhile this connection is idle in its transaction
+        return increment(connection)
+
+    assert drowsy.transact(sleep_on_it) == 2
+    assert seen == [0, 1]
+    drowsy.close()
+    other.close()
+
+
+def test_the_sqlite_file_is_private_durable_and_logs_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "consensus.db"
+    before = os.umask(0)
+    try:
+        consensus = Consensus.connect(f"sqlite:///{path}")
+        consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+        assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {
+            "consensus.db": 0o600,
+            "consensus.db-wal": 0o600,
+            "consensus.db-shm": 0o600,
+        }
+    finally:
+        os.umask(before)
+    assert consensus.read(lambda c: c.exec_driver_sql("PRAGMA journal_mode").scalar()) == "wal"
+    assert consensus.read(lambda c: c.exec_driver_sql("PRAGMA synchronous").scalar()) == 2
+    consensus.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "no url at all",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///x.db?mode=memory",
+        "mysql://u:s3cret@h/d",
+        "oracle://u:s3cret@h/d",
+    ],
+)
+def test_a_url_that_cannot_be_consensus_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Consensus.connect(url)
+    assert "s3cret" not in everything_said(refused.value)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"absent/consensus\.db"):
+        Consensus.connect(f"sqlite:///{tmp_path}/absent/consensus.db")
+
+
+def test_errors_and_repr_keep_the_password(postgres_url: str) -> None:
+    url = sa.make_url(postgres_url)
+    assert url.password
+    consensus = Consensus.connect(postgres_url)
+    assert url.password not in repr(consensus)
+    consensus.close()
+    hidden = url.set(query={"password": "s3cret-too"})
+    for wrong in (url.set(password="s3cret"), url.set(password="s3cret", port=1), hidden.set(port=1)):
+        with pytest.raises(ConsensusUnavailable) as refused:
+            Consensus.connect(wrong.render_as_string(hide_password=False))
+        assert "s3cret" not in everything_said(refused.value)
+
+
+def everything_said(error: ReclockError) -> str:
+    return "\n".join(traceback.format_exception(error)) + f"{error.message} {error.detail} {error.hint} {error.args!r}"

@@ -1,0 +1,60 @@
+"""Every transcript answers what it says. ``pytest tests/flows --rewrite`` writes what is answered now."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from flows.transcript import replay
+
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import Timestamp
+from reclock.cli.output import Format, error_lines, print_result
+from reclock.environment import Environment
+from reclock.errors import ReclockError
+
+FLOWS = sorted(Path(__file__).parent.glob("*.flow"))
+STARTED_AT = 1_000
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
+def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    now = [STARTED_AT]
+    bucket = tmp_path / "buckets" / "bucket"
+    bucket.mkdir(parents=True)
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+        session = Session(environment)
+
+        def sql(text: str) -> str:
+            printed = io.StringIO()
+            try:
+                for result in session.execute(text):
+                    print_result(result, Format.TABLE, to=printed, notices=printed)
+            except ReclockError as error:
+                printed.write("\n".join(error_lines(error)) + "\n")
+            return printed.getvalue()
+
+        def command(words: list[str], body: str) -> str:
+            match words:
+                case ["put", key]:
+                    (bucket / key).parent.mkdir(parents=True, exist_ok=True)
+                    (bucket / key).write_text(body)
+                case ["append", key]:
+                    with (bucket / key).open("a") as file:
+                        file.write(body)
+                case ["remove", key]:
+                    (bucket / key).unlink()
+                case ["tick", at, *only]:
+                    now[0] = int(at)
+                    return tick.run(environment, only=only or None, at=int(at), owner="flow").summary()
+                case _:
+                    raise ValueError(f"unknown command {words}")
+            return ""
+
+        answered = replay(path, sql, command)
+    if request.config.getoption("--rewrite"):
+        path.write_text(answered)
+    assert answered == path.read_text()
