@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
@@ -17,6 +19,7 @@ from reclock.quality.audit import audit
 from reclock.quality.docs import KEPT_PER_SOURCE, Entry, publish, retain
 from reclock.quality.results import AuditResult
 from reclock.quality.slice import AuditSlice
+from reclock.quality.suites import suite_path
 
 
 def slice_of(source: str = "reclock.public.flights", at: int = 10, *, partition: str = "a", null_diffs: int = 0) -> AuditSlice:
@@ -58,10 +61,21 @@ def test_pages_fetch_nothing_and_their_links_lead_somewhere(tmp_path: Path) -> N
 
 def test_names_from_upstream_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
-    bad = replace(slice_of(f"reclock.public.{evil}", partition=evil), bindings=[(evil, -4), (evil, -4)])
-    (result,) = audit([bad], docs_root=tmp_path)
-    assert not result.success
-    pages = list(tmp_path.rglob("*.html"))
+    staged = tmp_path / "part-0.parquet"
+    pq.write_table(pa.table({evil: [evil, None]}), staged)
+    bad = replace(slice_of(f"reclock.public.{evil}", partition=evil), bindings=[(evil, -4), (evil, -4)], staged_files=[str(staged)])
+    expectations = [
+        {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": evil}},
+        {"type": "expect_column_values_to_match_regex", "kwargs": {"column": evil, "regex": "<img src=x>"}},
+        {"type": "expect_column_values_to_be_in_set", "kwargs": {"column": evil, "value_set": ["<img src=x>"]}},
+        {"type": "expect_column_distinct_values_to_be_in_set", "kwargs": {"column": evil, "value_set": ["<img src=x>"]}},
+        {"type": "expect_column_max_to_be_between", "kwargs": {"column": "<img src=x>", "max_value": 1}},
+    ]
+    suite_path(tmp_path, bad.source).write_text(json.dumps({"expectations": expectations}))
+    docs = tmp_path / "docs"
+    (result,) = audit([bad], docs_root=docs, suites=tmp_path)
+    assert len(result.names("failed")) == 9
+    pages = list(docs.rglob("*.html"))
     assert len(pages) == 2
     for page in pages:
         found = References(page.read_text())

@@ -90,7 +90,7 @@ class StashLog:
     def compare_and_append(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
-        self._append(expected_upper, new_upper, updates, lambda connection: fence.check(connection, leadership))
+        self._append("append", expected_upper, new_upper, updates, lambda connection: fence.check(connection, leadership))
 
     def lead(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
@@ -102,13 +102,14 @@ class StashLog:
                 raise Fenced(own=own, found=(found.epoch, found.deploy_generation))
             fence.advance(connection, leadership)
 
-        self._append(expected_upper, new_upper, updates, rise)
+        self._append("lead", expected_upper, new_upper, updates, rise)
 
     def close(self) -> None:
         """Nothing: the connection is the environment's."""
 
     def _append(
         self,
+        name: str,
         expected_upper: Timestamp,
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
@@ -121,13 +122,13 @@ class StashLog:
                 raise UpperMismatch(CATALOG, expected=expected_upper, found=found)
             if updates:
                 connection.execute(sa.insert(_updates), [_row(update) for update in updates])
-            reach("catalog.stash.updates_written")
+            reach(f"catalog.stash.{name}.updates_written")
             if found == MINIMUM:
                 connection.execute(sa.delete(_upper))
                 connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
             else:
                 connection.execute(sa.update(_upper).values(upper=new_upper))
-            reach("catalog.stash.before_commit")
+            reach(f"catalog.stash.{name}.before_commit")
 
         def unless_landed(connection: sa.Connection) -> None:
             if not _has_landed(connection, expected_upper, new_upper, updates):

@@ -75,9 +75,7 @@ class _Undecodable(ValueError):
     """A buffer holds a record that is not of the format. The text says why, for the first such record of the buffer."""
 
 
-def _decode_run(
-    run: bytes, format: Format, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
-) -> pa.Table:
+def _decode_run(run: bytes, format: Format, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int) -> pa.Table:
     try:
         return _decode(run, format, desc, header)
     except _Undecodable as failure:

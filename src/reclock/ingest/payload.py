@@ -14,14 +14,17 @@ from typing import Any, Self
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
 from reclock.errors import InternalError, InvalidOption
+from reclock.reclocking.remap import Range
+from reclock.reclocking.stamp import without
 from reclock.sources.objects import Evidence, Growth, Skip, Split
 
 
 class Phase(StrEnum):
     """How far a step has come."""
 
-    STALLED = "stalled"
-    """The upstream could not be probed; nothing is bound yet. The claim holds the group's upper, and decisions."""
+    PROBING = "probing"
+    """What to bind is being found out. A source whose upstream cannot be read stays here: the claim holds the group's upper, and the
+    decisions."""
     CLAIMED = "claimed"
     """The increments are fixed; the remap collection may have them."""
     BOUND = "bound"
@@ -62,6 +65,7 @@ class Step:
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
+    """Why the step does not go on, as ``reclock.ingest.stage`` encodes it."""
 
     @property
     def bindings(self) -> list[tuple[str, int]]:
@@ -81,6 +85,11 @@ class Step:
         """The failed checks that nobody has waived. A step without an audit is for its caller to refuse."""
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
+
+    def is_given_up(self, growth: Growth) -> bool:
+        """Whether all that is new of an object is to be skipped."""
+        own = [(lower, upper) for key, lower, upper in self.decisions.skip if key == growth.key]
+        return not without(Range(growth.key, growth.lower, growth.upper, self.at), own)
 
     def to_payload(self) -> dict[str, Any]:
         return {
@@ -152,14 +161,14 @@ def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
 def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[str, Any]:
     """Give up the records that hold any of the bytes ``[lower, upper)`` of an object; they stay bound, but yield no row.
 
-    In a stalled step an object whose error lies there is set aside: nothing more is read under its key. What is staged
+    Of a step that is still probing, an object whose error lies there is set aside: nothing more is read under its key. What is staged
     already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
     """
     step = Step.from_payload(payload)
     if not 0 <= lower < upper:
         raise InvalidOption(f'cannot skip from byte {lower} to {upper} of "{key}"')
     touched = [growth for growth in step.growths if growth.key == key and growth.lower < upper and growth.upper > lower]
-    if not touched and step.phase is not Phase.STALLED:
+    if not touched and step.phase is not Phase.PROBING:
         raise InvalidOption(
             f'no byte from {lower} to {upper} of "{key}" is being ingested',
             detail="; ".join(f'"{growth.key}" from {growth.lower} to {growth.upper}' for growth in step.growths[:10]) or None,
@@ -175,9 +184,10 @@ def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restaged(step: Step) -> Step:
+    """The step with its rows still to be staged. Files that were complete are left to vacuum: their writer may be committing them."""
     if step.phase in (Phase.STAGED, Phase.AUDITED):
-        return replace(step, phase=Phase.BOUND, staged=(), audit=None)
-    return step
+        return replace(step, phase=Phase.BOUND, staging=None, staged=(), audit=None, error=None)
+    return replace(step, error=None)
 
 
 def _growth_to_json(growth: Growth) -> dict[str, Any]:

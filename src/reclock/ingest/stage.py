@@ -70,7 +70,7 @@ class StagingJob:
         outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, "task BIGINT, failure STRING").collect()
         if sorted(row.task for row in outcome) != list(range(count)):
             raise InternalError(f"staging answered for {len(outcome)} of {count} tasks")
-        failures = [_decoded(row.failure) for row in outcome if row.failure is not None]
+        failures = [decode_failure(row.failure) for row in outcome if row.failure is not None]
         if failures:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
 
@@ -85,7 +85,7 @@ class StagingJob:
         try:
             rows = pa.concat_tables([self._read(piece) for piece in self.tasks[task]])
         except SourceError as failure:
-            return _encoded(failure)
+            return encode_failure(failure)
         if rows.num_rows:
             stamps = [pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows) for value in (self.at, 1)]
             for name, values in zip((TIME_COLUMN, DIFF_COLUMN), stamps, strict=True):
@@ -151,21 +151,21 @@ def plan_tasks(growths: Sequence[Growth], skips: Sequence[Skip]) -> tuple[tuple[
     return tuple(tuple(task) for task in tasks)
 
 
-def _encoded(failure: SourceError) -> str:
+def encode_failure(failure: SourceError) -> str:
+    """A failure as text, from an executor to the driver and into a claim."""
     fields = {"message": failure.message, "detail": failure.detail}
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset}
     return json.dumps({"kind": type(failure).__name__, **fields})
 
 
-def _decoded(text: str) -> SourceError:
+def decode_failure(text: str) -> SourceError:
+    """The failure that ``encode_failure`` wrote."""
     fields = json.loads(text)
     match fields["kind"]:
         case "DecodeFailed":
             return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"])
         case "UpstreamChanged":
-            return UpstreamChanged(
-                fields["partition"], fields["offset"], message=fields["message"], detail=fields["detail"]
-            )
+            return UpstreamChanged(fields["partition"], fields["offset"], message=fields["message"], detail=fields["detail"])
         case _:
             return UpstreamUnavailable(fields["message"], detail=fields["detail"])

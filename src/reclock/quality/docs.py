@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
+from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from great_expectations.core import ExpectationSuiteValidationResult
@@ -98,6 +99,9 @@ def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
     """The page of one audit, complete in itself, from the validation as JSON text (the renderers fail on numpy's numbers)."""
     loaded = json.loads(document)
     for found in loaded["results"]:
+        found |= {part: _escaped(found[part]) for part in ("result", "exception_info")}  # the renderers print these as they are,
+        named = found["expectation_config"]["kwargs"]  # and the names of columns, in headings
+        named |= {part: _escaped(named[part]) for part in named.keys() & {"column", "column_A", "column_B", "column_list"}}
         for counted in found["result"].get("partial_unexpected_counts", []):
             if isinstance(counted["value"], list):  # else the page shows it with nothing in between
                 counted["value"] = ", ".join(map(str, counted["value"]))
@@ -144,6 +148,19 @@ def _combine(
             "reclock": {"upper": slice_.upper, "at": slice_.at, "checks": [_summary(check) for check in result.checks]},
         },
     )
+
+
+def _escaped(value: Any) -> Any:
+    """The JSON value with every text in it, names of objects too, fit for HTML."""
+    match value:
+        case dict():
+            return {name: _escaped(inner) for name, inner in value.items()}
+        case list():
+            return [_escaped(inner) for inner in value]
+        case str():
+            return escape(value)
+        case _:
+            return value
 
 
 def _summary(check: CheckResult) -> dict[str, str]:

@@ -52,9 +52,7 @@ class Remap:
         by_partition: dict[Partition, list[Binding]] = {}
         for binding in bindings_of(consolidate(updates_of(bindings))):
             if binding.increment < 0:
-                raise InternalError(
-                    f'partition "{binding.partition}" is bound backwards by {-binding.increment} at {binding.time}'
-                )
+                raise InternalError(f'partition "{binding.partition}" is bound backwards by {-binding.increment} at {binding.time}')
             by_partition.setdefault(binding.partition, []).append(binding)
         return cls(
             {

@@ -1,0 +1,80 @@
+"""The audit's two ends: what of a staged step is to be looked at, and writing down what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reclock.algebra.relations import DIFF_COLUMN
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.lake import Lake
+from reclock.consensus.claims import Claim
+from reclock.consensus.frontiers import Frontiers
+from reclock.errors import ClaimConflict
+from reclock.ingest.lineup import Lineup
+from reclock.ingest.payload import Audit, Phase, Step
+from reclock.quality.slice import AuditSlice
+from reclock.sources.description import SourceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCase:
+    """A step that waits for its audit. ``claim`` ties the result to exactly what was looked at."""
+
+    source: SourceSpec
+    claim: Claim
+    step: Step
+    slice: AuditSlice
+
+
+def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000) -> AuditCase | None:
+    """The source's step, if it is staged; one that failed its audit before is looked at again. None if there is nothing to do."""
+    frontier = frontiers.get(source.id)
+    if frontier.claim is None:
+        return None
+    try:
+        claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
+    except ClaimConflict:
+        return None
+    if claim is None:
+        return None
+    step = Step.from_payload(claim.payload)
+    lineup = Lineup.open(lake, source)
+    if step.phase not in (Phase.STAGED, Phase.AUDITED) or lineup.has_landed(claim.at):
+        return None
+    return AuditCase(source, claim, step, audit_slice(source, step, frontier.upper, lineup))
+
+
+def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup) -> AuditSlice:
+    """The numbers of one staged step, the bindings read back from the remap collection, the rows from the files' footers."""
+    bindings = [(str(binding.partition), binding.increment) for binding in lineup.read_bindings(step.at)]
+    frontier = lineup.read_frontier(step.at)
+    return AuditSlice(
+        source=source.name,
+        upper=upper,
+        at=step.at,
+        previous={key: frontier.get(key, 0) for key, _ in bindings},
+        bindings=bindings,
+        rows=step.rows,
+        min_time=min((file.min_time for file in step.staged), default=None),
+        max_time=max((file.max_time for file in step.staged), default=None),
+        null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.staged),
+        range_bytes={
+            growth.key: sum(split.upper - split.lower for split in growth.splits) for growth in step.growths if growth.splits
+        },
+        staged_files=[lineup.data.folder.absolute(file.path) for file in step.staged],
+    )
+
+
+def conclude_audit(
+    case: AuditCase, *, failed: Sequence[str], report: Mapping[str, Any], frontiers: Frontiers, lease_ms: int = 60_000
+) -> Step:
+    """Write the result into the claim; ``failed`` names all checks that failed, waived or not. The step as it is now.
+
+    Raises ``ClaimConflict`` if something was decided meanwhile about what was audited: audit again. A step that may not go on
+    is left to whoever comes next.
+    """
+    step = replace(case.step, phase=Phase.AUDITED, audit=Audit(tuple(failed), dict(report)))
+    frontiers.amend(case.source.id, case.claim, step.to_payload(), lease_ms=0 if step.blocking else lease_ms)
+    return step

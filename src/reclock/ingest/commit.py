@@ -1,0 +1,82 @@
+"""Committing what passed its audit, and publishing any number of sources at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from reclock import crashpoints
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.lake import Lake
+from reclock.consensus.claims import Claim
+from reclock.consensus.frontiers import Frontiers
+from reclock.errors import AuditFailed, ClaimConflict, ReclockError
+from reclock.ingest.lineup import Lineup
+from reclock.ingest.payload import Phase, Step
+from reclock.sources.description import SourceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What ``commit_and_publish`` did, by the sources' names. ``steps`` are readable below ``upper`` from now on."""
+
+    upper: Timestamp
+    steps: dict[str, Step] = field(default_factory=dict)
+    failed: dict[str, ReclockError] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()
+    """Sources whose step is not audited yet, or is another writer's."""
+
+
+def commit_and_publish(
+    sources: Sequence[SourceSpec], at: Timestamp, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000
+) -> Published:
+    """Commit the staged rows of every source whose step has passed its audit, then publish all of those in one transaction.
+
+    They are readable below one upper, beyond ``at`` and beyond the time of each step. A source that cannot be committed is
+    left claimed and reported, and holds back no other. Safe to repeat at any point.
+    """
+    claims: dict[str, Claim] = {}
+    steps: dict[str, Step] = {}
+    failed: dict[str, ReclockError] = {}
+    waiting: list[str] = []
+    for source in sources:
+        try:
+            claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
+            if claim is None:
+                continue
+            step = Step.from_payload(claim.payload)
+            lineup = Lineup.open(lake, source)
+            if not lineup.has_landed(claim.at):
+                if step.phase is not Phase.AUDITED:
+                    waiting.append(source.name)
+                    continue
+                if step.blocking:
+                    raise AuditFailed(source.name, list(step.blocking))
+            crashpoints.reach("ingest.before_commit")
+            lineup.commit(step.staged, step.growths, claim.at)
+            crashpoints.reach("ingest.after_commit")
+            claims[source.name], steps[source.name] = claim, step
+        except ClaimConflict:
+            waiting.append(source.name)
+        except ReclockError as failure:  # the edge of the loop over sources: recorded, and the others go on
+            failed[source.name] = failure
+    upper = Timestamp(max([at, *(claim.at for claim in claims.values())]) + 1)
+    groups = {source.name: source.id for source in sources}
+    lost = _publish({groups[name]: claim for name, claim in claims.items()}, upper, frontiers)
+    crashpoints.reach("ingest.after_publish")
+    waiting += [name for name in claims if groups[name] in lost]
+    published = {name: step for name, step in steps.items() if groups[name] not in lost}
+    return Published(upper, published, failed, tuple(waiting))
+
+
+def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -> set[str]:
+    """All at one moment; if a claim went to another writer meanwhile, the others one by one. The groups that were lost."""
+    if not claims:
+        return set()
+    try:
+        frontiers.publish(claims, upper)
+    except ClaimConflict:
+        if len(claims) == 1:
+            return set(claims)
+        return {lost for group, claim in claims.items() for lost in _publish({group: claim}, upper, frontiers)}
+    return set()
