@@ -380,16 +380,6 @@ class TypeMismatch(ReclockError):
     sqlstate = "42804"
 
 
-class CannotCast(TypeMismatch):
-    """There is no cast between two types."""
-
-    sqlstate = "42846"
-
-    def __init__(self, source: str, target: str, *, hint: str | None = None) -> None:
-        super().__init__(f"cannot cast type {source} to {target}", hint=hint)
-        self.source, self.target = source, target
-
-
 class InvalidText(ReclockError):
     """A constant in a statement does not spell a value of its type."""
 
@@ -489,9 +479,32 @@ class InvalidOption(ReclockError):
 
 
 class EvaluationError(ReclockError):
-    """A query failed on a value of the data: division by zero, a cast out of range."""
+    """A query failed on a value of the data: division by zero, a cast out of range. ``sqlstate`` is of class 22, as PostgreSQL's."""
 
     sqlstate = "22000"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class OutOfMemory(ReclockError):
+    """A query needs more memory, or more room to spill, than its engine may take."""
+
+    sqlstate = "53200"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        super().__init__("out of memory", detail=detail, hint="select fewer rows, or lower spark_threshold_bytes to run it on Spark")
+
+
+class QueryCanceled(ReclockError):
+    """A query was stopped while it ran, because somebody asked for that."""
+
+    sqlstate = "57014"
+
+    def __init__(self) -> None:
+        super().__init__("canceling statement due to user request")
 
 
 # --- sources and ingestion ---

@@ -15,7 +15,12 @@ from reclock.adapter.sources import source_specs
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.refresh import IndexReport, Refresher
 from reclock.environment import Environment
-from reclock.errors import ReclockError, TimestampNotAllowed
+from reclock.errors import AuditFailed, ClaimConflict, ReclockError, SourceError, TimestampNotAllowed
+from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
+from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.step import IngestReport, State
+from reclock.ingest.step import ingest as ingest_source
+from reclock.quality.results import AuditResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +64,190 @@ def cluster_names(environment: Environment) -> list[str]:
     """The clusters of the catalog, by id."""
     clusters = environment.catalog.sync().clusters.values()
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their root, if one was written."""
+
+    source: str
+    at: Timestamp
+    success: bool
+    failed: tuple[str, ...]
+    waived: tuple[str, ...]
+    docs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """What is readable below ``upper`` since this publication, with the rows of each; what failed; and what waits for its audit."""
+
+    at: Timestamp
+    upper: Timestamp
+    rows: dict[str, int]
+    failed: tuple[Failure, ...]
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """The indexes of one cluster."""
+
+    cluster: str
+    indexes: tuple[IndexReport, ...]
+    failed: tuple[Failure, ...]
+
+
+def ingest(environment: Environment, source: str, at: int, *, owner: str) -> IngestReport:
+    """Bring one source to a staged step at ``at``, or go on with the one that was left. Raises ``SourceError`` if it stalls.
+
+    The source's status says so either way.
+    """
+    [spec] = source_specs(environment, [source])
+    try:
+        report = ingest_source(
+            spec,
+            Timestamp(at),
+            owner,
+            frontiers=environment.frontiers,
+            lake=environment.lake,
+            store=environment.buckets,
+            spark=environment.spark,
+            lease_ms=environment.settings.claim_lease_ms,
+        )
+    except SourceError as error:
+        environment.statuses.record(
+            spec.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
+        )
+        raise
+    if report.state is not State.BLOCKED:
+        environment.statuses.record(spec.id, "running", at=environment.clock())
+    return report
+
+
+def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
+    """Check every staged step of ``sources`` in one pass. What failed is in its claim and in the source's status."""
+    frontiers, lease_ms = environment.frontiers, environment.settings.claim_lease_ms
+    claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    specs = [spec for spec in source_specs(environment, sources) if spec.id in claimed] if sources else []
+    found = (open_audit(spec, owner, frontiers=frontiers, lake=environment.lake, lease_ms=lease_ms) for spec in specs)
+    cases = [case for case in found if case is not None]
+    if not cases:
+        return []
+    from reclock.quality.audit import audit as check
+
+    home = environment.settings.home
+    results = check(
+        [case.slice for case in cases],
+        docs_root=home / "quality",
+        suites=home / "expectations",
+        waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
+    )
+    return [_conclude(environment, case, result) for case, result in zip(cases, results, strict=True)]
+
+
+def _conclude(environment: Environment, case: AuditCase, result: AuditResult) -> AuditReport:
+    failed = [*result.names("failed"), *result.names("waived")]
+    lease_ms = environment.settings.claim_lease_ms
+    try:
+        step = conclude_audit(case, failed=failed, report={"docs": result.docs}, frontiers=environment.frontiers, lease_ms=lease_ms)
+    except ClaimConflict:
+        # Somebody decided about the step meanwhile: it is audited again at the next tick.
+        return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)
+    if step.blocking:
+        details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
+        error = AuditFailed(case.source.name, list(step.blocking), detail=details)
+        environment.statuses.record(
+            case.source.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
+        )
+    return AuditReport(
+        case.source.name, step.at, not step.blocking, step.blocking, tuple(result.names("waived")), result.docs
+    )
+
+
+def publish(environment: Environment, sources: Sequence[str], at: int, *, owner: str) -> PublishReport:
+    """Commit what passed its audit, publish it with every idle source in one go, and let the oracle know.
+
+    A source whose step did not pass stays claimed and is in ``failed`` or ``waiting``.
+    """
+    frontiers = environment.frontiers
+    standing = {group: frontier for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    specs = source_specs(environment, sources) if sources else []
+    published = commit_and_publish(
+        [spec for spec in specs if spec.id in standing],
+        Timestamp(at),
+        owner,
+        frontiers=frontiers,
+        lake=environment.lake,
+        lease_ms=environment.settings.claim_lease_ms,
+    )
+    frontiers.advance_idle([spec.id for spec in specs], published.upper)
+    environment.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
+    return PublishReport(
+        Timestamp(at),
+        published.upper,
+        {name: step.rows for name, step in published.steps.items()},
+        tuple(Failure.of(name, error) for name, error in published.failed.items()),
+        published.waiting,
+    )
+
+
+def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete."""
+    refresher = Refresher(
+        environment.frontiers, environment.holds, environment.lake, environment.settings, owner, environment.spark
+    )
+    reports: list[IndexReport] = []
+    failures: list[Failure] = []
+    for index in index_specs(environment, cluster):
+        try:
+            reports.append(refresher.refresh(index, Timestamp(at)))
+            environment.statuses.record(index.id, "running", at=environment.clock())
+        except ReclockError as error:  # one index's trouble is not the others'
+            failures.append(Failure.of(index.name, error))
+            environment.statuses.record(
+                index.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
+            )
+    return RefreshReport(cluster, tuple(reports), tuple(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    """All steps of one tick."""
+
+    at: Timestamp
+    ingested: tuple[IngestReport, ...]
+    audited: tuple[AuditReport, ...]
+    published: PublishReport
+    refreshed: tuple[RefreshReport, ...]
+    failed: tuple[Failure, ...]
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.failed
+
+    def summary(self) -> str:
+        """A line for the tick, and one for each failure."""
+        idle = sum(report.state is State.IDLE for report in self.ingested)
+        rows = sum(self.published.rows.values())
+        updates = sum(index.updates for report in self.refreshed for index in report.indexes)
+        first = f"tick at {self.at}: {len(self.published.rows)} sources published ({rows} rows), {idle} idle, {updates} index updates"
+        return "\n".join([first, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
+
+
+def run(environment: Environment, *, only: Sequence[str] | None = None, at: int | None = None, owner: str) -> TickReport:
+    """A whole tick in this process."""
+    time = allocate(environment, at=at)
+    names = source_names(environment, only)
+    failures: list[Failure] = []
+    ingested: list[IngestReport] = []
+    for name in names:
+        try:
+            ingested.append(ingest(environment, name, time, owner=owner))
+        except ReclockError as error:  # one source's trouble is not the others'
+            failures.append(Failure.of(name, error))
+    audited = audit(environment, names, owner=owner)
+    published = publish(environment, names, time, owner=owner)
+    refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]
+    failures += [*published.failed, *(failure for report in refreshed for failure in report.failed)]
+    return TickReport(time, tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(failures))

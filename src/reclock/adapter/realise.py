@@ -5,14 +5,13 @@ Derived from the catalog alone and idempotent, so that whoever notices may do it
 
 from __future__ import annotations
 
+from reclock.adapter.sources import source_spec
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
-from reclock.compute.plan import collections
 from reclock.environment import Environment
-from reclock.sources.description import EVIDENCE_DESC, REMAP_DESC
+from reclock.ingest.lineup import collections_of
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
-from reclock.sql.planner.views import expand
 
 
 def realise(environment: Environment, catalog: PlannerCatalog) -> None:
@@ -46,15 +45,7 @@ def _make(environment: Environment, catalog: PlannerCatalog, item: Item) -> None
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
         environment.frontiers.create(item.id, since=item.created_at, upper=item.created_at)
         return
-    desc = catalog.relation(item.id).desc
-    environment.lake.create(StorageCollectionId(item.id), desc, is_monotonic=True)
-    environment.lake.create(StorageCollectionId(item.id, CollectionType.REMAPPING), REMAP_DESC, is_monotonic=True)
-    environment.lake.create(StorageCollectionId(item.id, CollectionType.EVIDENCE), EVIDENCE_DESC)
+    for id, desc, is_monotonic in collections_of(source_spec(catalog.relation(item.id))):
+        environment.lake.create(id, desc, is_monotonic=is_monotonic)
     environment.frontiers.create(item.id, since=item.created_at, upper=Timestamp(item.created_at + 1))
 
-
-def input_groups(catalog: PlannerCatalog, index: IndexEntry) -> frozenset[str]:
-    """The groups of the collections that an index is computed from."""
-    on = catalog.relation(index.on)
-    plan = expand(on.query, catalog) if on.query is not None else None
-    return frozenset({on.id} if plan is None else {id.source_id for id in collections(plan)})

@@ -18,18 +18,19 @@ def source_specs(environment: Environment, only: Sequence[str] | None = None) ->
     """Every source, or those named (as SQL would, qualified or not), in order of id. Raises ``UnknownRelation``, ``UnknownObject``."""
     catalog = environment.planner_catalog()
     if only:
-        return [_spec(catalog, name) for name in dict.fromkeys(only)]
+        return [_named(catalog, name) for name in dict.fromkeys(only)]
     entries = [entry for entry in catalog.relations() if entry.source is not None]
-    return [_of(entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
+    return [source_spec(entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
 
 
-def _spec(catalog: PlannerCatalog, name: str) -> SourceSpec:
+def _named(catalog: PlannerCatalog, name: str) -> SourceSpec:
     entry = catalog.resolve(name.split("."), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
-    return _of(entry)
+    return source_spec(entry)
 
 
-def _of(entry: RelationEntry) -> SourceSpec:
+def source_spec(entry: RelationEntry) -> SourceSpec:
+    """The entry of a source as ingestion wants it."""
     assert entry.source is not None
     return SourceSpec(entry.id, str(entry.name), entry.source.connector, entry.source.format, entry.desc)

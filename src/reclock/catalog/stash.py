@@ -90,58 +90,64 @@ class StashLog:
     def compare_and_append(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
-        self._append("append", expected_upper, new_upper, updates, lambda connection: fence.check(connection, leadership))
+        def write(connection: sa.Connection) -> None:
+            fence.check(connection, leadership)  # before the upper: who is fenced must hear of that, not of a lost race
+            _check_upper(connection, expected_upper)
+            _write(connection, new_upper, updates, "append")
+
+        self._until_known(write, expected_upper, new_upper, updates)
 
     def lead(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
-        def rise(connection: sa.Connection) -> None:
+        def write(connection: sa.Connection) -> None:
+            _check_upper(connection, expected_upper)  # before the fence: two that open at once race, neither has fenced the other
             found = fence.current(connection)
             if found is not None and leadership.rank <= found.rank:
                 own = (leadership.epoch, leadership.deploy_generation)
                 raise Fenced(own=own, found=(found.epoch, found.deploy_generation))
             fence.advance(connection, leadership)
+            _write(connection, new_upper, updates, "lead")
 
-        self._append("lead", expected_upper, new_upper, updates, rise)
+        self._until_known(write, expected_upper, new_upper, updates)
 
     def close(self) -> None:
         """Nothing: the connection is the environment's."""
 
-    def _append(
+    def _until_known(
         self,
-        name: str,
+        write: Callable[[sa.Connection], None],
         expected_upper: Timestamp,
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
-        pass_fence: Callable[[sa.Connection], None],
     ) -> None:
-        def work(connection: sa.Connection) -> None:
-            pass_fence(connection)  # before the upper: who is fenced must hear of that, not of a lost race
-            found = _current_upper(connection)
-            if found != expected_upper:
-                raise UpperMismatch(CATALOG, expected=expected_upper, found=found)
-            if updates:
-                connection.execute(sa.insert(_updates), [_row(update) for update in updates])
-            reach(f"catalog.stash.{name}.updates_written")
-            if found == MINIMUM:
-                connection.execute(sa.delete(_upper))
-                connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
-            else:
-                connection.execute(sa.update(_upper).values(upper=new_upper))
-            reach(f"catalog.stash.{name}.before_commit")
-
-        def unless_landed(connection: sa.Connection) -> None:
+        def write_unless_landed(connection: sa.Connection) -> None:
             if not _has_landed(connection, expected_upper, new_upper, updates):
-                work(connection)
+                write(connection)
 
         try:
-            self._consensus.transact(work)
+            self._consensus.transact(write)
         except ConsensusOutcomeUnknown:
-            self._consensus.transact(unless_landed)  # it waits for the first to end, so it sees how it ended
+            self._consensus.transact(write_unless_landed)  # waits for the first to end, so it sees how it ended
 
 
 def _current_upper(connection: sa.Connection) -> Timestamp:
     return Timestamp(connection.execute(sa.select(_upper.c.upper)).scalar_one_or_none() or MINIMUM)
+
+
+def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:
+    found = _current_upper(connection)
+    if found != expected:
+        raise UpperMismatch(CATALOG, expected=expected, found=found)
+
+
+def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], what: str) -> None:
+    if updates:
+        connection.execute(sa.insert(_updates), [_row(update) for update in updates])
+    reach(f"catalog.stash.{what}.updates_written")
+    if connection.execute(sa.update(_upper).values(upper=new_upper)).rowcount == 0:
+        connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
+    reach(f"catalog.stash.{what}.before_commit")
 
 
 def _chosen(only: Collection[str] | None) -> sa.ColumnElement[bool]:

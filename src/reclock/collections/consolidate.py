@@ -18,6 +18,7 @@ import pyarrow.dataset as pads
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
+from reclock.errors import InternalError
 
 Updates: TypeAlias = pa.Table | pads.Dataset
 
@@ -67,8 +68,11 @@ def _run(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         with _database(os.getpid()).cursor() as connection:
             connection.register("updates", updates)
-            for batch in connection.sql(sql).to_arrow_reader():
-                yield batch.cast(schema)
+            try:
+                for batch in connection.sql(sql).to_arrow_reader():
+                    yield batch.cast(schema)
+            except duckdb.ConversionException as overflow:
+                raise InternalError("a sum of diffs exceeds 64 bits", detail=str(overflow)) from overflow
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 

@@ -67,9 +67,13 @@ def read_footer(folder: Folder, path: str, size_bytes: int, schema: pa.Schema) -
 
     Raises ``InternalError`` if its columns are not those of ``schema``, by name and type.
     """
-    with pq.ParquetFile(path, filesystem=folder.filesystem) as file:
-        _check_columns(path, file.schema_arrow, schema)
-        return describe(path, size_bytes, file.metadata) if file.metadata.num_rows else None
+    try:
+        with pq.ParquetFile(path, filesystem=folder.filesystem) as file:
+            columns, footer = file.schema_arrow, file.metadata
+    except pa.ArrowInvalid as invalid:
+        raise InternalError(f'"{path}" is not a whole Parquet file', detail=str(invalid)) from invalid
+    _check_columns(path, columns, schema)
+    return describe(path, size_bytes, footer) if footer.num_rows else None
 
 
 def _check_columns(path: str, found: pa.Schema, expected: pa.Schema) -> None:

@@ -23,8 +23,8 @@ class Phase(StrEnum):
     """How far a step has come."""
 
     PROBING = "probing"
-    """What to bind is being found out. A source whose upstream cannot be read stays here: the claim holds the group's upper, and the
-    decisions."""
+    """What to bind is being found out. A source whose upstream cannot be read stays here: the claim holds the group's upper, and
+    the decisions."""
     CLAIMED = "claimed"
     """The increments are fixed; the remap collection may have them."""
     BOUND = "bound"
@@ -161,8 +161,8 @@ def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
 def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[str, Any]:
     """Give up the records that hold any of the bytes ``[lower, upper)`` of an object; they stay bound, but yield no row.
 
-    Of a step that is still probing, an object whose error lies there is set aside: nothing more is read under its key. What is staged
-    already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
+    Of a step that is still probing, an object whose error lies there is set aside: nothing more is read under its key. What is
+    staged already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
     """
     step = Step.from_payload(payload)
     if not 0 <= lower < upper:
@@ -184,7 +184,7 @@ def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restaged(step: Step) -> Step:
-    """The step with its rows still to be staged. Files that were complete are left to vacuum: their writer may be committing them."""
+    """The step with its rows still to be staged. Files that were complete are left to vacuum: a writer may be committing them."""
     if step.phase in (Phase.STAGED, Phase.AUDITED):
         return replace(step, phase=Phase.BOUND, staging=None, staged=(), audit=None, error=None)
     return replace(step, error=None)

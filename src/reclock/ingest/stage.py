@@ -13,7 +13,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -25,8 +25,8 @@ from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed, InternalError, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest.decode import decode
-from reclock.reclocking.stamp import without
 from reclock.reclocking.remap import Range
+from reclock.reclocking.stamp import without
 from reclock.sources.description import Format
 from reclock.sources.object_store import ObjectMissing, ObjectStore
 from reclock.sources.objects import SPLIT_BYTES, Growth, Skip, Split
@@ -153,7 +153,7 @@ def plan_tasks(growths: Sequence[Growth], skips: Sequence[Skip]) -> tuple[tuple[
 
 def encode_failure(failure: SourceError) -> str:
     """A failure as text, from an executor to the driver and into a claim."""
-    fields = {"message": failure.message, "detail": failure.detail}
+    fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset}
     return json.dumps({"kind": type(failure).__name__, **fields})

@@ -11,8 +11,8 @@ from reclock.algebra.timestamps import Timestamp
 class AuditSlice:
     """One step of ``source`` at ``at``, whose group is published below ``upper``.
 
-    ``previous`` is the source frontier before the step, of the partitions it binds; ``bindings`` are the increments it binds, as the
-    remap collection holds them; ``range_bytes`` is how much of each partition the step accounts for, read or given up by
+    ``previous`` is the source frontier before the step, of the partitions it binds; ``bindings`` are the increments it binds, as
+    the remap collection holds them; ``range_bytes`` is how much of each partition the step accounts for, read or given up by
     decision. ``rows``, ``min_time``, ``max_time`` and ``null_diffs`` sum up ``staged_files``; the times are None without rows.
     """
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
 from reclock.errors import InternalError
 
 Partition = int | str | tuple[()]
 """The upstream's own partition key; ``()`` where there is but one. The partitions of one source are of one type."""
 
-SourceFrontier = Mapping[Partition, int]
-"""Partition → the next offset to read (exclusive); a partition not mentioned is at 0."""
+SourceFrontier = Mapping[Any, int]
+"""``Partition`` → the next offset to read (exclusive); a partition not mentioned is at 0."""
 
 
 def is_at_least(frontier: SourceFrontier, other: SourceFrontier) -> bool:

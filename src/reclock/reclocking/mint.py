@@ -13,7 +13,7 @@ from reclock.reclocking.frontiers import Partition, SourceFrontier, check_fronti
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The next ``increment`` offsets of ``partition`` belong to ``time``. As an update: row ``(partition,)``, diff ``increment``."""
+    """The next ``increment`` offsets of ``partition`` belong to ``time``. An update: row ``(partition,)``, diff ``increment``."""
 
     partition: Partition
     time: Timestamp

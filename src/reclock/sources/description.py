@@ -21,7 +21,7 @@ class CsvFormat:
     """Comma-separated values (RFC 4180). A quote, doubled inside, may enclose delimiters and newlines.
 
     With ``has_header`` the first record of every object names the declared columns, each once, in any order. An unquoted field
-    equal to ``null_text`` is NULL. ``delimiter`` and ``quote`` are one ASCII character each; no ``quote`` means that none is special.
+    equal to ``null_text`` is NULL. ``delimiter`` and ``quote`` are one ASCII character each; without ``quote`` none is special.
     """
 
     has_header: bool = True

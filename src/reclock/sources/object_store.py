@@ -1,4 +1,4 @@
-"""Buckets of objects, listed and read by range: folders of this machine, or an S3 endpoint. Values, so that executors have them too."""
+"""Buckets of objects, listed and read by range: folders of this machine, or an S3 endpoint. Values, to travel to executors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ObjectStore(Protocol):
         """The objects whose keys begin with ``prefix``, in order of key. Raises ``UpstreamUnavailable``."""
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
-        """The bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has fewer, ``UpstreamUnavailable``."""
+        """Bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has fewer, ``UpstreamUnavailable``."""
 
 
 def open_object_store(

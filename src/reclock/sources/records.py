@@ -58,8 +58,10 @@ def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc)
         text = record.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DecodeFailed(key, 0, detail=f"the header is not UTF-8: {error.reason}") from error
-    quoting = csv.QUOTE_MINIMAL if format.quote else csv.QUOTE_NONE
-    rows = list(csv.reader([text], delimiter=format.delimiter, quotechar=format.quote or None, quoting=quoting))
+    if format.quote:
+        rows = list(csv.reader([text], delimiter=format.delimiter, quotechar=format.quote))
+    else:
+        rows = [text.split(format.delimiter)]
     names = tuple(name.strip() for name in rows[0]) if rows else ()
     problems = [
         _complaint("does not name", [name for name in desc.names if name not in names]),

@@ -25,9 +25,9 @@ from reclock.algebra.relations import (
     TypeName,
     numeric,
 )
-from reclock.compute.functions import typing as functions
+from reclock.compute.functions import common_type as common_of, is_implicit, resolve_cast
 from reclock.compute.scalars import Cast, Literal
-from reclock.errors import CannotCast, InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.planner.literals import fit, parse_text
 from reclock.sql.planner.rewrite import Untyped
@@ -80,20 +80,9 @@ def _numeric(sizes: list[str]) -> ScalarType:
     return numeric(precision, scale)
 
 
-def can_cast(source: ScalarType, target: ScalarType) -> bool:
-    """Whether ``CAST`` is there: to and from text always, among numbers, among moments, between boolean and integer."""
-    if source.name is target.name or TypeName.TEXT in (source.name, target.name):
-        return True
-    if source.is_number and target.is_number:
-        return True
-    if {source.name, target.name} == {TypeName.BOOLEAN, TypeName.INTEGER}:
-        return True
-    return source.is_moment and target.is_moment
-
-
 def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
     """The type that all of several results take (PostgreSQL's rule for UNION, CASE and the like): text if all are untyped."""
-    common = functions.common_type(types)
+    common = common_of(types)
     if common is None:
         names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
         raise TypeMismatch(f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type")
@@ -115,15 +104,13 @@ def coerce(value: Any, target: ScalarType) -> Any:
 
 
 def cast(value: Any, target: ScalarType) -> Any:
-    """``CAST(value AS target)``. Raises ``CannotCast``."""
-    if not isinstance(value, Untyped) and not can_cast(value.type, target):
-        raise CannotCast(str(value.type.name), str(target.name))
-    return coerce(value, target)
+    """``CAST(value AS target)``. Raises ``TypeMismatch``."""
+    return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
 
 
 def expect(value: Any, target: ScalarType, what: str) -> Any:
     """``value`` in a place that wants ``target``. Raises ``TypeMismatch``."""
-    if not isinstance(value, Untyped) and not functions.is_implicit(value.type, target):
+    if not isinstance(value, Untyped) and not is_implicit(value.type, target):
         raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
     return coerce(value, target)
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, INTERVAL, TEXT
-from reclock.compute.functions.registry import AGGREGATES, resolve_aggregate, resolve_scalar
+from reclock.compute.functions import AGGREGATES, resolve_aggregate, resolve_scalar
 from reclock.compute.scalars import Aggregate, Call, Case, Literal
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownOperator, UnsupportedSql
 from reclock.sql.dialect import to_sql
@@ -186,7 +186,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
-    exp.DPipe: "||",
+    exp.DPipe: "concat",
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -197,6 +197,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.ILike: "ilike",
     exp.NullSafeEQ: "is_not_distinct",
 }
+_WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
 
 
 def _binary(node: exp.Binary, reading: Reading) -> Any:
@@ -207,8 +208,7 @@ def _binary(node: exp.Binary, reading: Reading) -> Any:
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ):
         result = _rows_equal(left, right, reading)
         return negated(result) if isinstance(node, exp.NEQ) else result
-    written = _OPERATORS[type(node)]
-    result = operator(written, [scalar(left, reading), scalar(right, reading)])
+    result = operator(_OPERATORS[type(node)], [scalar(left, reading), scalar(right, reading)], _WRITTEN.get(type(node)))
     return negated(result) if node.args.get("negate") else result
 
 
@@ -358,7 +358,16 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
-    return call(name, [scalar(argument, reading) for argument in arguments])
+    values = [scalar(argument, reading) for argument in arguments]
+    if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
+        return call("concat_ws", [Literal("", TEXT), *values])
+    if name in _OPERATOR_NAMES or not name.isidentifier():
+        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
+    return call(name, values)
+
+
+_OPERATOR_NAMES = frozenset({"and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"})
+"""Names the registry gives to operators: not functions that SQL can call."""
 
 
 @scalar.register

@@ -42,12 +42,19 @@ class OuterRef:
 class SubqueryValue:
     """A subquery as it stands in an expression, until it is joined. Never leaves planning.
 
-    ``plan`` yields the value in its first column. It has exactly one row, or ``at_most_one``; else, none matches and NULL is meant.
+    Of ``plan``'s rows at most one meets ``conditions`` for a row of the query around it, and exactly one if ``is_exactly_one``.
+    In ``conditions`` and ``result`` the row around is an ``OuterRef``, the subquery's own row a ``ColumnRef``, all NULL if there
+    is none.
     """
 
     plan: Plan
-    type: ScalarType
-    is_exactly_one: bool
+    conditions: tuple[Any, ...]
+    result: Any
+    is_exactly_one: bool = False
+
+    @property
+    def type(self) -> ScalarType:
+        return self.result.type  # type: ignore[no-any-return]
 
 
 Pending = Scalar | AggregateCall | OuterRef | SubqueryValue

@@ -1,0 +1,57 @@
+"""Decisions about a source that does not go on: written into its claim, and into the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reclock.adapter.definitions import Change
+from reclock.environment import Environment
+from reclock.errors import UpperMismatch
+from reclock.ingest import payload
+from reclock.sql import statements
+
+_Payload = Mapping[str, Any]
+_ATTEMPTS = 10
+
+
+def decide(statement: statements.RetrySource | statements.WaiveCheck | statements.SkipRange, environment: Environment) -> None:
+    """The standing claim obeys from now on; the next tick finishes it. Raises ``NothingClaimed``, ``InvalidOption``.
+
+    The log comes first: a decision that is carried out is recorded, though one that is recorded may have come too late.
+    """
+    change, details = _change_of(statement)
+    standing = environment.frontiers.get(statement.id).claim
+    if standing is not None:
+        change(standing.payload)  # what cannot be decided is not logged
+        for attempt in range(_ATTEMPTS):
+            logged = Change(environment)
+            logged.audit("alter", "source", statement.name, **details)
+            try:
+                environment.catalog.commit_transaction(logged.tx)
+                break
+            except UpperMismatch:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+    environment.frontiers.decide(statement.id, change)
+
+
+def _change_of(
+    statement: statements.RetrySource | statements.WaiveCheck | statements.SkipRange,
+) -> tuple[Callable[[_Payload], dict[str, Any]], dict[str, object]]:
+    match statement:
+        case statements.RetrySource():
+            return payload.retry, {"decision": "retry"}
+        case statements.WaiveCheck(check=check):
+            return (lambda standing: payload.waive(standing, [check])), {"decision": "waive", "check": check}
+        case statements.SkipRange(partition=partition, lower=lower, upper=upper):
+            details: dict[str, object] = {"decision": "skip", "partition": partition, "lower": lower, "upper": upper}
+            return (lambda standing: payload.skip(standing, partition, *_bounds(standing, partition, lower, upper))), details
+
+
+def _bounds(standing: _Payload, partition: str, lower: int | None, upper: int | None) -> tuple[int, int]:
+    """What is not given is the edge of the standing range; of an object that is only being probed, everything."""
+    ranges = [growth for growth in payload.Step.from_payload(standing).growths if growth.key == partition]
+    low = min((growth.lower for growth in ranges), default=0)
+    high = max((growth.upper for growth in ranges), default=2**63 - 1)
+    return low if lower is None else lower, high if upper is None else upper

@@ -1,0 +1,157 @@
+"""DuckDB, in this process and in memory: what is small enough to need no Spark job."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.files import DataFile
+from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Version
+from reclock.compute import rendering
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, fitted, result_schema
+from reclock.compute.engines.failures import failure
+from reclock.compute.functions.arithmetic import DUCKDB_MACROS
+from reclock.compute.functions.spelling import string
+from reclock.compute.operators.rules import Relation
+from reclock.compute.plan import Finishing, Plan
+from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
+
+NAME = "duckdb"
+_DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
+BATCH_ROWS = 1 << 16
+
+
+class DuckDbEngine:
+    """Runs plans on this machine, in ``memory_limit`` (DuckDB's spelling, such as ``2GB``) and temporary files.
+
+    Its database reads no file but those below ``roots``, loads no extension and opens no connection; that cannot be changed by what
+    it runs. Files of an object store come through the collection's own file system. Safe for several threads.
+    """
+
+    name = NAME
+
+    def __init__(self, roots: Sequence[str] = (), *, memory_limit: str | None = None, threads: int | None = None) -> None:
+        self._roots, self._memory_limit, self._threads = tuple(roots), memory_limit, threads
+        self._lock = threading.Lock()
+        self._database: tuple[int, duckdb.DuckDBPyConnection] | None = None
+
+    def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        session = self._connect()
+        relations = _bind(session, inputs, as_of)
+        sql = rendering.select(plan, finishing, NAME, relations, as_of)
+        return _answer(session, sql, rendering.visible(plan.desc, finishing))
+
+    def difference(
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        as_of: Timestamp,
+        previous: Version | None,
+        until: Timestamp,
+        extra: pa.Table | None,
+    ) -> Answer:
+        session = self._connect()
+        relations = _bind(session, inputs, as_of)
+        parts: list[Relation] = []
+        if previous is not None:
+            parts.append(_collection(session, "previous", previous, until))
+        if extra is not None:
+            session.register("extra", extra)
+            parts.append(Relation("extra", is_counted=True))
+        sql = rendering.difference(plan, desc, NAME, relations, as_of, until, parts)
+        return _answer(session, sql, desc.columns, with_diff=True)
+
+    def _connect(self) -> duckdb.DuckDBPyConnection:
+        """A session of this process's own database: one inherited by a fork has lost its threads."""
+        with self._lock:
+            if self._database is None or self._database[0] != os.getpid():
+                self._database = (os.getpid(), self._open())
+            return self._database[1].cursor()
+
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "allow_community_extensions": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "temp_directory": os.path.join(tempfile.gettempdir(), f"reclock-compute-{os.getpid()}"),
+        }
+        if self._memory_limit:
+            config["memory_limit"] = self._memory_limit
+        if self._threads:
+            config["threads"] = self._threads
+        connection = duckdb.connect(":memory:", config=config)
+        for macro in DUCKDB_MACROS:
+            connection.execute(macro)
+        local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in self._roots if "://" not in root)
+        connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
+        connection.execute("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true")
+        return connection
+
+
+def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
+    """Every input under a name of the session."""
+    relations = {}
+    for number, (id, given) in enumerate(inputs.items()):
+        if isinstance(given, CollectionInput):
+            relations[str(id)] = _collection(session, f"input{number}", given.version, as_of)
+        else:
+            session.register(f"input{number}", given.table)
+            relations[str(id)] = Relation(f"input{number}", is_counted=False)
+    return relations
+
+
+def _collection(session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp) -> Relation:
+    """A version's updates at times up to ``as_of``, perhaps with some later ones: read in place if they are local files."""
+    files = version.files(upper=Timestamp(as_of + 1))
+    if files and version.folder.is_local:
+        return Relation(_parquet(files), is_counted=True, is_monotonic=version.is_monotonic)
+    updates = version.dataset(files) if files else arrow_schema(version.desc, with_updates=True).empty_table()
+    session.register(name, updates)
+    return Relation(name, is_counted=True, is_monotonic=version.is_monotonic)
+
+
+def _parquet(files: Sequence[DataFile]) -> str:
+    return f"read_parquet([{', '.join(string(NAME, file.uri) for file in files)}])"
+
+
+def _answer(session: duckdb.DuckDBPyConnection, sql: str, columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:
+    schema = result_schema(columns)
+    if with_diff:
+        schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
+    try:
+        reader = session.sql(sql).to_arrow_reader(BATCH_ROWS)
+    except duckdb.Error as error:
+        session.close()
+        raise _failure(error) from error
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in reader:
+                yield fitted(batch, schema)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise _failure(error) from error
+        finally:
+            reader.close()
+            session.close()
+
+    interrupt: Callable[[], None] = session.interrupt
+    return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
+
+
+def _failure(error: BaseException) -> ReclockError:
+    text = str(error)
+    if isinstance(error, duckdb.InterruptException) or "INTERRUPT Error" in text:
+        return QueryCanceled()
+    if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
+        return OutOfMemory(detail=text.splitlines()[0])
+    return failure(error, text, is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error))

@@ -1,0 +1,90 @@
+"""What every engine does, what it is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.schema import arrow_type
+from reclock.collections.version import Version
+from reclock.compute.plan import Finishing, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInput:
+    """One version of a collection; its rows are those of the plan's time. The caller has made sure that it is readable there."""
+
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class TableInput:
+    """Rows as they are, whatever the time: a system relation. Columns are found by name."""
+
+    table: pa.Table
+
+
+Input = CollectionInput | TableInput
+Inputs = Mapping[StorageCollectionId, Input]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows on their way out. ``batches`` may compute while it is read, and raises ``EvaluationError`` on a value that fails.
+
+    ``interrupt`` may be called from any thread: the next batch then raises ``QueryCanceled``.
+    """
+
+    engine: str
+    columns: tuple[Column, ...]
+    batches: pa.RecordBatchReader
+    interrupt: Callable[[], None]
+
+
+class Engine(Protocol):
+    """Runs plans. Raises ``UnsupportedSql`` before it starts if it cannot run one."""
+
+    name: str
+
+    def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        """The plan's rows at ``as_of``, finished; columns have the Arrow types of the desc's."""
+        ...
+
+    def difference(
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        as_of: Timestamp,
+        previous: Version | None,
+        until: Timestamp,
+        extra: pa.Table | None,
+    ) -> Answer:
+        """The updates that lead from a maintained result to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
+
+        The result so far is ``previous`` at ``until``, followed by the updates in ``extra``. Consolidated; empty if nothing changed.
+        """
+        ...
+
+
+def result_type(type: ScalarType) -> pa.DataType:
+    """The Arrow type of a column of an answer: as stored; an interval, which is never stored, is a duration."""
+    return pa.duration("us") if type.name is TypeName.INTERVAL else arrow_type(type)
+
+
+def result_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, result_type(column.type)) for column in columns])
+
+
+def fitted(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+    """The engine's columns, by position, as exactly ``schema``. A relation without columns keeps its rows."""
+    arrays = [batch.column(index).cast(field.type) for index, field in enumerate(schema)]
+    if isinstance(batch, pa.Table):
+        return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

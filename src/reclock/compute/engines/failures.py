@@ -1,0 +1,33 @@
+"""What an engine's error means: a value that failed, with PostgreSQL's SQLSTATE and words, or a bug of Reclock's."""
+
+from __future__ import annotations
+
+import re
+
+from reclock.errors import EvaluationError, InternalError, ReclockError
+
+_OWN = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
+
+# In order; the first that matches says what happened.
+_PATTERNS: tuple[tuple[str, str, str], ...] = (
+    (r"divi[ds]\w*[ _]by[ _]zero|remainder_by_zero|remainder by zero", "22012", "division by zero"),
+    (r"like pattern must not end|esc_at_the_end", "22025", "LIKE pattern must not end with escape character"),
+    (r"overflow|out of range|out_of_range|numeric_value|22003|could not cast value|does not fit", "22003", "value out of range"),
+    (r"date|timestamp|datetime|22007|22008|22023", "22008", "date/time field value out of range"),
+    (r"conversion error|could not convert|cast_invalid_input|invalid input", "22P02", "invalid input syntax"),
+)
+
+
+def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockError:
+    """The error to raise for one that an engine raised with ``text``. ``is_of_data``: it happened while rows were computed."""
+    own = _OWN.search(text)
+    if own:
+        if own[1] == "XX000":
+            return InternalError(own[2])
+        return EvaluationError(own[2], sqlstate=own[1])
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
+    if is_of_data:
+        for pattern, sqlstate, message in _PATTERNS:
+            if re.search(pattern, first, re.IGNORECASE):
+                return EvaluationError(message, detail=first, sqlstate=sqlstate)
+    return InternalError("a plan failed in its engine", detail=first)

@@ -1,0 +1,147 @@
+"""Spark, classic or Connect: the same statement over the same files, for what is large."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.version import Version
+from reclock.compute import rendering
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, fitted, result_schema
+from reclock.compute.engines.failures import failure
+from reclock.compute.functions.spelling import identifier, type_sql
+from reclock.compute.operators.rules import Relation
+from reclock.compute.plan import Finishing, Plan
+from reclock.errors import QueryCanceled, ReclockError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NAME = "spark"
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+}
+"""What the statements rely on; set on the session that the engine is given."""
+
+
+class SparkEngine:
+    """Runs plans as Spark jobs of ``session``, which gets ``SETTINGS``. Safe for several threads."""
+
+    name = NAME
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        for key, value in SETTINGS.items():
+            session.conf.set(key, value)
+
+    def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
+        names = _names(inputs)
+        relations = {key: _relation(names[key], given) for key, given in ((str(id), given) for id, given in inputs.items())}
+        sql = rendering.select(plan, finishing, NAME, relations, as_of)
+        frames = self._frames(names, inputs, as_of)
+        return self._answer(sql, frames, rendering.visible(plan.desc, finishing))
+
+    def difference(
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        as_of: Timestamp,
+        previous: Version | None,
+        until: Timestamp,
+        extra: pa.Table | None,
+    ) -> Answer:
+        names = _names(inputs)
+        relations = {str(id): _relation(names[str(id)], given) for id, given in inputs.items()}
+        parts, own = [], _unique()
+        if previous is not None:
+            parts.append(Relation(f"{own}_previous", is_counted=True))
+        if extra is not None:
+            parts.append(Relation(f"{own}_extra", is_counted=True))
+        sql = rendering.difference(plan, desc, NAME, relations, as_of, until, parts)
+        frames = self._frames(names, inputs, as_of)
+        if previous is not None:
+            frames[f"{own}_previous"] = self._updates(previous, until)
+        if extra is not None:
+            frames[f"{own}_extra"] = self._session.createDataFrame(extra)
+        return self._answer(sql, frames, desc.columns, with_diff=True)
+
+    def _frames(self, names: dict[str, str], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
+        return {
+            names[str(id)]: self._updates(given.version, as_of)
+            if isinstance(given, CollectionInput)
+            else self._session.createDataFrame(given.table)
+            for id, given in inputs.items()
+        }
+
+    def _updates(self, version: Version, as_of: Timestamp) -> DataFrame:
+        """A version's updates at times up to ``as_of``, perhaps with some later ones. The schema is told, so no job looks for it."""
+        fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in version.desc.columns]
+        reader = self._session.read.schema(", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"]))
+        files = [_path(file.uri) for file in version.files(upper=Timestamp(as_of + 1))]
+        if files:
+            return reader.parquet(*files)
+        return self._session.createDataFrame([], schema=", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"]))
+
+    def _answer(self, sql: str, frames: dict[str, DataFrame], columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:
+        schema = result_schema(columns)
+        if with_diff:
+            schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
+        tag = _unique()
+        session = self._session
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            from pyspark.errors import PySparkException
+
+            try:
+                for name, frame in frames.items():
+                    frame.createOrReplaceTempView(name)
+                session.addTag(tag)
+                try:
+                    table = session.sql(sql).toArrow()
+                finally:
+                    session.removeTag(tag)
+                    for name in frames:
+                        session.catalog.dropTempView(name)
+                yield from fitted(table, schema).to_batches()
+            except PySparkException as error:
+                raise _failure(error) from error
+
+        interrupt: Callable[[], Any] = lambda: session.interruptTag(tag)  # noqa: E731
+        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
+
+
+def _names(inputs: Inputs) -> dict[str, str]:
+    prefix = _unique()
+    return {str(id): f"{prefix}_{number}" for number, id in enumerate(inputs)}
+
+
+def _unique() -> str:
+    return f"reclock_{uuid.uuid4().hex}"
+
+
+def _relation(name: str, given: object) -> Relation:
+    if isinstance(given, CollectionInput):
+        return Relation(name, is_counted=True, is_monotonic=given.version.is_monotonic)
+    return Relation(name, is_counted=False)
+
+
+def _path(uri: str) -> str:
+    """As Hadoop's file systems spell it."""
+    return uri.replace("s3://", "s3a://", 1) if "://" in uri else f"file://{uri}"
+
+
+def _failure(error: Any) -> ReclockError:
+    text = str(error)
+    state = error.getSqlState() or ""
+    if "cancelled" in text or "OPERATION_CANCELED" in text:
+        return QueryCanceled()
+    is_of_data = state.startswith("22") or "org.apache.spark.SparkArithmeticException" in text
+    return failure(error, text, is_of_data=is_of_data)

@@ -1,0 +1,91 @@
+"""Scalar expressions as SQL of an engine, and which columns they read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from reclock.compute import functions
+from reclock.compute.functions.casts import write_cast
+from reclock.compute.functions.registry import Site, write
+from reclock.compute.functions.spelling import literal
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.errors import InternalError
+
+
+@singledispatch
+def to_sql(scalar: Scalar, engine: str, columns: Sequence[str]) -> str:
+    """``scalar`` as SQL that can stand anywhere in an expression. ``columns`` spells the input's columns, in order."""
+    raise InternalError(f"no scalar expression: {scalar!r}")
+
+
+@to_sql.register
+def _(scalar: ColumnRef, engine: str, columns: Sequence[str]) -> str:
+    return columns[scalar.index]
+
+
+@to_sql.register
+def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
+    return literal(engine, scalar.value, scalar.type)
+
+
+@to_sql.register
+def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
+    return write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns))
+
+
+@to_sql.register
+def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
+    return write_cast(engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type)
+
+
+@to_sql.register
+def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
+    branches = "".join(
+        f" WHEN {to_sql(condition, engine, columns)} THEN {to_sql(result, engine, columns)}" for condition, result in scalar.branches
+    )
+    return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
+
+
+@to_sql.register
+def _(scalar: Aggregate, engine: str, columns: Sequence[str]) -> str:
+    kept = f" FILTER (WHERE {to_sql(scalar.filter, engine, columns)})" if scalar.filter else ""
+    site = _site(scalar, engine, columns, is_distinct=scalar.is_distinct, filter=kept)
+    return write(functions.AGGREGATES, scalar.function, engine, site)
+
+
+def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:
+    """The input columns that the expression reads."""
+    match scalar:
+        case ColumnRef():
+            return frozenset({scalar.index})
+        case Cast():
+            return references(scalar.operand)
+        case Call():
+            return _all(scalar.arguments)
+        case Case():
+            return _all([part for branch in scalar.branches for part in branch]) | references(scalar.otherwise)
+        case Aggregate():
+            return _all(scalar.arguments) | references(scalar.filter)
+        case _:
+            return frozenset()
+
+
+def all_references(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
+    """The input columns that any of the expressions reads."""
+    return _all(scalars)
+
+
+def _all(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
+    return frozenset().union(*(references(scalar) for scalar in scalars))
+
+
+def _site(call: Call | Aggregate, engine: str, columns: Sequence[str], *, is_distinct: bool = False, filter: str = "") -> Site:
+    return Site(
+        tuple(to_sql(argument, engine, columns) for argument in call.arguments),
+        tuple(argument.type for argument in call.arguments),
+        call.type,
+        {index: argument.value for index, argument in enumerate(call.arguments) if isinstance(argument, Literal)},
+        is_distinct,
+        filter,
+    )

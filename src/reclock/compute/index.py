@@ -1,0 +1,140 @@
+"""Maintained results: when an index is refreshed, and which updates a refresh appends.
+
+The law: at every readable time, the maintained result equals the plan computed there. Whatever way a refresh is made, this module
+gives the same interface; for now every plan is recomputed and compared with the result so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Version
+from reclock.compute.engines.engine import Engine, Inputs
+from reclock.compute.plan import Plan
+from reclock.errors import InternalError
+
+
+class How(StrEnum):
+    """The way an index follows its inputs, as EXPLAIN and introspection name it."""
+
+    RECOMPUTED = "recomputed"
+    """The plan is computed at each refresh and compared with the result so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintainer:
+    """How one plan is kept up to date in a collection of ``desc``."""
+
+    plan: Plan
+    desc: RelationDesc
+    how: How
+
+
+def maintainer(plan: Plan, desc: RelationDesc) -> Maintainer:
+    """The way to maintain ``plan``. Types must agree; the names of the maintained columns are the desc's."""
+    if plan.desc.types != desc.types:
+        raise InternalError("the plan of an index does not have the types of its collection")
+    return Maintainer(plan, desc, How.RECOMPUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshTimes:
+    """When to refresh: at each of ``times``, in order. ``since`` is what the index's since must become before that is published."""
+
+    times: tuple[Timestamp, ...]
+    since: Timestamp | None = None
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether times that the inputs tell apart become one."""
+        return self.since is not None
+
+
+def refresh_times(
+    *,
+    upper: Timestamp,
+    at: Timestamp,
+    changes: Iterable[Timestamp],
+    is_new: bool,
+    readable_from: Timestamp,
+    limit: int,
+) -> RefreshTimes:
+    """The times at which an index that is complete below ``upper`` must be computed to be complete up to and including ``at``.
+
+    ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new`` says that the index has never been
+    computed, so ``upper`` counts as one. Each such time is kept apart, unless there are more than ``limit`` of them or one lies
+    below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last of them that counts, and the
+    index's since moves there, because what it was between is not kept. No times: nothing changed, the upper may simply advance.
+    """
+    if at < upper:
+        return RefreshTimes(())
+    counted = {change for change in changes if upper <= change <= at}
+    if is_new:
+        counted.add(upper)
+    times = tuple(sorted(counted))
+    if not times:
+        return RefreshTimes(())
+    if len(times) <= limit and times[0] >= readable_from:
+        return RefreshTimes(times)
+    last = Timestamp(max(times[-1], readable_from))
+    if last > at:
+        raise InternalError(f"inputs cannot be read at {at}", detail=f"their since is {readable_from}")
+    return RefreshTimes((last,), since=last)
+
+
+def change_times(versions: Sequence[Version], lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
+    """The distinct times in ``[lower, upper)`` at which any of the collections has updates, from statistics where they suffice."""
+    times: set[Timestamp] = set()
+    for version in versions:
+        mixed = []
+        for file in version.files(lower=lower, upper=upper):
+            if file.min_time == file.max_time:
+                times.add(file.min_time)
+            else:
+                mixed.append(file)
+        if mixed:
+            for batch in version.dataset(mixed).to_batches(columns=[TIME_COLUMN]):
+                times |= {Timestamp(time) for time in pc.unique(batch.column(0)).to_pylist()}
+    return sorted(time for time in times if lower <= time < upper)
+
+
+def refresh(
+    maintainer: Maintainer, engine: Engine, inputs: Inputs, own: Version | None, previous: Timestamp | None, times: Sequence[Timestamp]
+) -> pa.Table:
+    """The updates that make the result equal to the plan at each of ``times``, in order: the desc's columns, time and diff.
+
+    ``own`` is the index's collection, complete through ``previous``, the last time it was known at (None if it was never
+    computed: then it holds nothing). Consolidated at each time, so an input change that does not show leaves nothing.
+    """
+    schema = arrow_schema(maintainer.desc, with_updates=True)
+    updates = schema.empty_table()
+    for time in times:
+        known_through = previous if own is not None else None
+        until = Timestamp(time - 1) if known_through is None else known_through
+        answer = engine.difference(
+            maintainer.plan,
+            maintainer.desc,
+            inputs,
+            time,
+            own if known_through is not None else None,
+            until,
+            None,
+        )
+        updates = pa.concat_tables([updates, _at(answer.batches.read_all(), time, schema)])
+    return updates
+
+
+def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:
+    """The changes as updates at ``time``."""
+    times = pa.array([time], pa.int64()).take(pa.array([0] * len(changed), pa.int64()))
+    diffs = changed.column(changed.schema.get_field_index(DIFF_COLUMN))
+    arrays = [changed.column(index) for index in range(len(schema) - 2)]
+    return pa.Table.from_arrays([*arrays, times, diffs], schema=schema)

@@ -1,0 +1,26 @@
+"""Constant: rows that the statement gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reclock.compute.functions.spelling import literal
+from reclock.compute.operators.rules import Rendering, demand, select_list, snapshot
+from reclock.compute.plan import Constant
+
+
+@snapshot.register
+def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
+    if not node.rows:
+        nothing = select_list([literal(rendering.engine, None, type) for type in node.desc.types])
+        return f"SELECT {nothing} WHERE FALSE"
+    rows = [
+        select_list([literal(rendering.engine, value, type) for value, type in zip(row, node.desc.types, strict=True)])
+        for row in node.rows
+    ]
+    return " UNION ALL ".join(f"SELECT {row}" for row in rows)
+
+
+@demand.register
+def _(node: Constant, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return ()

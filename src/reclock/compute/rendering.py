@@ -1,0 +1,100 @@
+"""A plan as one SQL statement: a chain of common table expressions, one a node, each written by its operator's snapshot rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.operators import demand, snapshot
+from reclock.compute.operators.get import stored
+from reclock.compute.operators.rules import EMPTY_ROW, Relation, Rendering, columns
+from reclock.compute.operators.topk import limited, order_by
+from reclock.compute.plan import Finishing, Plan, inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Common table expressions, the last of them ``result``: the plan's rows, in columns ``c0``, ``c1``, …"""
+
+    expressions: tuple[str, ...]
+    result: str
+
+    def __str__(self) -> str:
+        return "WITH " + ",\n".join(self.expressions)
+
+
+def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Timestamp, *, prefix: str = "n") -> Chain:
+    """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
+    nodes: dict[int, Plan] = {}
+    _list(plan, nodes)
+    wanted = _wanted(plan, nodes)
+    rendering = Rendering(engine, as_of, relations, wanted)
+    names = {key: f"{prefix}{index}" for index, key in enumerate(nodes)}
+    expressions = [
+        f"{names[key]} AS ({snapshot(node, rendering, [names[id(child)] for child in inputs(node)])})" for key, node in nodes.items()
+    ]
+    return Chain(tuple(expressions), names[id(plan)])
+
+
+def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:
+    """The columns that a statement shows."""
+    return desc.columns if finishing.visible is None else desc.columns[: finishing.visible]
+
+
+def select(plan: Plan, finishing: Finishing, engine: str, relations: Mapping[str, Relation], as_of: Timestamp) -> str:
+    """The whole statement: the plan's rows ordered, limited, and cut to the visible columns.
+
+    Ordered or limited rows come in a definite order: ties, and rows without an ORDER BY, by all remaining columns.
+    """
+    chain = render(plan, engine, relations, as_of)
+    shown = ", ".join(columns(plan)[: len(visible(plan.desc, finishing))]) or EMPTY_ROW
+    is_ordered = bool(finishing.order) or finishing.limit is not None or finishing.offset > 0
+    terms = order_by(finishing.order, len(plan.desc)) if is_ordered else ""
+    ordered = f" ORDER BY {terms}" if terms else ""
+    return f"{chain}\nSELECT {shown} FROM {chain.result}{ordered}{limited(finishing.limit, finishing.offset)}"
+
+
+def difference(
+    plan: Plan,
+    desc: RelationDesc,
+    engine: str,
+    relations: Mapping[str, Relation],
+    as_of: Timestamp,
+    until: Timestamp,
+    result_so_far: Sequence[Relation],
+) -> str:
+    """What must be added to the updates in ``result_so_far`` at times up to ``until`` to get the plan at ``as_of``.
+
+    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``result_so_far`` has the columns of ``desc`` by name.
+    """
+    chain = render(plan, engine, relations, as_of)
+    own = columns(plan)
+    stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
+    parts = [f"SELECT {', '.join([*own, '1 AS n'])} FROM {chain.result}"] + [
+        f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM {relation.name} WHERE {TIME_COLUMN} <= {until:d}"
+        for relation in result_so_far
+    ]
+    groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(own)))} " if own else ""
+    total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
+    return f"{chain}\nSELECT {', '.join([*own, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
+
+
+def _list(plan: Plan, nodes: dict[int, Plan]) -> None:
+    """Every node once, inputs before what reads them."""
+    if id(plan) not in nodes:
+        for child in inputs(plan):
+            _list(child, nodes)
+        nodes[id(plan)] = plan
+
+
+def _wanted(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
+    """The columns that anything reads of each node; all of the whole plan's."""
+    wanted = dict.fromkeys(nodes, frozenset[int]())
+    wanted[id(plan)] = frozenset(range(len(plan.desc)))
+    for key in reversed(nodes):
+        node = nodes[key]
+        for child, read in zip(inputs(node), demand(node, wanted[key]), strict=True):
+            wanted[id(child)] |= read
+    return wanted

@@ -1,0 +1,55 @@
+"""What planning a query carries along, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.compute.plan import Finishing, Ordering, Plan, TopK
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.planner.build import project
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The catalog and session, the CTEs in reach, and a record of every relation that was named on the way."""
+
+    catalog: PlannerCatalog
+    session: SessionNames
+    ctes: Mapping[str, Plan] = field(default_factory=dict)
+    named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
+    depends_on: set[GlobalId] = field(default_factory=set)
+
+    def with_cte(self, name: str, plan: Plan) -> Context:
+        return replace(self, ctes={**self.ctes, name: plan})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered by.
+
+    ``untyped`` are positions of constants that were made text because nothing said otherwise.
+    """
+
+    plan: Plan
+    order: tuple[Ordering, ...]
+    limit: int | None
+    offset: int
+    visible: int
+    untyped: frozenset[int] = frozenset()
+
+    @property
+    def finishing(self) -> Finishing:
+        return Finishing(self.order, self.limit, self.offset, self.visible if self.visible < len(self.plan.desc) else None)
+
+    @property
+    def embedded(self) -> Plan:
+        """The rows as a part of another plan: cut to LIMIT, without the hidden columns, in no order."""
+        plan = self.plan
+        if self.limit is not None or self.offset:
+            plan = TopK(plan, (), self.order, self.limit, self.offset)
+        return project(plan, range(self.visible))

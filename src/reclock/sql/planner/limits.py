@@ -1,0 +1,54 @@
+"""LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT
+from reclock.compute.scalars import Literal
+from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.sql.dialect import to_sql
+from reclock.sql.planner.coercion import expect
+from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.scope import Scope
+
+
+def limits(node: exp.Expr) -> tuple[int | None, int]:
+    """LIMIT (or FETCH FIRST) and OFFSET of a query: constants, none below zero. NULL and ALL are no limit."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    count: exp.Expr | None = None
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        if options is not None:
+            only(options, "rows")
+        count = limit.args.get("count") or exp.Literal.number(1)
+    elif limit is not None:
+        only(limit, "this", "expression")
+        count = limit.expression
+        if isinstance(count, exp.Var) and count.name.upper() == "ALL":
+            count = None
+    if offset is not None:
+        only(offset, "this", "expression")
+    return _count(count, "LIMIT"), _count(offset.expression if offset is not None else None, "OFFSET") or 0
+
+
+def _count(node: exp.Expr | None, clause: str) -> int | None:
+    if node is None:
+        return None
+    value = expect(scalar(node, Reading(Scope(), NoSubqueries(), clause)), BIGINT, f"argument of {clause}")
+    if not isinstance(value, Literal):
+        raise UnsupportedSql(f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant")
+    if value.value is not None and value.value < 0:
+        raise InvalidOption(f"{clause} must not be negative")
+    return None if value.value is None else int(value.value)
+
+
+class NoSubqueries:
+    """For places that take constants."""
+
+    def value(self, *_: object) -> NoReturn:
+        raise UnsupportedSql("a subquery is not supported here", hint="write a constant")
+
+    exists = contains = value

@@ -1,0 +1,174 @@
+"""Queries: SELECT, VALUES, set operations, parentheses, WITH."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Union
+from reclock.compute.scalars import ColumnRef, Literal
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.planner.build import ONE_ROW, compute, distinct
+from reclock.sql.planner.coercion import coerce, common_type
+from reclock.sql.planner.context import Context, Query
+from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.limits import limits
+from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
+from reclock.sql.planner.scope import Scope
+from reclock.sql.planner.select import plan_select
+from reclock.sql.planner.subqueries import SubqueryPlanner
+
+Hints = Sequence[ScalarType | None]
+
+
+def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> Query:
+    """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's."""
+    context = with_ctes(node, context)
+    match node:
+        case exp.Select():
+            return plan_select(node, context, outer, hints)
+        case exp.SetOperation():
+            return _modified(node, _set_operation(node, context, outer, hints))
+        case exp.Values():
+            only(node, "expressions", "alias", "joins", "order", "limit", "offset")
+            return _modified(node, _values(node, context, hints))
+        case exp.Subquery():
+            only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
+            inner = plan_query(node.this, context, outer, hints)
+            if not any(node.args.get(name) for name in ("order", "limit", "offset")):
+                return inner
+            plan = inner.embedded
+            return _modified(node, Query(plan, (), None, 0, len(plan.desc), inner.untyped))
+        case _:
+            raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
+
+
+def with_ctes(node: exp.Expr, context: Context) -> Context:
+    """The context with the queries of WITH, each of which sees those before it."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return context
+    only(clause, "expressions", "recursive")
+    if clause.args.get("recursive"):
+        raise UnsupportedSql("WITH RECURSIVE is not supported")
+    seen = set()
+    for cte in clause.expressions:
+        only(cte, "this", "alias", "materialized")
+        name = fold(cte.args["alias"].this)
+        if name in seen:
+            raise SqlSyntaxError(f'WITH query name "{name}" specified more than once')
+        seen.add(name)
+        plan = plan_query(cte.this, context).embedded
+        renamed = [fold(column) for column in cte.args["alias"].columns]
+        if len(renamed) > len(plan.desc):
+            raise SqlSyntaxError(f'WITH query "{name}" has {len(plan.desc)} columns available but {len(renamed)} columns specified')
+        names = [*renamed, *plan.desc.names[len(renamed) :]]
+        context = context.with_cte(name, compute(plan, _columns(plan), names))
+    return context
+
+
+def _columns(plan: Plan) -> list[ColumnRef]:
+    return [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)]
+
+
+# --- ORDER BY and LIMIT of what is no SELECT ---
+
+
+def _modified(node: exp.Expr, query: Query) -> Query:
+    """ORDER BY here knows the output columns alone, by name or position."""
+    limit, offset = limits(node)
+    order = tuple(_ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ()))
+    return Query(query.plan, order, limit, offset, query.visible, query.untyped)
+
+
+def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
+    only(node, "this", "desc", "nulls_first")
+    by = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+    if isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit():
+        index = int(by.name[:9]) - 1
+        if not 0 <= index < len(names):
+            raise InvalidColumnReference(f"ORDER BY position {by.name} is not in select list")
+    elif isinstance(by, exp.Column) and len(by.parts) == 1 and fold(by.this) in names:
+        if list(names).count(fold(by.this)) > 1:
+            raise InvalidColumnReference(f'ORDER BY "{fold(by.this)}" is ambiguous')
+        index = names.index(fold(by.this))
+    else:
+        raise InvalidColumnReference(
+            f"ORDER BY {to_sql(by)[:80]} is not in the result of UNION, EXCEPT, INTERSECT or VALUES",
+            hint="order by a column's name or position, or put the query into FROM",
+        )
+    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+# --- UNION, EXCEPT, INTERSECT ---
+
+
+def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> Query:
+    only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+    word = type(node).__name__.upper()
+    sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
+    left, right = sides
+    if left.visible != right.visible:
+        raise SqlSyntaxError(f"each {word} query must have the same number of columns")
+    wanted = [
+        common_type([_known(side, i) for side in sides], word) if any(_known(side, i) for side in sides) else None
+        for i in range(left.visible)
+    ]
+    sides = [
+        plan_query(syntax, context, outer, wanted) if side.untyped and any(wanted[i] for i in side.untyped) else side
+        for syntax, side in zip((node.this, node.expression), sides, strict=True)
+    ]
+    plans = [side.embedded for side in sides]
+    types = [common_type(pair, word) for pair in zip(plans[0].desc.types, plans[1].desc.types, strict=True)]
+    names = plans[0].desc.names
+    plans = [compute(plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names) for plan in plans]
+    untyped = sides[0].untyped & sides[1].untyped
+    return Query(_combined(node, plans), (), None, 0, len(types), untyped)
+
+
+def _known(query: Query, index: int) -> ScalarType | None:
+    return None if index in query.untyped else query.plan.desc.types[index]
+
+
+def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
+    is_distinct = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union):
+        desc = RelationDesc(
+            tuple(Column(c.name, c.type, any(plan.desc.columns[i].is_nullable for plan in plans)) for i, c in enumerate(plans[0].desc.columns))
+        )
+        inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
+        union = Union(inputs, desc)
+        return Distinct(union) if is_distinct else union
+    left, right = (distinct(plan) for plan in plans) if is_distinct else plans
+    return Except(left, right) if isinstance(node, exp.Except) else Intersect(left, right)
+
+
+# --- VALUES ---
+
+
+def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise SqlSyntaxError("VALUES lists must all be the same length")
+    reading = Reading(Scope(), SubqueryPlanner(context), "VALUES")
+    values = [[scalar(each, reading) for each in row] for row in rows]
+    if any(has(each, SubqueryValue) for row in values for each in row):
+        raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
+    given = [*hints, *[None] * width][:width]
+    untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
+    types = [common_type([row[i].type for row in values] + [given[i] if i in untyped else None], "VALUES") for i in range(width)]
+    typed = [[coerce(value, type) for value, type in zip(row, types, strict=True)] for row in values]
+    names = [f"column{i + 1}" for i in range(width)]
+    if all(isinstance(value, Literal) for row in typed for value in row):
+        columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))
+        plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
+    else:
+        parts = tuple(compute(ONE_ROW, row, names) for row in typed)
+        nullable = (Column(name, types[i], any(part.desc.columns[i].is_nullable for part in parts)) for i, name in enumerate(names))
+        plan = Union(parts, RelationDesc(tuple(nullable))) if len(parts) > 1 else parts[0]
+    return Query(plan, (), None, 0, width, untyped)

@@ -1,0 +1,260 @@
+"""SELECT: one block, from its FROM to its ORDER BY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import ScalarType
+from reclock.compute.plan import Distinct, Ordering, Plan, TopK
+from reclock.compute.scalars import ColumnRef
+from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.sql.names import fold
+from reclock.sql.planner.build import compute, filter_rows
+from reclock.sql.planner.coercion import coerce, settle
+from reclock.sql.planner.context import Context, Query
+from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
+from reclock.sql.planner.grouping import group
+from reclock.sql.planner.limits import limits
+from reclock.sql.planner.rewrite import AggregateCall, OuterRef, Untyped, has
+from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.subqueries import SubqueryPlanner, attach, filter_by_subquery, is_subquery_filter
+from reclock.sql.planner.tables import plan_from
+
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
+
+    relation: Relation
+    correlated: tuple[Any, ...]
+
+
+def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> Query:
+    """The query. ``hints`` are types for constants of the select list that have none of their own."""
+    block = plan_block(node, context, outer)
+    if block.correlated:
+        raise correlated_error()
+    return finish_select(node, block.relation, context, hints)
+
+
+def correlated_error() -> UnsupportedSql:
+    return UnsupportedSql(
+        "a subquery that refers to the query around it in this way is not supported",
+        hint="refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by equality; or write a join",
+    )
+
+
+def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
+    only(node, *_CLAUSES)
+    relation = plan_from(node, context)
+    scope = relation.scope.within(outer)
+    subqueries = SubqueryPlanner(context)
+    reading = Reading(scope, subqueries, "WHERE")
+    terms = split(node.args["where"].this) if node.args.get("where") else []
+    later = [term for term in terms if is_subquery_filter(term)]
+    applied = [condition(term, reading) for term in terms if not is_subquery_filter(term)]
+    plan, plain = attach(relation.plan, [each for each in applied if not has(each, OuterRef)])
+    plan = filter_rows(plan, plain)
+    for term in later:
+        plan = filter_by_subquery(term, plan, reading)
+    return Block(Relation(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    name: str
+    value: Any
+    node: exp.Expr | None
+
+
+def finish_select(node: exp.Select, relation: Relation, context: Context, hints: Sequence[ScalarType | None] = ()) -> Query:
+    """The rest of a SELECT: groups, select list, DISTINCT, ORDER BY and LIMIT over the rows of ``relation``."""
+    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    items = [item for projection in node.expressions for item in _items(projection, reading)]
+    untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
+    given = [*hints, *[None] * len(items)]
+    items = [replace(item, value=_typed(item.value, hint)) for item, hint in zip(items, given, strict=False)]
+    order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
+    order = [_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY") for each in order_nodes]
+    unique_on = _distinct_on(node, items, reading)
+    having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
+
+    values = [item.value for item in items]
+    everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
+    if any(has(each, OuterRef) for each in everything):
+        raise correlated_error()
+    plan = relation.plan
+    if node.args.get("group") or having is not None or any(has(each, AggregateCall) for each in everything):
+        keys = _group_keys(node, items, replace(reading, takes_aggregates=False, clause="GROUP BY"))
+        plan, everything = group(relation, keys, everything)
+    if having is not None:
+        plan, (having,) = attach(plan, [everything.pop()])
+        plan = filter_rows(plan, [having])
+    plan, everything = attach(plan, everything)
+    values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
+    unique_on = everything[len(items) + len(order) :]
+    names = [item.name for item in items]
+    return _shape(node, plan, values, names, order, order_nodes, unique_on, untyped)
+
+
+def _typed(value: Any, hint: ScalarType | None) -> Any:
+    return coerce(value, hint) if isinstance(value, Untyped) and hint is not None else settle(value)
+
+
+def _shape(
+    node: exp.Select,
+    plan: Plan,
+    values: list[Any],
+    names: list[str],
+    order: list[Any],
+    order_nodes: list[exp.Expr],
+    unique_on: list[Any],
+    untyped: frozenset[int],
+) -> Query:
+    """Columns in their order, the hidden ones that are only ordered by last."""
+    is_distinct = node.args.get("distinct") is not None
+    columns = list(values)
+    for each in (*unique_on, *order):
+        if each in columns:
+            continue
+        if is_distinct and not unique_on:
+            raise InvalidColumnReference("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
+        columns.append(each)
+    orderings = tuple(_ordering(columns.index(each), how) for each, how in zip(order, order_nodes, strict=True))
+    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values))]
+    plan = compute(plan, columns, [*names, *hidden])
+    if unique_on:
+        keys = tuple(dict.fromkeys(columns.index(each) for each in unique_on))
+        leading = {ordering.index for ordering in orderings[: len(keys)]}
+        if orderings and not leading <= set(keys):
+            raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+        plan = TopK(plan, keys, tuple(o for o in orderings if o.index not in keys), 1, 0)
+    elif is_distinct:
+        plan = plan if isinstance(plan, Distinct) else Distinct(plan)
+    limit, offset = limits(node)
+    return Query(plan, orderings, limit, offset, len(values), untyped)
+
+
+def _ordering(index: int, node: exp.Expr) -> Ordering:
+    only(node, "this", "desc", "nulls_first")
+    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+# --- the select list ---
+
+
+def _items(node: exp.Expr, reading: Reading) -> list[_Item]:
+    if isinstance(node, exp.Star):
+        only(node)
+        return _star(reading.scope, [])
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        only(node.this)
+        qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
+        return _star(reading.scope, qualifier)
+    if isinstance(node, exp.Alias):
+        return [_Item(fold(node.args["alias"]), scalar(node.this, reading), node.this)]
+    if isinstance(node, exp.Aliases):
+        raise SqlSyntaxError("a column has one alias")
+    return [_Item(output_name(node), scalar(node, reading), node)]
+
+
+def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
+    if not scope.columns:
+        raise SqlSyntaxError("SELECT * with no tables specified is not valid")
+    chosen = [
+        (i, column)
+        for i, column in enumerate(scope.columns)
+        if (column.belongs_to(qualifier) if qualifier else not column.is_merged_away)
+    ]
+    if not chosen:
+        raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
+    return [_Item(column.name, ColumnRef(i, column.type), None) for i, column in chosen]
+
+
+def output_name(node: exp.Expr) -> str:
+    """The name PostgreSQL gives a column without an alias."""
+    match node:
+        case exp.Column():
+            return fold(node.this)
+        case exp.Paren() | exp.Filter():
+            return output_name(node.this)
+        case exp.Cast():
+            inner = output_name(node.this)
+            return inner if inner != "?column?" else node.args["to"].sql("postgres").lower().split("(")[0]
+        case exp.Anonymous():
+            return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+        case exp.Case() | exp.Exists() | exp.Extract():
+            return node.key
+        case exp.Subquery():
+            first = node.this.expressions[0] if isinstance(node.this, exp.Select) and node.this.expressions else None
+            return fold(first.args["alias"]) if isinstance(first, exp.Alias) else output_name(first) if first else "?column?"
+        case _:
+            return "?column?"
+
+
+# --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---
+
+
+def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
+    inner = node.unnest() if isinstance(node, exp.Paren) else node
+    if not isinstance(inner, exp.Literal):
+        return None
+    if inner.is_string or not inner.name.isdigit():
+        raise SqlSyntaxError(f"non-integer constant in {clause}")
+    if not 1 <= int(inner.name[:9]) <= len(items):
+        raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
+    return items[int(inner.name) - 1].value
+
+
+def _named(node: exp.Expr, items: Sequence[_Item]) -> Any | None:
+    if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
+        return None
+    found = {item.value: None for item in items if item.name == fold(node.this)}
+    if len(found) > 1:
+        raise InvalidColumnReference(f'"{fold(node.this)}" is ambiguous: several columns of the select list have that name')
+    return next(iter(found), None)
+
+
+def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY") -> Any | None:
+    found = _position(node, items, clause)
+    return found if found is not None else _named(node, items)
+
+
+def _by_input(node: exp.Expr, reading: Reading, clause: str) -> Any:
+    return settle(scalar(node, replace(reading, clause=clause)))
+
+
+def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[Any]:
+    distinct = node.args.get("distinct")
+    on = distinct.args.get("on") if distinct is not None else None
+    if on is None:
+        return []
+    nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
+    return [_by_output(each, items, "DISTINCT ON") or _by_input(each, reading, "DISTINCT ON") for each in nodes]
+
+
+def _group_keys(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[Any]:
+    clause = node.args.get("group")
+    if clause is None:
+        return []
+    only(clause, "expressions")
+    keys = []
+    for each in clause.expressions:
+        if isinstance(each, exp.GroupingSets | exp.Cube | exp.Rollup | exp.Tuple):
+            raise UnsupportedSql("GROUPING SETS, CUBE and ROLLUP are not supported", hint="write one SELECT a grouping and join them by UNION ALL")
+        by_name = None
+        if isinstance(each, exp.Column) and len(each.parts) == 1 and reading.scope.find(fold(each.this)) is None:
+            by_name = _named(each, items)
+        key = _position(each, items, "GROUP BY") or by_name
+        keys.append(key if key is not None else _by_input(each, reading, "GROUP BY"))
+    for key in keys:
+        if has(key, AggregateCall):
+            raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
+    return list(dict.fromkeys(keys))
+

@@ -1,0 +1,176 @@
+"""FROM: relations by name, subqueries, VALUES, and the joins between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.compute.plan import Get, JoinKind
+from reclock.compute.scalars import ColumnRef
+from reclock.errors import DuplicateAlias, SqlSyntaxError, UnknownColumn, UnsupportedSql
+from reclock.sql.catalog import nearest
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold, parts
+from reclock.sql.planner.build import ONE_ROW, equal, join, map_columns, project
+from reclock.sql.planner.context import Context
+from reclock.sql.planner.expressions import Reading, call, condition, only, split
+from reclock.sql.planner.rewrite import SubqueryValue, has
+from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
+from reclock.sql.planner.subqueries import SubqueryPlanner
+
+_KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
+
+
+def plan_from(node: exp.Select, context: Context) -> Relation:
+    """The rows of FROM; one row without columns, if there is none."""
+    clause = node.args.get("from_")
+    if clause is None:
+        return Relation(ONE_ROW, Scope())
+    return _joined(clause.this, node.args.get("joins") or [], context)
+
+
+def _joined(first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> Relation:
+    """The comma binds less than JOIN: what stands between commas is joined first."""
+    groups: list[Relation] = [_relation(first, context)]
+    for node in joins:
+        right = _relation(node.this, context)
+        if any(node.args.get(name) for name in ("kind", "side", "method", "on", "using")):
+            groups[-1] = _join(groups[-1], right, node, context)
+        else:
+            groups.append(right)
+    result = groups[0]
+    for right in groups[1:]:
+        _check_names(result, right)
+        result = Relation(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
+    return result
+
+
+def _relation(node: exp.Expr, context: Context) -> Relation:
+    """``node`` with the joins nested in it."""
+    relation = _one_relation(node, context)
+    for each in node.args.get("joins") or []:
+        relation = _join(relation, _relation(each.this, context), each, context)
+    return relation
+
+
+def _one_relation(node: exp.Expr, context: Context) -> Relation:
+    match node:
+        case exp.Table():
+            only(node, "this", "db", "catalog", "alias", "joins")
+            relation = _table(node, context)
+        case exp.Subquery(this=exp.Table() as inner):
+            only(node, "this", "alias", "joins")
+            relation = _relation(inner, context)
+        case exp.Subquery(this=exp.Subquery() as inner) if not isinstance(inner.unnest(), exp.Query | exp.Values):
+            only(node, "this", "alias", "joins")
+            relation = _relation(inner, context)
+        case exp.Subquery() | exp.Values():
+            from reclock.sql.planner.query import plan_query  # which plans FROM by this module
+
+            plan = plan_query(node, context).embedded
+            relation = Relation(plan, Scope.of(plan.desc, None))
+        case _:
+            raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported in FROM")
+    return _aliased(relation, node)
+
+
+def _table(node: exp.Table, context: Context) -> Relation:
+    if not isinstance(node.this, exp.Identifier):
+        raise UnsupportedSql(f"table function {to_sql(node.this)[:80]} is not supported")
+    name = parts(node)
+    if len(name) == 1 and name[0] in context.ctes:
+        plan = context.ctes[name[0]]
+        return Relation(plan, Scope.of(plan.desc, name[0]))
+    entry = context.catalog.resolve(name, context.session)
+    context.named.append((node, entry.name))
+    context.depends_on.add(entry.id)
+    collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
+    return Relation(Get(collection, entry.name.item, entry.desc), Scope.of(entry.desc, entry.name.item, entry.name))
+
+
+def _aliased(relation: Relation, node: exp.Expr) -> Relation:
+    alias = node.args.get("alias")
+    if alias is None:
+        return relation
+    name = fold(alias.this) if alias.this else None
+    renamed = [fold(column) if isinstance(column, exp.Identifier) else _no_column_definition(column) for column in alias.columns]
+    columns = relation.scope.columns
+    if len(renamed) > len(columns):
+        raise SqlSyntaxError(f'table "{name}" has {len(columns)} columns available but {len(renamed)} columns specified')
+    names = [*renamed, *(column.name for column in columns[len(renamed) :])]
+    scope = Scope(tuple(ScopeColumn(name, n, c.type, None, c.is_merged_away) for n, c in zip(names, columns, strict=True)))
+    return Relation(relation.plan, scope)
+
+
+def _no_column_definition(node: exp.Expr) -> str:
+    raise UnsupportedSql(f"column definition {to_sql(node)[:80]} is not supported in an alias")
+
+
+# --- joins ---
+
+
+def _join(left: Relation, right: Relation, node: exp.Join, context: Context) -> Relation:
+    only(node, "this", "kind", "side", "method", "on", "using")
+    side, kind, method = ((node.args.get(name) or "").upper() for name in ("side", "kind", "method"))
+    if side not in _KINDS or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
+        raise UnsupportedSql(f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported")
+    _check_names(left, right)
+    using = [fold(column) for column in node.args.get("using") or []]
+    if method == "NATURAL":
+        theirs = {column.name for column in right.scope.columns if not column.is_merged_away}
+        using = [column.name for column in left.scope.columns if column.name in theirs and not column.is_merged_away]
+    if using:
+        return _using(left, right, _KINDS[side], using)
+    on = node.args.get("on")
+    if on is None and kind != "CROSS" and method != "NATURAL":
+        raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
+    scope = left.scope.beside(right.scope)
+    reading = Reading(scope, SubqueryPlanner(context), "JOIN/ON")
+    conditions = [condition(term, reading) for term in split(on)] if on is not None else []
+    if any(has(each, SubqueryValue) for each in conditions):
+        raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
+    return Relation(join(left.plan, right.plan, _KINDS[side], conditions), scope)
+
+
+def _using(left: Relation, right: Relation, kind: JoinKind, names: list[str]) -> Relation:
+    """The columns of USING once, first; then the others of both sides; last those that a qualified name alone reaches."""
+    width = len(left.plan.desc)
+    pairs = [(_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right")) for name in names]
+    scope = left.scope.beside(right.scope)
+    columns = scope.columns
+    conditions = [equal(ColumnRef(a, columns[a].type), ColumnRef(b, columns[b].type)) for a, b in pairs]
+    plan = join(left.plan, right.plan, kind, conditions)
+    if kind is JoinKind.FULL:
+        merged = [call("coalesce", [ColumnRef(i, columns[i].type) for i in pair]) for pair in pairs]
+        plan = map_columns(plan, merged, names)
+        kept = [len(columns) + i for i in range(len(pairs))]
+        columns += tuple(ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True))
+        away = [i for pair in pairs for i in pair]
+    else:
+        kept = [b if kind is JoinKind.RIGHT else a for a, b in pairs]
+        away = [a if kind is JoinKind.RIGHT else b for a, b in pairs]
+    others = [i for i, column in enumerate(columns) if i not in kept and i not in away and not column.is_merged_away]
+    hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
+    order = [*kept, *others, *hidden]
+    moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
+    return Relation(project(plan, order), Scope(moved))
+
+
+def _merged(scope: Scope, name: str, side: str) -> int:
+    index = scope.find(name)
+    if index is None:
+        hint = nearest(name, [column.name for column in scope.columns])
+        raise UnknownColumn(name, hint=hint or f"USING names a column that the {side} side does not have")
+    return index
+
+
+def _check_names(left: Relation, right: Relation) -> None:
+    ours = {(column.relation, column.qualified) for column in left.scope.columns if column.relation is not None}
+    theirs = {(column.relation, column.qualified) for column in right.scope.columns if column.relation is not None}
+    for name, qualified in sorted(theirs, key=str):
+        if any(name == other and (qualified is None or of is None or qualified == of) for other, of in ours):
+            raise DuplicateAlias(str(name))
+

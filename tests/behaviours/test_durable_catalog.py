@@ -1,0 +1,369 @@
+"""What every implementation of the durable catalog promises about opening, upgrading and fencing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, contents, create_schema, install, joined, opened, sample, stored
+
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
+from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.encoding import canonical, decode, encode, encode_rows
+from reclock.catalog.initial import CATALOG_VERSION, SYSTEM_SCHEMAS
+from reclock.catalog.objects import (
+    Cluster,
+    Config,
+    Kind,
+    Schema,
+    Setting,
+    SystemConfiguration,
+)
+from reclock.errors import (
+    CatalogCorrupt,
+    CatalogError,
+    CatalogReadOnly,
+    CatalogUninitialized,
+    CatalogVersionUnsupported,
+    Fenced,
+    MigrationFailed,
+)
+
+
+class TestBeforeItIsOpen:
+    def test_it_is_not_initialized_and_can_only_be_opened(self, place: CatalogPlace) -> None:
+        state = place.state()
+        assert not state.is_initialized()
+        assert state.deploy_generation() is None
+        assert not state.is_current()
+        assert state.epoch is None
+        assert state.boot_ts == place.clock()
+        for refused in (state.join, state.open_read_only, state.check_open):
+            with pytest.raises(CatalogUninitialized):
+                refused()
+        assert stored(place) == (0, [], 0)
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda state: state.snapshot(),
+            lambda state: state.sync(),
+            lambda state: state.upper,
+            lambda state: state.leadership,
+            lambda state: state.get_items(),
+            lambda state: state.get_audit_logs(),
+            lambda state: state.transaction(),
+            lambda state: state.confirm_leadership(),
+            lambda state: state.subscribe_at(0),
+            lambda state: state.dump(),
+        ],
+    )
+    def test_its_contents_are_out_of_reach(self, place: CatalogPlace, use: Callable[[DurableCatalogState], object]) -> None:
+        opened(place).close()
+        with pytest.raises(CatalogError, match="not open"):
+            use(place.state())
+
+    def test_the_deploy_generation_can_be_read_whatever_the_layout(self, place: CatalogPlace) -> None:
+        install(place, encode_rows(Config(key, 9) for key in ("version", "epoch", "deploy_generation")))
+        state = place.state()
+        assert (state.is_initialized(), state.deploy_generation()) == (True, 9)
+
+
+class TestOpen:
+    def test_a_first_open_gives_epoch_2_and_a_reopen_3_with_the_contents_unchanged(self, place: CatalogPlace) -> None:
+        first = opened(place)
+        assert (first.epoch, first.deploy_generation()) == (2, 0)
+        create_schema(first, "raw")
+        before = contents(place)
+        second = opened(place)
+        assert second.epoch == 3
+        assert second.leadership.epoch == 3
+        assert contents(place) == before
+
+    def test_the_first_contents(self, place: CatalogPlace) -> None:
+        snapshot = opened(place).snapshot()
+        database = snapshot.database_by_name("reclock")
+        assert database is not None
+        assert snapshot.schema_by_name(database.id, "public") is not None
+        assert all(snapshot.schema_by_name(None, name) for name in SYSTEM_SCHEMAS)
+        assert snapshot.cluster_by_name("default") == Cluster(1, "default", None, "s1")
+        assert {role.name for role in snapshot.roles.values()} == {"mz_system", "reclock"}
+        assert snapshot.config("version") == CATALOG_VERSION
+        assert set(snapshot.all(Kind.TIMESTAMP)) == {EPOCH_MS, CATALOG}
+
+    def test_it_is_initialized_and_current_afterwards(self, place: CatalogPlace) -> None:
+        opened(place)
+        assert place.state().is_initialized()
+        assert place.state().is_current()
+        assert not place.state(deploy_generation=1).is_current()
+
+    def test_a_state_opens_once(self, place: CatalogPlace) -> None:
+        state = opened(place)
+        with pytest.raises(CatalogError, match="open already"):
+            state.open()
+        state.close()
+        with pytest.raises(CatalogError, match="closed"):
+            state.open()
+        with pytest.raises(CatalogError, match="closed"):
+            state.snapshot()
+
+    def test_an_open_that_stopped_after_its_epoch_is_gone_over_again(self, place: CatalogPlace) -> None:
+        install(place, encode_rows([Config("epoch", 2), Config("deploy_generation", 0)]))
+        assert not place.state().is_initialized()
+        with pytest.raises(CatalogUninitialized):
+            joined(place)
+        assert opened(place).epoch == 3
+
+    def test_builtins_get_ids_once_and_new_fingerprints_when_they_change(self, place: CatalogPlace) -> None:
+        state = place.state()
+        state.open(BUILTINS)
+        assert [(m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()] == [
+            ("mz_statuses", "s1", "a1"),
+            ("mz_lag", "s2", "b1"),
+        ]
+        assert place.state().is_current(BUILTINS)
+        before = place.log().snapshot()[1]
+        place.state().open(BUILTINS)
+        assert len(place.log().snapshot()[1]) == len(before)
+
+        changed = [replace(BUILTINS[0], fingerprint="a2"), BuiltinObject("mz_internal", "view", "mz_hydration", "c1")]
+        assert not place.state().is_current(changed)
+        place.state().check_open(changed)
+        state = place.state()
+        state.open(changed)
+        assert sorted((m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()) == [
+            ("mz_hydration", "s3", "c1"),
+            ("mz_statuses", "s1", "a2"),
+        ]
+
+    def test_without_a_list_of_builtins_their_mappings_stay(self, place: CatalogPlace) -> None:
+        place.state().open(BUILTINS)
+        assert len(opened(place).get_system_object_mappings()) == 2
+
+
+class TestUpgrade:
+    @pytest.mark.parametrize("version", range(1, CATALOG_VERSION + 1))
+    def test_a_sample_of_every_version_opens_as_the_newest(self, place: CatalogPlace, version: int) -> None:
+        install(place, sample(version))
+        place.state().check_open()
+        state = opened(place)
+        assert state.epoch == 8
+        newest = {decode(*row, value) for (row, value) in sample(CATALOG_VERSION).items() if row[0] == "item"}
+        assert set(state.get_items()) == newest
+        assert state.snapshot().config("version") == CATALOG_VERSION
+        assert joined(place).get_clusters() == [Cluster(1, "default", None, "s1")]
+
+    def test_an_older_catalog_can_be_checked_but_only_opening_migrates_it(self, place: CatalogPlace) -> None:
+        install(place, sample(1))
+        before = stored(place)
+        assert not place.state().is_current()
+        for refused in (place.state().join, place.state().open_read_only):
+            with pytest.raises(CatalogVersionUnsupported):
+                refused()
+        place.state().check_open()
+        assert stored(place) == before
+
+    def test_a_newer_catalog_is_refused_and_nobody_is_fenced(self, place: CatalogPlace) -> None:
+        rows = sample(CATALOG_VERSION)
+        rows["config", canonical({"key": "version"})] = canonical({"value": CATALOG_VERSION + 1})
+        install(place, rows)
+        before = stored(place)
+        state = place.state()
+        for refused in (state.open, state.join, state.open_read_only, state.check_open):
+            with pytest.raises(CatalogVersionUnsupported, match=f"version {CATALOG_VERSION + 1}, .* up to {CATALOG_VERSION}"):
+                refused()
+        assert stored(place) == before
+
+    def test_a_migration_that_fails_leaves_everything_and_fences_nobody(self, place: CatalogPlace) -> None:
+        rows = sample(1)
+        broken = decode("item", canonical({"id": "u5"}), rows["item", canonical({"id": "u5"})])
+        _, key, value = encode(replace(broken, create_sql="CREATE INDEX i /* ON t"))  # type: ignore[call-arg]
+        rows["item", key] = value
+        install(place, rows)
+        before = stored(place)
+        for refused in (place.state().check_open, place.state().open):
+            with pytest.raises(MigrationFailed) as failure:
+                refused()
+            assert "delays_primary_idx" in str(failure.value.detail)
+        assert stored(place) == before
+
+
+class TestCorruption:
+    @pytest.mark.parametrize(
+        ("kind", "key", "value", "complaint"),
+        [
+            ("cluster", '{"id":1}', "{", "not JSON"),
+            ("cluster", '{"id":1}', '{"name":"default"}', "exactly the fields name, size, owner_role_id"),
+            ("cluster", '{"id":1}', '{"name":3,"owner_role_id":"s1","size":null}', "name: "),
+            ("cluster", '{"id":2}', '{"name":"default","owner_role_id":"s1","size":null}', "the same name"),
+            ("cluster", '{"id":1}', '{"owner_role_id":"s1","name":"default","size":null}', "not canonical"),
+            ("schema", '{"id":8}', '{"database_id":77,"name":"on","owner_role_id":"u3"}', 'database "77", which is not there'),
+            ("id_allocator", '{"name":"user"}', '{"next_id":5}', "give out its id again"),
+            ("klaster", '{"id":1}', "{}", "no object kind"),
+            ("config", '{"key":"epoch"}', None, "it is missing"),
+            ("config", '{"key":"version"}', None, "it is missing"),
+            ("config", '{"key":"version"}', '{"value":"two"}', "value: "),
+        ],
+    )
+    def test_a_broken_object_is_named_with_what_is_wrong(
+        self, place: CatalogPlace, kind: str, key: str, value: str | None, complaint: str
+    ) -> None:
+        rows = sample(CATALOG_VERSION)
+        if value is None:
+            del rows[kind, key]
+        else:
+            rows[kind, key] = value
+        install(place, rows)
+        before = stored(place)
+        for refused in (place.state().check_open, place.state().open):
+            with pytest.raises(CatalogCorrupt) as corrupt:
+                refused()
+            assert complaint in str(corrupt.value.detail)
+            assert corrupt.value.sqlstate == "XX001"
+        assert stored(place) == before
+
+
+class TestJoin:
+    def test_actors_share_the_epoch_and_joining_writes_nothing(self, place: CatalogPlace) -> None:
+        leader = opened(place)
+        before = stored(place)
+        actors = [joined(place), joined(place)]
+        assert [actor.leadership for actor in actors] == [leader.leadership] * 2
+        assert stored(place) == before
+        for index, actor in enumerate([leader, *actors]):
+            actor.sync()
+            create_schema(actor, f"of_{index}")
+        assert {"of_0", "of_1", "of_2"} <= {schema.name for schema in leader.sync().schemas.values()}
+
+    def test_another_deploy_generation_cannot_join(self, place: CatalogPlace) -> None:
+        opened(place, deploy_generation=1)
+        with pytest.raises(Fenced):
+            place.state(deploy_generation=0).join()
+        with pytest.raises(CatalogError, match="deploy generation 1, this process of 2"):
+            place.state(deploy_generation=2).join()
+
+
+class TestReadOnly:
+    def test_it_follows_and_changes_nothing(self, place: CatalogPlace) -> None:
+        leader = opened(place)
+        before = stored(place)
+        reader = place.state(deploy_generation=5)
+        reader.open_read_only()
+        place.state().check_open()
+        assert stored(place) == before
+        assert reader.epoch == 2
+        assert reader.get_schemas() == leader.get_schemas()
+        create_schema(leader, "raw")
+        assert reader.sync().schema_by_name(1, "raw") is not None
+        leader.confirm_leadership()
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            lambda state: state.transaction(),
+            lambda state: state.compare_and_append(state.upper, state.upper + 1, []),
+            lambda state: state.set_settings([Setting("a", "b")]),
+            lambda state: state.confirm_leadership(),
+            lambda state: state.leadership,
+        ],
+    )
+    def test_it_writes_nothing(self, place: CatalogPlace, write: Callable[[DurableCatalogState], object]) -> None:
+        opened(place)
+        reader = place.state()
+        reader.open_read_only()
+        with pytest.raises(CatalogReadOnly):
+            write(reader)
+
+
+class TestFencing:
+    WRITES: tuple[Callable[[DurableCatalogState], object], ...] = (
+        lambda state: create_schema(state, "raw"),
+        lambda state: state.set_system_configurations([SystemConfiguration("max_tables", "3")]),
+        lambda state: state.compare_and_append(state.upper, Timestamp(state.upper + 1), []),
+        lambda state: state.confirm_leadership(),
+    )
+
+    @pytest.mark.parametrize("write", WRITES)
+    @pytest.mark.parametrize("generation", [0, 1])
+    @pytest.mark.parametrize("how", [opened, joined])
+    def test_after_a_later_open_the_very_next_write_fails_and_leaves_nothing(
+        self,
+        place: CatalogPlace,
+        write: Callable[[DurableCatalogState], object],
+        generation: int,
+        how: Callable[[CatalogPlace], DurableCatalogState],
+    ) -> None:
+        opened(place)
+        old = how(place)
+        newer = opened(place, deploy_generation=generation)
+        before = stored(place)
+        with pytest.raises(Fenced) as fenced:
+            write(old)
+        assert fenced.value.found == (newer.epoch, generation)
+        with pytest.raises(Fenced):
+            write(old)
+        assert stored(place) == before
+        create_schema(newer, "goes_on")
+
+    def test_a_transaction_in_the_making_is_fenced_too(self, place: CatalogPlace) -> None:
+        old = opened(place)
+        tx = old.transaction()
+        tx.insert(Schema(tx.allocate_schema_id(), 1, "half", "u1"))
+        newer = opened(place)
+        tx.audit("create", "schema", "half", user="reclock", occurred_at=NOW)
+        with pytest.raises(Fenced):
+            old.commit_transaction(tx)
+        assert newer.sync().schema_by_name(1, "half") is None
+        assert newer.get_audit_logs() == []
+
+    def test_a_fenced_state_still_reads(self, place: CatalogPlace) -> None:
+        old = opened(place)
+        create_schema(opened(place), "later")
+        assert old.sync().schema_by_name(1, "later") is not None
+        assert old.epoch == 2
+        with pytest.raises(Fenced):
+            create_schema(old, "raw")
+
+    def test_a_lower_deploy_generation_cannot_open_whatever_the_epoch(self, place: CatalogPlace) -> None:
+        opened(place, deploy_generation=3)
+        before = stored(place)
+        with pytest.raises(Fenced):
+            place.state(deploy_generation=2).open()
+        with pytest.raises(Fenced):
+            place.state(deploy_generation=2).check_open()
+        assert stored(place) == before
+
+    def test_two_that_open_at_once_get_different_epochs(self, place: CatalogPlace) -> None:
+        """The second reads the catalog before the first raises the epoch."""
+        opened(place)
+        first, second = place.state(), place.state()
+        read = second._read  # type: ignore[attr-defined]
+
+        def read_then_lose() -> object:
+            found = read()
+            if first.epoch is None:
+                first.open()
+            return found
+
+        second._read = read_then_lose  # type: ignore[attr-defined]
+        second.open()
+        assert (first.epoch, second.epoch) == (3, 4)
+        with pytest.raises(Fenced):
+            first.confirm_leadership()
+
+    def test_an_actor_that_joins_between_epoch_and_contents_does_not_spoil_opening(self, place: CatalogPlace) -> None:
+        opened(place)
+        opening = place.state()
+        lead = opening._lead  # type: ignore[attr-defined]
+
+        def lead_then_wait(builtins: object) -> object:
+            led = lead(builtins)
+            create_schema(joined(place), "between")
+            return led
+
+        opening._lead = lead_then_wait  # type: ignore[attr-defined]
+        opening.open(BUILTINS)
+        assert opening.snapshot().schema_by_name(1, "between") is not None
+        assert len(opening.get_system_object_mappings()) == 2

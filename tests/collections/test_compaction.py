@@ -1,0 +1,197 @@
+"""Compaction merges times nobody may read apart any more, and changes nothing else; vacuum takes only what nobody needs."""
+
+import os
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from fixtures.lakes import FLIGHTS, put, rows_of, update, updates_of, updates_table
+from reclock.algebra.timestamps import MAXIMUM, Clock, Timestamp
+from reclock.collections import compaction
+from reclock.collections.collection import Collection
+from reclock.collections.compaction import Compaction, compact, vacuum
+from reclock.collections.lake import Lake
+
+LONG_AGO = Timestamp(0)
+NO_CLAIMS: frozenset[str] = frozenset()
+
+
+def at(moment: int) -> Clock:
+    return lambda: Timestamp(moment)
+
+
+def data_files(collection: Collection) -> set[str]:
+    root = Path(collection.uri)
+    return {str(path.relative_to(root)) for folder in ("data", "_staging") for path in (root / folder).rglob("*") if path.is_file()}
+
+
+def needed(collection: Collection) -> set[str]:
+    return {file.path for file in collection.pin().all_files}
+
+
+def fill(collection: Collection, times: int = 6) -> None:
+    for moment in range(times):
+        put(collection, update("a", moment % 2, moment), update("b", 1, moment, -1 if moment % 2 else 1), to=moment + 1)
+
+
+def test_times_below_since_are_merged_and_later_ones_kept_apart(collection: Collection) -> None:
+    fill(collection)
+    assert compact(collection, Timestamp(4)) == Compaction(files_removed=4, files_added=1, rows_before=8, rows_after=2)
+    assert collection.upper() == 6
+    merged = updates_of(collection.pin().changes(Timestamp(0), Timestamp(5)))
+    assert sorted(merged, key=lambda u: u.row) == [update("a", 0, 4, 3), update("a", 1, 4, 2), update("b", 1, 4)]
+    assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
+    assert {file.min_time for file in collection.pin().all_files} == {4, 5}
+
+
+def test_compacting_to_the_same_since_again_does_nothing(collection: Collection) -> None:
+    fill(collection)
+    compact(collection, Timestamp(4))
+    number = collection.pin().number
+    assert compact(collection, Timestamp(4)) is None
+    assert compact(collection, Timestamp(2)) is None
+    assert collection.pin().number == number
+
+
+def test_a_since_beyond_the_upper_leaves_no_time_at_or_past_it(collection: Collection) -> None:
+    """The published upper may be ahead of the physical one, and since with it."""
+    fill(collection)
+    assert compact(collection, Timestamp(1000)) is not None
+    assert {file.max_time for file in collection.pin().all_files} == {5}
+    put(collection, update("c", 1, 1000), to=1001)
+    assert rows_of(collection.pin().snapshot(Timestamp(1000))) == {("a", 0): 3, ("a", 1): 3, ("c", 1): 1}
+
+
+def test_a_collection_that_sums_to_nothing_compacts_to_no_file(collection: Collection) -> None:
+    put(collection, update("a", 1, 0), to=1)
+    put(collection, update("a", 1, 1, -1), to=5)
+    assert compact(collection, Timestamp(3)) == Compaction(files_removed=2, files_added=0, rows_before=2, rows_after=0)
+    assert (collection.pin().all_files, collection.upper()) == ((), 5)
+
+
+def test_an_empty_collection_has_nothing_to_compact(collection: Collection) -> None:
+    assert compact(collection, Timestamp(10)) is None
+    assert vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS).files == 0
+
+
+def test_large_rewrites_are_split_into_files_in_order_of_time(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "TARGET_FILE_BYTES", 1)
+    rows = 300_000
+    put(collection, *(update("a", number, number * 10 // rows) for number in range(rows)), to=10)
+    report = compact(collection, Timestamp(5))
+    assert report is not None and report.rows_after == rows and report.files_added > 1
+    files = sorted(collection.pin().all_files, key=lambda file: (file.min_time, file.max_time))
+    assert all(left.max_time <= right.min_time for left, right in zip(files, files[1:], strict=False))
+    assert collection.pin().snapshot(Timestamp(9)).num_rows == rows
+
+
+def test_an_append_between_reading_and_committing_is_kept(lake: Lake, collection: Collection) -> None:
+    fill(collection)
+    elsewhere = Lake(lake.root).open(FLIGHTS)
+
+    def append_first() -> Timestamp:
+        put(elsewhere, update("late", 1, 6), to=7)
+        return Timestamp(0)
+
+    assert compact(collection, Timestamp(5), clock=append_first) is not None
+    assert rows_of(collection.pin().snapshot(Timestamp(6))) == {("a", 0): 3, ("a", 1): 3, ("late", 1): 1}
+
+
+def test_of_two_compactions_the_later_starts_again(lake: Lake, collection: Collection) -> None:
+    fill(collection)
+    elsewhere = Lake(lake.root).open(FLIGHTS)
+    rivals = []
+
+    def rival_first() -> Timestamp:
+        if not rivals:
+            rivals.append(compact(elsewhere, Timestamp(3), clock=at(0)))
+        return Timestamp(0)
+
+    assert compact(collection, Timestamp(5), clock=rival_first) is not None
+    assert rivals != [None]
+    assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
+    assert vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS).files and data_files(collection) == needed(collection)
+
+
+def test_a_pinned_reader_goes_on_until_vacuum_may_take_its_files(collection: Collection) -> None:
+    fill(collection)
+    reader = collection.pin()
+    before = rows_of(reader.snapshot(Timestamp(2)))
+    compact(collection, Timestamp(5), clock=at(500))
+    assert vacuum(collection, before=Timestamp(500), claimed_staging=NO_CLAIMS).files == 0
+    assert rows_of(reader.snapshot(Timestamp(2))) == before
+    report = vacuum(collection, before=Timestamp(501), claimed_staging=NO_CLAIMS)
+    assert report.files == 5 and report.size_bytes > 0
+    assert data_files(collection) == needed(collection)
+    with pytest.raises(FileNotFoundError):
+        reader.snapshot(Timestamp(2))
+    assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
+
+
+def test_vacuum_leaves_staged_files_of_standing_claims_and_of_jobs_that_just_began(collection: Collection) -> None:
+    for name in ("claimed", "abandoned", "new"):
+        folder = Path(collection.staging_uri(name))
+        folder.mkdir(parents=True)
+        for litter in ("part-0.parquet", ".part-0.parquet.crc", "_SUCCESS"):
+            pq.write_table(updates_table([update("a", 1, 0)]), folder / litter)
+            if name != "new":
+                os.utime(folder / litter, (1_000, 1_000))
+    vacuum(collection, before=Timestamp(1_000_001), claimed_staging=frozenset({"claimed"}))
+    assert {path.split("/")[1] for path in data_files(collection)} == {"claimed", "new"}
+    assert not Path(collection.staging_uri("abandoned")).exists()
+    assert [len(collection.staged(name)) for name in ("claimed", "abandoned", "new")] == [1, 0, 1]
+
+
+def test_vacuum_keeps_appended_staged_files_though_nobody_claims_them(collection: Collection) -> None:
+    folder = Path(collection.staging_uri("job-1"))
+    folder.mkdir(parents=True)
+    for name in ("part-0.parquet", ".part-0.parquet.crc", "_SUCCESS"):
+        pq.write_table(updates_table([update("a", 1, 0)]), folder / name)
+    collection.append_files(collection.staged("job-1"), expected_upper=Timestamp(0), new_upper=Timestamp(9))
+    vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS)
+    assert data_files(collection) == {"_staging/job-1/part-0.parquet", "_staging/job-1/.part-0.parquet.crc"}
+    assert rows_of(collection.pin().snapshot(Timestamp(0))) == {("a", 1): 1}
+
+
+def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(collection: Collection) -> None:
+    put(collection, update("a", 1, 0), to=5)
+    data = Path(collection.uri, "data")
+    for upper in (0, 5, 9):
+        pq.write_table(updates_table([update("a", 1, 0)]), data / f"append-{upper}-abc.parquet")
+    (data / "notes.txt").write_text("not ours")
+    vacuum(collection, before=MAXIMUM, claimed_staging=NO_CLAIMS)
+    assert data_files(collection) - needed(collection) == {
+        "data/append-5-abc.parquet",
+        "data/append-9-abc.parquet",
+        "data/notes.txt",
+    }
+
+
+def test_vacuum_fences_a_rewrite_before_it_takes_its_files(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rewrite was only asleep; it finds its number taken and starts again."""
+    fill(collection)
+    vacuums = []
+
+    def vacuum_first() -> Timestamp:
+        if not vacuums:
+            now = Timestamp(time.time_ns() // 1_000_000 + 60_000)
+            vacuums.append(vacuum(collection, before=now, claimed_staging=NO_CLAIMS))
+        return Timestamp(0)
+
+    assert compact(collection, Timestamp(5), clock=vacuum_first) is not None
+    assert vacuums[0].files == 1
+    assert rows_of(collection.pin().snapshot(Timestamp(5))) == {("a", 0): 3, ("a", 1): 3}
+
+
+def test_vacuum_leaves_a_rewrite_alone_that_has_just_begun(collection: Collection) -> None:
+    fill(collection)
+    vacuums = []
+
+    def vacuum_first() -> Timestamp:
+        vacuums.append(vacuum(collection, before=LONG_AGO, claimed_staging=NO_CLAIMS))
+        return Timestamp(0)
+
+    compact(collection, Timestamp(5), clock=vacuum_first)
+    assert len(vacuums) == 1 and vacuums[0].files == 0

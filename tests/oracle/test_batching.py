@@ -1,0 +1,165 @@
+"""Batched reads: few calls, and never an answer that is older than the question."""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fixtures.oracle_history import Call, violations
+
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp, system_clock
+from reclock.consensus.store import Consensus
+from reclock.oracle.batching import BatchingOracle
+from reclock.oracle.oracle import ConsensusOracle
+
+PATIENCE_S = 30
+
+
+class GatedOracle:
+    """Looks its answer up as soon as a read begins, and gives it only when the test opens the gate."""
+
+    def __init__(self) -> None:
+        self.applied = 0
+        self.calls = 0
+        self.gate = threading.Semaphore(0)
+        self.began = threading.Semaphore(0)
+        self.error: BaseException | None = None
+
+    def read_ts(self, timeline: str) -> Timestamp:
+        answer, error = self.applied, self.error
+        self.calls += 1
+        self.began.release()
+        assert self.gate.acquire(timeout=PATIENCE_S)
+        if error:
+            raise error
+        return Timestamp(answer)
+
+    def write_ts(self, timeline: str) -> Timestamp:
+        return Timestamp(self.applied + 1)
+
+    def apply_write(self, timeline: str, ts: Timestamp) -> None:
+        self.applied = max(self.applied, ts)
+
+
+def waits(oracle: BatchingOracle, count: int) -> bool:
+    """Whether that many threads wait for the batch that is open."""
+    batch = oracle._timelines[EPOCH_MS].gathering
+    return batch is not None and len(batch._condition._waiters) == count  # type: ignore[attr-defined]
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def inner() -> GatedOracle:
+    return GatedOracle()
+
+
+def test_a_read_after_an_applied_write_sees_it_though_an_older_call_is_on_its_way(inner: GatedOracle) -> None:
+    oracle = BatchingOracle(inner)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(oracle.read_ts, EPOCH_MS)
+        assert inner.began.acquire(timeout=PATIENCE_S)  # it has looked, and will answer 0
+        oracle.apply_write(EPOCH_MS, Timestamp(10))
+        second = threads.submit(oracle.read_ts, EPOCH_MS)
+        eventually(lambda: waits(oracle, 0) or second.done())  # it leads the next batch
+        inner.gate.release(2)
+        assert first.result(PATIENCE_S) == 0
+        assert second.result(PATIENCE_S) == 10
+
+
+def test_an_answer_is_not_kept_for_the_next_question(inner: GatedOracle) -> None:
+    oracle = BatchingOracle(inner)
+    inner.gate.release(2)
+    assert oracle.read_ts(EPOCH_MS) == 0
+    oracle.apply_write(EPOCH_MS, Timestamp(10))
+    assert oracle.read_ts(EPOCH_MS) == 10
+    assert inner.calls == 2
+
+
+def test_whoever_arrives_while_a_call_is_on_its_way_shares_the_next(inner: GatedOracle) -> None:
+    oracle = BatchingOracle(inner)
+    with ThreadPoolExecutor(20) as threads:
+        first = threads.submit(oracle.read_ts, EPOCH_MS)
+        assert inner.began.acquire(timeout=PATIENCE_S)
+        oracle.apply_write(EPOCH_MS, Timestamp(10))
+        others = [threads.submit(oracle.read_ts, EPOCH_MS) for _ in range(19)]
+        eventually(lambda: waits(oracle, 18))  # one of them leads
+        inner.gate.release(2)
+        assert first.result(PATIENCE_S) == 0
+        assert {other.result(PATIENCE_S) for other in others} == {10}
+    assert inner.calls == 2
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("broken"), KeyboardInterrupt()])
+def test_a_failed_call_fails_its_batch_and_an_interrupted_one_only_its_leader(inner: GatedOracle, error: BaseException) -> None:
+    oracle = BatchingOracle(inner)
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(oracle.read_ts, EPOCH_MS)
+        assert inner.began.acquire(timeout=PATIENCE_S)
+        leader = threads.submit(oracle.read_ts, EPOCH_MS)
+        eventually(lambda: waits(oracle, 0))
+        followers = [threads.submit(oracle.read_ts, EPOCH_MS) for _ in range(3)]
+        eventually(lambda: waits(oracle, 3))
+        inner.error = error
+        inner.gate.release()
+        assert first.result(PATIENCE_S) == 0
+        assert inner.began.acquire(timeout=PATIENCE_S)
+        inner.error = None
+        inner.gate.release(10)
+        with pytest.raises(type(error)):
+            leader.result(PATIENCE_S)
+        for follower in followers:
+            if isinstance(error, Exception):
+                with pytest.raises(type(error)):
+                    follower.result(PATIENCE_S)
+            else:
+                assert follower.result(PATIENCE_S) == 0
+    assert oracle.read_ts(EPOCH_MS) == 0  # later reads go on
+
+
+def test_one_timelines_slow_call_does_not_hold_up_another(inner: GatedOracle) -> None:
+    oracle = BatchingOracle(inner)
+    with ThreadPoolExecutor(2) as threads:
+        slow = threads.submit(oracle.read_ts, EPOCH_MS)
+        assert inner.began.acquire(timeout=PATIENCE_S)
+        other = threads.submit(oracle.read_ts, "other")
+        assert inner.began.acquire(timeout=PATIENCE_S)
+        inner.gate.release(2)
+        assert (slow.result(PATIENCE_S), other.result(PATIENCE_S)) == (0, 0)
+
+
+def test_guarantees_hold_between_threads(consensus_url: str) -> None:
+    consensus = Consensus.connect(consensus_url)
+    backing = ConsensusOracle(consensus, system_clock)
+    backing.open_timeline(EPOCH_MS, Timestamp(0))
+    oracle = BatchingOracle(backing)
+
+    def timed(operation: str, call: Callable[[], Timestamp]) -> Call:
+        began = time.monotonic_ns()
+        ts = call()
+        return Call(began, time.monotonic_ns(), operation, ts)  # type: ignore[arg-type]
+
+    def apply(ts: Timestamp) -> Timestamp:
+        oracle.apply_write(EPOCH_MS, ts)
+        return ts
+
+    def write(_: int) -> list[Call]:
+        given = timed("write", lambda: oracle.write_ts(EPOCH_MS))
+        return [given, timed("apply", lambda: apply(Timestamp(given.ts))), timed("read", lambda: oracle.read_ts(EPOCH_MS))]
+
+    def read(_: int) -> list[Call]:
+        return [timed("read", lambda: oracle.read_ts(EPOCH_MS)) for _ in range(4)]
+
+    with ThreadPoolExecutor(8) as threads:
+        done = [threads.submit(work, n) for n in range(24) for work in (write, read)]
+    history = list(itertools.chain.from_iterable(future.result() for future in done))
+    assert len(history) == 24 * 7
+    assert violations(history) == []
+    consensus.close()
