@@ -67,6 +67,8 @@ def _words(text: str) -> Iterator[tuple[int, str]]:
         if token["comment"]:
             position = _after_comment(text, position)
             continue
+        if token["other"] in ('"', "'"):
+            raise ValueError("a quoted part does not end")
         if token["word"]:
             yield position, token["word"].upper()
         position = token.end()

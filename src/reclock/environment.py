@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +14,7 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
 from reclock.catalog.stash import init_stash_catalog_state
 from reclock.collections.lake import Lake
+from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
@@ -169,6 +171,19 @@ class Environment:
 
             self._spark = start(self.settings)
         return self._spark
+
+    @cached_property
+    def small_engine(self) -> Engine:
+        """Runs what reads few bytes, in this process."""
+        from reclock.compute.engines.duckdb import DuckDbEngine
+
+        return DuckDbEngine([self.settings.lake_root])
+
+    def large_engine(self) -> Engine:
+        """Runs the rest, on Spark."""
+        from reclock.compute.engines.spark import SparkEngine
+
+        return SparkEngine(self.spark())
 
     def close(self) -> None:
         if self._spark is not None and self._owns_spark:

@@ -90,6 +90,20 @@ class UnknownCollection(ReclockError):
         self.name = name
 
 
+class VersionGone(ReclockError):
+    """The files of a version that is being read were deleted after a compaction. Pin the newest version and read again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, version: int) -> None:
+        super().__init__(
+            f'version {version} of "{name}" is gone',
+            detail="its files were replaced by a compaction, then deleted",
+            hint="read again",
+        )
+        self.name, self.version = name, version
+
+
 class CollectionExists(ReclockError):
     """A collection of this id is there already, with another schema."""
 

@@ -195,7 +195,13 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
 def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:
     """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete."""
     refresher = Refresher(
-        environment.frontiers, environment.holds, environment.lake, environment.settings, owner, environment.spark
+        environment.frontiers,
+        environment.holds,
+        environment.lake,
+        environment.settings,
+        owner,
+        environment.small_engine,
+        environment.large_engine,
     )
     reports: list[IndexReport] = []
     failures: list[Failure] = []

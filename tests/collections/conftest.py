@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from fixtures.lakes import DESC, FLIGHTS
+
 from reclock.collections.collection import Collection
 from reclock.collections.lake import Lake
 

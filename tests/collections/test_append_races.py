@@ -6,6 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from fixtures.lakes import DESC, FLIGHTS, rows_of, update, updates_of, updates_table
+
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import compact

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 import pytest
-
 from fixtures.lakes import DESC, FLIGHTS
+
 from reclock.algebra import relations as types
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.lake import Lake

@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 import pytest
-
 from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update, updates_of, updates_table
+
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp

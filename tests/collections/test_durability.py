@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-
 from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update, updates_table
+
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import checkpoint, compact

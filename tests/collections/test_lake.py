@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update
+
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp

@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from fixtures.lakes import DESC, put, rows_of, update, updates_table
+
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp

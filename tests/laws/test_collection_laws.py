@@ -7,11 +7,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from fixtures.lakes import DESC, FLIGHTS, rows_of, updates_of, updates_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fixtures.lakes import DESC, FLIGHTS, rows_of, updates_of, updates_table
 from reclock.algebra import relations as types
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
@@ -108,7 +108,9 @@ test_a_collection_says_what_its_updates_say = CollectionAgainstModel.TestCase
 NAN = "NaN"
 """Stands for any NaN in the model, where Python's would not equal itself."""
 
-moments = st.sampled_from([datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(9999, 12, 31, 23, 59, 59, 999999)])
+moments = st.sampled_from(
+    [datetime(1, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(9999, 12, 31, 23, 59, 59, 999999)]
+)
 floats = st.sampled_from([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan, -math.nan])
 VALUES: dict[ScalarType, st.SearchStrategy[Any]] = {
     types.BOOLEAN: st.booleans(),

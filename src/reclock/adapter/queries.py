@@ -13,17 +13,17 @@ from reclock.adapter.read_time import ReadTime
 from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
-from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
-from reclock.compute import peek
-from reclock.compute.inputs import CollectionInput, Input, TableInput
-from reclock.compute.plan import Plan, collections
+from reclock.compute.engines.engine import CollectionInput, Input, TableInput
+from reclock.compute.peek import is_large, peek
+from reclock.compute.plan import Get, Plan, collections
 from reclock.environment import Environment
 from reclock.errors import NotReadable
 from reclock.sql import statements
-from reclock.sql.catalog import IndexEntry, PlannerCatalog
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry
 from reclock.sql.explain import explain
 from reclock.sql.planner.views import expand
 
@@ -67,14 +67,14 @@ class Query:
                 )
             )
             inputs = self._inputs(ready)
-            answer = peek.run(
+            answer = peek(
                 ready.plan,
                 self.select.finishing,
                 inputs,
                 ready.time.at,
-                desc=self.select.desc,
+                small=self.environment.small_engine,
+                large=self.environment.large_engine,
                 threshold_bytes=self.environment.settings.spark_threshold_bytes,
-                spark=self.environment.spark,
             )
         except BaseException:
             scope.close()
@@ -94,14 +94,14 @@ class Query:
             is_serializable=self.variables.get("transaction_isolation") == SERIALIZABLE,
         )
         usable = self._usable_indexes(time.at)
-        chosen: dict[StorageCollectionId, IndexEntry] = {}
+        chosen: dict[GlobalId, IndexEntry] = {}
 
-        def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
-            index = usable.get(collection)
+        def arranged(view: RelationEntry) -> Plan | None:
+            index = usable.get(view.id)
             if index is None:
                 return None
-            chosen[collection] = index
-            return StorageCollectionId(index.id)
+            chosen[view.id] = index
+            return Get(StorageCollectionId(index.id), str(index.name), view.desc)
 
         plan = expand(self.select.plan, self.catalog, arranged)
         return ReadPlan(time, plan, tuple(chosen.values()))
@@ -109,9 +109,9 @@ class Query:
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        engine = peek.engine_for(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
+        large = is_large(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
         used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
-        return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
+        return [*lines, "", f"engine: {'spark' if large else 'duckdb'}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
         """The time and why; of each input its frontiers, and the Delta table and version whose rows up to that time are the read."""
@@ -133,12 +133,12 @@ class Query:
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 
-    def _usable_indexes(self, at: Timestamp) -> Mapping[StorageCollectionId, IndexEntry]:
+    def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         cluster = self.catalog.cluster_id(self.variables.get("cluster"))
         indexes = [index for index in self.catalog.indexes() if index.cluster_id == cluster]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return {
-            self.catalog.relation(index.on).collection: index
+            index.on: index
             for index in indexes
             if index.id in frontiers and frontiers[index.id].is_readable_at(at)
         }

@@ -19,6 +19,9 @@ Rows = Mapping[tuple[str, str], str]
 """The stored objects of one moment: (kind, key) → value."""
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogUpdate:
     """One stored update: the object of this kind, key and value appears (diff 1) or is retracted (diff -1) at ``ts``."""
@@ -41,7 +44,7 @@ class Change:
 
 def canonical(value: Any) -> str:
     """JSON text that is the same for equal values: sorted keys, no blanks."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 @cache

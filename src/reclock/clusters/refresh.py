@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from reclock import crashpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
+from reclock.collections.version import Version
 from reclock.compute import index as maintenance
-from reclock.compute.inputs import CollectionInput, Input
+from reclock.compute import peek
+from reclock.compute.engines.engine import CollectionInput, Engine
 from reclock.compute.plan import Plan, collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,67 +49,68 @@ class Refresher:
     lake: Lake
     settings: Settings
     owner: str
-    spark: Callable[[], SparkSession]
+    small: Engine
+    large: Callable[[], Engine]
 
     def refresh(self, index: IndexSpec, at: Timestamp) -> IndexReport:
         """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
 
-        Times at which inputs changed are kept apart, up to the limit of the settings; beyond it, and at the first refresh, the index's
-        ``since`` moves to the time it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
+        Times at which inputs changed are kept apart, up to the limit of the settings; beyond it the index's ``since`` moves to the time
+        it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
         """
+        done: list[Timestamp] = []
+        updates = 0
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
-        updates = self._finish(index, standing) if standing is not None else 0
-        times = [standing.at] if standing is not None else []
+        if standing is not None:
+            updates += self._finish(index, standing)
+            done.append(standing.at)
         groups = {id.source_id for id in collections(index.plan)}
         inputs = self.frontiers.get_all(groups)
         target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
-        own = self.frontiers.get(index.id)
-        if target < own.upper:
-            return IndexReport(index.name, own.upper, tuple(times), updates)
-        is_first = self.lake.open(StorageCollectionId(index.id)).upper() == 0 and own.since == own.upper
-        changed = maintenance.change_times(self._pinned(index), own.upper, target)
-        step = maintenance.times_to_refresh(
-            target, changed, is_first=is_first, limit=self.settings.refresh_times_limit
+        upper = self.frontiers.get(index.id).upper
+        if target < upper:
+            return IndexReport(index.name, upper, tuple(done), updates)
+        steps = maintenance.refresh_times(
+            upper=upper,
+            at=target,
+            changes=maintenance.change_times(list(self._versions(index).values()), upper, Timestamp(target + 1)),
+            is_new=self.lake.open(StorageCollectionId(index.id)).upper() == 0,
+            readable_from=max((frontier.since for frontier in inputs.values()), default=Timestamp(0)),
+            limit=self.settings.refresh_times_limit,
         )
-        for time in step.times:
-            payload = {"kind": "refresh", "index": index.id, "at": time, "moves_since": step.moves_since}
-            claim = self.frontiers.claim(
-                index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
-            )
+        for time in steps.times:
+            payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
+            claim = self.frontiers.claim(index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
             crashpoints.reach("refresh.after_claim")
             updates += self._finish(index, claim)
-            times.append(time)
-        # Its inputs hold nothing between the last change and the target.
+            done.append(time)
+        # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
         self._let_inputs_go(index, groups)
-        return IndexReport(index.name, Timestamp(target + 1), tuple(times), updates)
+        return IndexReport(index.name, Timestamp(target + 1), tuple(done), updates)
 
     def _finish(self, index: IndexSpec, claim: Claim) -> int:
         """Append what the claim says, unless that was done, and publish it."""
         own = self.lake.open(StorageCollectionId(index.id))
-        upper = own.upper()
+        version = own.pin()
         count = 0
-        if upper <= claim.at:
-            previous = None if claim.payload["moves_since"] and upper == 0 else upper
+        if version.upper <= claim.at:
+            inputs = {id: CollectionInput(version) for id, version in self._versions(index).items()}
+            previous = Timestamp(version.upper - 1) if version.upper else None
+            is_large = peek.is_large(inputs, claim.at, self.settings.spark_threshold_bytes)
+            engine = self.large() if is_large else self.small
             found = maintenance.refresh(
-                index.plan,
-                index.desc,
-                own,
-                self._pinned(index),
-                at=claim.at,
-                threshold_bytes=self.settings.spark_threshold_bytes,
-                spark=self.spark,
+                maintenance.maintainer(index.plan, index.desc), engine, inputs, version, previous, [claim.at]
             )
             count = found.num_rows
-            own.append(found, expected_upper=upper, new_upper=Timestamp(claim.at + 1))
+            own.append(found, expected_upper=version.upper, new_upper=Timestamp(claim.at + 1))
             crashpoints.reach("refresh.after_append")
-        since: Mapping[str, Timestamp] = {index.id: claim.at} if claim.payload["moves_since"] else {}
-        self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=since)
+        self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
         crashpoints.reach("refresh.after_publish")
         return count
 
-    def _pinned(self, index: IndexSpec) -> dict[StorageCollectionId, Input]:
-        return {id: CollectionInput(self.lake.open(id).pin()) for id in collections(index.plan)}
+    def _versions(self, index: IndexSpec) -> dict[StorageCollectionId, Version]:
+        return {id: self.lake.open(id).pin() for id in collections(index.plan)}
 
     def _let_inputs_go(self, index: IndexSpec, groups: set[GlobalId]) -> None:
         """The index needs its inputs from its own upper on, and no earlier."""

@@ -163,7 +163,6 @@ class Collection:
 
         Appends since ``version`` do not matter. False if another rewrite came first: decide again on a new version.
         """
-        self._check_files(added)
         actions: list[AddAction | RemoveAction] = [remove(file, at) for file in removed]
         actions += [add(file, is_new_data=False) for file in added]
         with self._lock:

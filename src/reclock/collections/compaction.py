@@ -50,7 +50,8 @@ def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_c
         if not removed:
             return None
         schema = arrow_schema(version.desc, with_updates=True)
-        added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
+        with version.reading():
+            added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
         crashpoints.reach("collections.compact.before_commit")
         if collection.replace(version, removed, added, at=clock()):
             crashpoints.reach("collections.compact.after_commit")

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.relations import DIFF_COLUMN, RESERVED_COLUMNS, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.folder import Folder
 from reclock.errors import InternalError
-
-_TEXT_LIMIT = 32
-"""Longer texts have no maximum in the statistics, and a cut one as minimum."""
-
-_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,27 +85,28 @@ def _one_line(schema: pa.Schema) -> str:
 
 
 def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
-    """The file as its footer describes it: row count, bounds of its times, null counts, Delta statistics."""
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
+    """The file as its footer describes it: row count, null counts, bounds of its times and diffs.
+
+    Delta's statistics are of times and diffs alone, which always have bounds: delta-rs takes a bound that is left out in one
+    file, as a footer without NaN or a long text must, for a reason to skip the file, and would lose rows.
+    """
     null_counts: dict[str, int] = {}
+    low: dict[str, int] = {}
+    high: dict[str, int] = {}
     for index in range(footer.num_columns):
-        name = footer.schema.column(index).name
+        column = footer.schema.column(index)
         chunks = [footer.row_group(group).column(index).statistics for group in range(footer.num_row_groups)]
-        if footer.schema.column(index).max_definition_level == 0:
-            null_counts[name] = 0
+        if column.max_definition_level == 0:
+            null_counts[column.name] = 0
         elif all(chunk is not None and chunk.has_null_count for chunk in chunks):
-            null_counts[name] = sum(chunk.null_count for chunk in chunks)
-        bounds = [_bounds(chunk) for chunk in chunks]
-        lows = [bound[0] for bound in bounds]
-        highs = [bound[1] for bound in bounds]
-        if None not in lows:
-            low[name] = min(lows)
-        if None not in highs:
-            high[name] = max(highs)
-    if TIME_COLUMN not in low or TIME_COLUMN not in high or DIFF_COLUMN not in low:
-        raise InternalError(f'"{path}" has no statistics of its times and diffs')
-    stats = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": null_counts}
+            null_counts[column.name] = sum(chunk.null_count for chunk in chunks)
+        if column.name in RESERVED_COLUMNS:
+            if not all(chunk is not None and chunk.has_min_max for chunk in chunks):
+                raise InternalError(f'"{path}" has no statistics of "{column.name}"')
+            low[column.name] = min(chunk.min for chunk in chunks)
+            high[column.name] = max(chunk.max for chunk in chunks)
+    counted = {name: null_counts[name] for name in low if name in null_counts}
+    stats = {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": counted}
     return StagedFile(
         path,
         size_bytes,
@@ -121,52 +115,5 @@ def describe(path: str, size_bytes: int, footer: pq.FileMetaData) -> StagedFile:
         Timestamp(high[TIME_COLUMN]),
         low[DIFF_COLUMN],
         null_counts,
-        json.dumps(stats, ensure_ascii=False, separators=(",", ":")),
+        json.dumps(stats),
     )
-
-
-def _bounds(statistics: Any) -> tuple[Any, Any]:
-    """A lower and an upper bound of one column chunk as Delta writes them, comparable among chunks; None where there is none.
-
-    Only what every reader orders alike: integers, dates, timestamps, text. Floats have none, since a footer's bounds leave
-    out NaN, which SQL puts above all numbers.
-    """
-    if statistics is None or not statistics.has_min_max:
-        return None, None
-    kind = json.loads(statistics.logical_type.to_json())
-    match kind["Type"]:
-        case "String":
-            return _text_bounds(statistics)
-        case "Date":
-            return _date(statistics.min_raw), _date(statistics.max_raw)
-        case "Timestamp" if kind["timeUnit"] == "microseconds":
-            zone = "Z" if kind["isAdjustedToUTC"] else ""
-            return _moment(statistics.min_raw, zone), _moment(statistics.max_raw, zone)
-        case "Int" | "None" if statistics.physical_type in ("INT32", "INT64"):
-            return statistics.min, statistics.max
-        case _:
-            return None, None
-
-
-def _text_bounds(statistics: Any) -> tuple[str | None, str | None]:
-    try:
-        least, greatest = statistics.min, statistics.max
-    except UnicodeDecodeError:
-        return None, None
-    return least[:_TEXT_LIMIT], greatest if len(greatest) <= _TEXT_LIMIT else None
-
-
-def _date(days: int) -> str | None:
-    """ISO 8601; None outside the years 1 to 9999, where the order of texts is not the order of dates."""
-    try:
-        return (_EPOCH + datetime.timedelta(days=days)).date().isoformat()
-    except OverflowError:
-        return None
-
-
-def _moment(microseconds: int, zone: str) -> str | None:
-    """ISO 8601; None outside the years 1 to 9999, where the order of texts is not the order of moments."""
-    try:
-        return (_EPOCH + datetime.timedelta(microseconds=microseconds)).isoformat(timespec="microseconds") + zone
-    except OverflowError:
-        return None

@@ -17,7 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
-from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import LOG, Folder, fsync
@@ -48,7 +48,7 @@ class TableLog:
                 folder.uri,
                 Schema.from_arrow(schema),
                 mode="error",
-                configuration={"delta.dataSkippingNumIndexedCols": "-1", "delta.appendOnly": "false", **properties},
+                configuration={"delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}", **properties},
                 storage_options=folder.storage_options,
                 commit_properties=CommitProperties(max_commit_retries=0),
                 raise_if_key_not_exists=False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from reclock.collections.consolidate import consolidated_changes, consolidated_r
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
+from reclock.errors import VersionGone
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +53,12 @@ class Version:
         """
         files = [file for file in self.all_files if file.min_time <= as_of]
         columns = arrow_schema(self.desc, with_updates=False)
-        if not self.is_monotonic:
-            return consolidated_rows(self.dataset(files), columns, as_of)
-        wanted = [*self.desc.names, DIFF_COLUMN]
-        condition = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
-        return self.dataset(files).to_table(columns=wanted, filter=condition)
+        with self.reading():
+            if not self.is_monotonic:
+                return consolidated_rows(self.dataset(files), columns, as_of)
+            wanted = [*self.desc.names, DIFF_COLUMN]
+            condition = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
+            return self.dataset(files).to_table(columns=wanted, filter=condition)
 
     def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
         """The updates at times in ``[lower, upper)``, consolidated, in order of time.
@@ -62,7 +66,19 @@ class Version:
         The desc's columns, ``mz_timestamp``, ``mz_diff``.
         """
         schema = arrow_schema(self.desc, with_updates=True)
-        return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+        with self.reading():
+            return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever fails inside because files of this version were deleted raises ``VersionGone``."""
+        try:
+            yield
+        except Exception as failure:
+            paths = [file.path for file in self.all_files]
+            if len(self.folder.sizes(paths)) < len(paths):
+                raise VersionGone(str(self.id), version=self.number) from failure
+            raise
 
     def updates(self, *, lower: Timestamp = MINIMUM, upper: Timestamp = MAXIMUM) -> pads.Dataset:
         """Every file that may hold times in ``[lower, upper)``, whole and unconsolidated, to be scanned by the engine that asks."""

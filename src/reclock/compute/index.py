@@ -17,7 +17,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute.engines.engine import Engine, Inputs
+from reclock.compute.engines.engine import Engine, Inputs, SoFar
 from reclock.compute.plan import Plan
 from reclock.errors import InternalError
 
@@ -117,24 +117,13 @@ def refresh(
     schema = arrow_schema(maintainer.desc, with_updates=True)
     updates = schema.empty_table()
     for time in times:
-        known_through = previous if own is not None else None
-        until = Timestamp(time - 1) if known_through is None else known_through
-        answer = engine.difference(
-            maintainer.plan,
-            maintainer.desc,
-            inputs,
-            time,
-            own if known_through is not None else None,
-            until,
-            None,
-        )
+        so_far = SoFar(None if previous is None else own, Timestamp(previous or 0), updates)
+        answer = engine.difference(maintainer.plan, maintainer.desc, inputs, time, so_far)
         updates = pa.concat_tables([updates, _at(answer.batches.read_all(), time, schema)])
     return updates
 
 
 def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:
     """The changes as updates at ``time``."""
-    times = pa.array([time], pa.int64()).take(pa.array([0] * len(changed), pa.int64()))
-    diffs = changed.column(changed.schema.get_field_index(DIFF_COLUMN))
-    arrays = [changed.column(index) for index in range(len(schema) - 2)]
-    return pa.Table.from_arrays([*arrays, times, diffs], schema=schema)
+    rows = changed.select(range(len(schema) - 2)).append_column(TIME_COLUMN, pa.repeat(pa.scalar(time, pa.int64()), len(changed)))
+    return rows.append_column(DIFF_COLUMN, changed[DIFF_COLUMN]).cast(schema)

@@ -62,10 +62,9 @@ def difference(
     engine: str,
     relations: Mapping[str, Relation],
     as_of: Timestamp,
-    until: Timestamp,
-    result_so_far: Sequence[Relation],
+    result_so_far: Sequence[tuple[Relation, Timestamp]],
 ) -> str:
-    """What must be added to the updates in ``result_so_far`` at times up to ``until`` to get the plan at ``as_of``.
+    """What must be added to the updates in ``result_so_far``, each up to a time, to get the plan at ``as_of``.
 
     Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``result_so_far`` has the columns of ``desc`` by name.
     """
@@ -74,7 +73,7 @@ def difference(
     stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
     parts = [f"SELECT {', '.join([*own, '1 AS n'])} FROM {chain.result}"] + [
         f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM {relation.name} WHERE {TIME_COLUMN} <= {until:d}"
-        for relation in result_so_far
+        for relation, until in result_so_far
     ]
     groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(own)))} " if own else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"

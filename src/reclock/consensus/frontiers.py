@@ -126,25 +126,33 @@ class Frontiers:
 
         return self._write(work)
 
-    def publish(self, claims: Mapping[str, Claim], upper: Timestamp) -> None:
+    def publish(self, claims: Mapping[str, Claim], upper: Timestamp, *, since: Timestamp = MINIMUM) -> None:
         """At one moment, all groups are readable below ``upper`` and unclaimed; or none, with ``ClaimConflict`` because one of the
         claims is no longer ours, or ``UnknownCollection``.
 
         What the claims say must be durable in the lake before. ``upper`` must lie beyond their times. Publishing a claim once more
         changes nothing, as long as nobody published its group since: so an unknown outcome may be repeated.
+
+        With ``since``, for a claim whose work did not keep earlier times apart, the groups are readable from there only. Raises
+        ``SinceHeld``, and publishes nothing, if a read hold needs an earlier time.
         """
         for group, claim in claims.items():
             if upper <= claim.at:
                 raise InternalError(f'frontier group "{group}" is claimed at {claim.at} and cannot be published at {upper}')
 
+        later = sa.case((frontiers.c.since < since, since), else_=frontiers.c.since)
+
         def work(connection: sa.Connection) -> None:
             pending = _not_published(connection, claims)
+            for group, held in earliest_holds(connection, self._consensus.now(connection), sorted(claims)).items() if since else ():
+                if held < since:
+                    raise SinceHeld(group, wanted=since, held=held)
             moved = 0
             for some in batches(pending):
                 done = connection.execute(
                     sa.update(frontiers)
                     .where(frontiers.c.claim_id.in_(some), frontiers.c.upper < upper)
-                    .values({"upper": upper, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED)
+                    .values({"upper": upper, "since": later, "published_claim_id": frontiers.c.claim_id} | UNCLAIMED)
                 )
                 moved += done.rowcount
             if moved != len(pending):

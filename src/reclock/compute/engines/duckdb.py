@@ -11,12 +11,12 @@ import duckdb
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.arithmetic import DUCKDB_MACROS
 from reclock.compute.functions.spelling import string
@@ -49,25 +49,15 @@ class DuckDbEngine:
         sql = rendering.select(plan, finishing, NAME, relations, as_of)
         return _answer(session, sql, rendering.visible(plan.desc, finishing))
 
-    def difference(
-        self,
-        plan: Plan,
-        desc: RelationDesc,
-        inputs: Inputs,
-        as_of: Timestamp,
-        previous: Version | None,
-        until: Timestamp,
-        extra: pa.Table | None,
-    ) -> Answer:
+    def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
         session = self._connect()
         relations = _bind(session, inputs, as_of)
-        parts: list[Relation] = []
-        if previous is not None:
-            parts.append(_collection(session, "previous", previous, until))
-        if extra is not None:
-            session.register("extra", extra)
-            parts.append(Relation("extra", is_counted=True))
-        sql = rendering.difference(plan, desc, NAME, relations, as_of, until, parts)
+        session.register("added", result_so_far.added)
+        parts = [(Relation("added", is_counted=True), MAXIMUM)]
+        if result_so_far.version is not None:
+            own = _collection(session, "own", result_so_far.version, result_so_far.through)
+            parts.append((own, result_so_far.through))
+        sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
         return _answer(session, sql, desc.columns, with_diff=True)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:

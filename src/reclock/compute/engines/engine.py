@@ -35,6 +35,15 @@ Inputs = Mapping[StorageCollectionId, Input]
 
 
 @dataclass(frozen=True, slots=True)
+class SoFar:
+    """What a maintained result holds: the updates in ``version`` up to ``through``, if any, and those in ``added``."""
+
+    version: Version | None
+    through: Timestamp
+    added: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Rows on their way out. ``batches`` may compute while it is read, and raises ``EvaluationError`` on a value that fails.
 
@@ -62,13 +71,11 @@ class Engine(Protocol):
         desc: RelationDesc,
         inputs: Inputs,
         as_of: Timestamp,
-        previous: Version | None,
-        until: Timestamp,
-        extra: pa.Table | None,
+        result_so_far: SoFar,
     ) -> Answer:
-        """The updates that lead from a maintained result to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
+        """The updates that lead from ``result_so_far`` to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
 
-        The result so far is ``previous`` at ``until``, followed by the updates in ``extra``. Consolidated; empty if nothing changed.
+        Consolidated; empty if nothing changed.
         """
         ...
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
@@ -42,40 +42,26 @@ class SparkEngine:
             session.conf.set(key, value)
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
-        names = _names(inputs)
-        relations = {key: _relation(names[key], given) for key, given in ((str(id), given) for id, given in inputs.items())}
+        relations = _relations(inputs)
         sql = rendering.select(plan, finishing, NAME, relations, as_of)
-        frames = self._frames(names, inputs, as_of)
-        return self._answer(sql, frames, rendering.visible(plan.desc, finishing))
+        return self._answer(sql, self._frames(relations, inputs, as_of), rendering.visible(plan.desc, finishing))
 
-    def difference(
-        self,
-        plan: Plan,
-        desc: RelationDesc,
-        inputs: Inputs,
-        as_of: Timestamp,
-        previous: Version | None,
-        until: Timestamp,
-        extra: pa.Table | None,
-    ) -> Answer:
-        names = _names(inputs)
-        relations = {str(id): _relation(names[str(id)], given) for id, given in inputs.items()}
-        parts, own = [], _unique()
-        if previous is not None:
-            parts.append(Relation(f"{own}_previous", is_counted=True))
-        if extra is not None:
-            parts.append(Relation(f"{own}_extra", is_counted=True))
-        sql = rendering.difference(plan, desc, NAME, relations, as_of, until, parts)
-        frames = self._frames(names, inputs, as_of)
-        if previous is not None:
-            frames[f"{own}_previous"] = self._updates(previous, until)
-        if extra is not None:
-            frames[f"{own}_extra"] = self._session.createDataFrame(extra)
+    def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
+        relations = _relations(inputs)
+        added, own = (Relation(_unique(), is_counted=True) for _ in range(2))
+        parts = [(added, MAXIMUM)]
+        if result_so_far.version is not None:
+            parts.append((own, result_so_far.through))
+        sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
+        frames = self._frames(relations, inputs, as_of)
+        frames[added.name] = self._session.createDataFrame(result_so_far.added)
+        if result_so_far.version is not None:
+            frames[own.name] = self._updates(result_so_far.version, result_so_far.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
 
-    def _frames(self, names: dict[str, str], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
+    def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
         return {
-            names[str(id)]: self._updates(given.version, as_of)
+            relations[str(id)].name: self._updates(given.version, as_of)
             if isinstance(given, CollectionInput)
             else self._session.createDataFrame(given.table)
             for id, given in inputs.items()
@@ -118,19 +104,18 @@ class SparkEngine:
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
 
 
-def _names(inputs: Inputs) -> dict[str, str]:
-    prefix = _unique()
-    return {str(id): f"{prefix}_{number}" for number, id in enumerate(inputs)}
+def _relations(inputs: Inputs) -> dict[str, Relation]:
+    """Every input under a name that no other statement of the session uses."""
+    return {
+        str(id): Relation(_unique(), is_counted=True, is_monotonic=given.version.is_monotonic)
+        if isinstance(given, CollectionInput)
+        else Relation(_unique(), is_counted=False)
+        for id, given in inputs.items()
+    }
 
 
 def _unique() -> str:
     return f"reclock_{uuid.uuid4().hex}"
-
-
-def _relation(name: str, given: object) -> Relation:
-    if isinstance(given, CollectionInput):
-        return Relation(name, is_counted=True, is_monotonic=given.version.is_monotonic)
-    return Relation(name, is_counted=False)
 
 
 def _path(uri: str) -> str:

@@ -47,10 +47,16 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
 
 
 def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
-    """Dates and integers, moments and intervals; the untyped side takes the type that makes sense of the other."""
-    if operator == "+" and (right is not None and right.is_moment or (left is not None and left.name is TypeName.INTEGER)):
-        turned = _resolve_moments("+", right, left) if right is None or not (left and left.is_moment) else None
-        return turned and ((turned[0][1], turned[0][0]), turned[1])
+    """Dates and integers, moments and intervals, in either order where the operator is ``+``."""
+    found = _resolve_shift(operator, left, right)
+    if found is None and operator == "+" and (turned := _resolve_shift(operator, right, left)):
+        (second, first), result = turned
+        return (first, second), result
+    return found
+
+
+def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """With the moment on the left; an untyped right side takes the type that makes sense there."""
     if left is None or not (left.is_moment or left.name is TypeName.INTERVAL):
         return None
     if left.name is TypeName.INTERVAL:
@@ -92,7 +98,10 @@ def _infix(operator: str, engine: str) -> Writer:
             return f"({site.arguments[0]})" if operator == "+" else _negation(engine)(site)
         if any(type.is_moment for type in site.types):
             return _write_moments(operator, site, is_spark=engine == "spark")
-        plain = f"({site.arguments[0]} {operator} {site.arguments[1]})"
+        left, right = site.arguments
+        if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
+            left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
+        plain = f"({left} {operator} {right})"
         return plain if site.result.is_float else f"CAST({plain} AS {type_sql(engine, site.result)})"
 
     return write

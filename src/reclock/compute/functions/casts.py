@@ -1,8 +1,8 @@
 """Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
 
 Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
-its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. A double has no text
-form here, because the engines disagree about the shortest one.
+its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. The text of a double is
+the shortest that reads back as the same; Spark does not find that one, so it refuses, and such a plan runs on DuckDB.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.compute.functions.spelling import raised, string, type_sql
 from reclock.compute.functions.typing import parameters
-from reclock.errors import TypeMismatch
+from reclock.errors import TypeMismatch, UnsupportedSql
 
 _T = TypeName
 _INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
@@ -37,8 +37,7 @@ _FORMS = {
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``TypeMismatch``."""
     if source is not None and not _is_possible(source.name, target.name):
-        hint = "cast to numeric first" if source.is_float and target.name is _T.TEXT else None
-        raise TypeMismatch(f"cannot cast type {source} to {target}", hint=hint)
+        raise TypeMismatch(f"cannot cast type {source.name} to {target.name}")
     return target
 
 
@@ -54,7 +53,7 @@ def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
         return True
     if target is _T.TEXT:
-        return source not in (_T.REAL, _T.DOUBLE, _T.INTERVAL)
+        return source is not _T.INTERVAL
     if source is _T.TEXT:
         return target not in (_T.INTERVAL, _T.BYTEA)
     if source in _NUMBERS and target in _NUMBERS:
@@ -114,31 +113,43 @@ def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: Scalar
 
 
 def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if source.is_float:
+        return _float_to_text(engine, sql)
     text = _native(engine, sql, source, target)
     match source.name:
         case _T.BYTEA:
-            return f"concat({string(engine, chr(92) + 'x')}, lower(hex({sql})))"
+            return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
         case _T.TIMESTAMPTZ:
-            return f"concat({text}, CASE WHEN {sql} IS NOT NULL THEN '+00' END)" if engine == "spark" else f"({text} || '+00')"
+            return f"({text} || '+00')"
         case _:
             return text
+
+
+def _float_to_text(engine: str, sql: str) -> str:
+    if engine == "spark":
+        raise UnsupportedSql("the text of a floating-point number is not computed by Spark")
+    named = f"WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN CASE WHEN {sql} > 0 THEN 'Infinity' ELSE '-Infinity' END"
+    return f"(CASE {named} ELSE regexp_replace(CAST({sql} AS VARCHAR), '\\.0$', '') END)"
 
 
 def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
     matches = _matches(engine, sql, f"\\s*({_FORMS[target.name]})\\s*")
     plain = f"trim({sql})" if engine == "duckdb" else f"trim(BOTH FROM {sql})"
     if target.name is _T.TIMESTAMPTZ:
-        if engine == "duckdb":
-            value = f"epoch_us(CAST({plain} AS TIMESTAMPTZ))"
-            value = f"make_timestamp({value})"
-        else:
-            zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
-            value = _native(engine, plain, source, target)
-            minutes = f"regexp_replace({plain}, {zone}, {string(engine, '$1$2:$3')})"
-            value = _native(engine, f"regexp_replace({minutes}, ':$', ':00')", source, target)
+        plain = _with_full_zone(engine, plain)
+    if engine == "duckdb" and target.name is _T.TIMESTAMPTZ:
+        value = f"make_timestamp(epoch_us(CAST({plain} AS TIMESTAMPTZ)))"
     else:
         value = _native(engine, plain, source, target)
     return f"(CASE WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
+
+
+def _with_full_zone(engine: str, sql: str) -> str:
+    """``+05`` and ``+0530`` behind a time of day as ``+05:00`` and ``+05:30``, without a blank before."""
+    group = "$" if engine == "spark" else "\\"
+    zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
+    minutes = f"regexp_replace({sql}, {zone}, {string(engine, f'{group}1{group}2:{group}3')})"
+    return f"regexp_replace({minutes}, ':$', ':00')"
 
 
 def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:

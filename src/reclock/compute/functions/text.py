@@ -119,7 +119,12 @@ for _name in ("lower", "upper"):
     scalar(_name, exact(((TEXT,), TEXT)), duckdb=CASES["duckdb", _name], spark=CASES["spark", _name])
 for _name in ("length", "char_length", "character_length"):
     scalar(_name, exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
-scalar("octet_length", exact(((TEXT,), INTEGER), ((BYTEA,), INTEGER)), duckdb="CAST(octet_length(encode({0})) AS INTEGER)", spark="octet_length({0})")
+scalar(
+    "octet_length",
+    exact(((TEXT,), INTEGER), ((BYTEA,), INTEGER)),
+    duckdb=lambda site: f"CAST({'strlen' if site.types[0] == TEXT else 'octet_length'}({site.arguments[0]}) AS INTEGER)",
+    spark="octet_length({0})",
+)
 for _name, _side in (("trim", "BOTH"), ("btrim", "BOTH"), ("ltrim", "LEADING"), ("rtrim", "TRAILING")):
     _duckdb = "trim" if _side == "BOTH" else _name
     scalar(

@@ -22,10 +22,10 @@ from reclock.algebra.relations import (
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
-    TypeName,
     numeric,
 )
-from reclock.compute.functions import common_type as common_of, is_implicit, resolve_cast
+from reclock.compute.functions import common_type as common_of
+from reclock.compute.functions import is_implicit, resolve_cast
 from reclock.compute.scalars import Cast, Literal
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql

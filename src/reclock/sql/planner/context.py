@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 from sqlglot import exp
 
@@ -12,6 +13,24 @@ from reclock.compute.plan import Finishing, Ordering, Plan, TopK
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planner.build import project
+from reclock.sql.planner.scope import Relation, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
+
+    relation: Relation
+    correlated: tuple[Any, ...]
+
+
+class Queries(Protocol):
+    """Planning of queries, for those who meet one inside of something else."""
+
+    def plan(self, node: exp.Expr, context: Context) -> Query: ...
+    def block(self, node: exp.Select, context: Context, outer: Scope) -> Block: ...
+    def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query: ...
+    def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +39,7 @@ class Context:
 
     catalog: PlannerCatalog
     session: SessionNames
+    queries: Queries
     ctes: Mapping[str, Plan] = field(default_factory=dict)
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)

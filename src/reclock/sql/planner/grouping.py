@@ -9,10 +9,10 @@ from typing import Any
 from reclock.compute.plan import Plan
 from reclock.compute.scalars import Aggregate, ColumnRef
 from reclock.errors import GroupingError
+from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import map_columns, reduce
 from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, rewrite, walk
 from reclock.sql.planner.scope import Relation, Scope
-from reclock.sql.planner.subqueries import attach
 
 
 def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlglot import exp
 
@@ -10,16 +11,17 @@ from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Union
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
-from reclock.sql.names import fold
+from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.build import ONE_ROW, compute, distinct
 from reclock.sql.planner.coercion import coerce, common_type
-from reclock.sql.planner.context import Context, Query
+from reclock.sql.planner.context import Block, Context, Query
 from reclock.sql.planner.expressions import Reading, only, scalar
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
-from reclock.sql.planner.scope import Scope
-from reclock.sql.planner.select import plan_select
+from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_values
 from reclock.sql.planner.subqueries import SubqueryPlanner
 
 Hints = Sequence[ScalarType | None]
@@ -172,3 +174,23 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
         nullable = (Column(name, types[i], any(part.desc.columns[i].is_nullable for part in parts)) for i, name in enumerate(names))
         plan = Union(parts, RelationDesc(tuple(nullable))) if len(parts) > 1 else parts[0]
     return Query(plan, (), None, 0, width, untyped)
+
+
+class _Queries:
+    """This module, as those see it who must not import it."""
+
+    def plan(self, node: exp.Expr, context: Context) -> Query:
+        return plan_query(node, context)
+
+    def block(self, node: exp.Select, context: Context, outer: Scope) -> Block:
+        return plan_block(node, with_ctes(node, context), outer)
+
+    def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query:
+        return finish_select(node, relation, with_ctes(node, context))
+
+    def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]:
+        return select_values(node, relation, with_ctes(node, context))
+
+
+def new_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
+    return Context(catalog, session, _Queries())

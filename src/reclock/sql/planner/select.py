@@ -13,26 +13,19 @@ from reclock.compute.plan import Distinct, Ordering, Plan, TopK
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnknownRelation, UnsupportedSql
 from reclock.sql.names import fold
+from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, filter_rows
 from reclock.sql.planner.coercion import coerce, settle
-from reclock.sql.planner.context import Context, Query
+from reclock.sql.planner.context import Block, Context, Query
 from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
 from reclock.sql.planner.grouping import group
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.rewrite import AggregateCall, OuterRef, Untyped, has
 from reclock.sql.planner.scope import Relation, Scope
-from reclock.sql.planner.subqueries import SubqueryPlanner, attach, filter_by_subquery, is_subquery_filter
+from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_")
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
-
-    relation: Relation
-    correlated: tuple[Any, ...]
 
 
 def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> Query:
@@ -41,13 +34,6 @@ def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: 
     if block.correlated:
         raise correlated_error()
     return finish_select(node, block.relation, context, hints)
-
-
-def correlated_error() -> UnsupportedSql:
-    return UnsupportedSql(
-        "a subquery that refers to the query around it in this way is not supported",
-        hint="refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by equality; or write a join",
-    )
 
 
 def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
@@ -101,6 +87,12 @@ def finish_select(node: exp.Select, relation: Relation, context: Context, hints:
     unique_on = everything[len(items) + len(order) :]
     names = [item.name for item in items]
     return _shape(node, plan, values, names, order, order_nodes, unique_on, untyped)
+
+
+def select_values(node: exp.Select, relation: Relation, context: Context) -> list[Any]:
+    """The select list alone, over the rows of ``relation``."""
+    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
 
 
 def _typed(value: Any, hint: ScalarType | None) -> Any:

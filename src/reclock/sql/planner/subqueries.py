@@ -14,58 +14,31 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TypeName
-from reclock.compute.plan import JoinKind, Plan
+from reclock.compute.plan import JoinKind, Plan, Reduce
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
-from reclock.errors import SqlSyntaxError, TypeMismatch, UnsupportedSql
-from reclock.sql.planner.build import compute, distinct, equal, filter_rows, is_exactly_one_row, join, map_columns, most_rows, project, reduce
-from reclock.sql.planner.coercion import settle
-from reclock.sql.planner.context import Context
-from reclock.sql.planner.expressions import Reading, both, is_null, negated, scalar
-from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, columns_of, has, is_nullable, rewrite, walk
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.planner.attach import around, attach, beside
+from reclock.sql.planner.build import (
+    compute,
+    distinct,
+    equal,
+    filter_rows,
+    is_exactly_one_row,
+    join,
+    map_columns,
+    most_rows,
+    project,
+    reduce,
+)
+from reclock.sql.planner.coercion import coerce
+from reclock.sql.planner.context import Block, Context
+from reclock.sql.planner.expressions import Reading, both, is_null, negated, only, scalar
+from reclock.sql.planner.grouping import group
+from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, columns_of, has, is_nullable, rewrite
+from reclock.sql.planner.scope import Scope
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)
-
-
-# --- joining what expressions refer to ---
-
-
-def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
-    places: dict[SubqueryValue, Any] = {}
-
-    def place(value: SubqueryValue) -> Any:
-        nonlocal plan
-        if value in places:
-            return places[value]
-        width = len(plan.desc)
-        kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-        conditions = [_beside(each, width) for each in value.conditions]
-        plan = join(plan, value.plan, kind, conditions)
-        places[value] = rewrite(_beside(value.result, width), lambda part: place(part) if isinstance(part, SubqueryValue) else None)
-        return places[value]
-
-    def change(part: Any) -> Any | None:
-        return place(part) if isinstance(part, SubqueryValue) else None
-
-    return plan, [rewrite(each, change) for each in scalars]
-
-
-def _beside(scalar: Any, width: int) -> Any:
-    """From rows of two queries to one row: the outer columns, then, from ``width`` on, the inner ones."""
-
-    def change(part: Any) -> Any | None:
-        if isinstance(part, OuterRef):
-            return ColumnRef(part.index, part.type)
-        return ColumnRef(width + part.index, part.type) if isinstance(part, ColumnRef) else None
-
-    return rewrite(scalar, change)
-
-
-def _around(scalar: Any) -> Any:
-    """A scalar of the query around, as a subquery's expressions say it."""
-    return rewrite(scalar, lambda part: OuterRef(part.index, part.type) if isinstance(part, ColumnRef) else None)
 
 
 # --- conditions of WHERE ---
@@ -89,53 +62,54 @@ def is_subquery_filter(node: exp.Expr) -> bool:
 def filter_by_subquery(node: exp.Expr, plan: Plan, reading: Reading) -> Plan:
     """The rows of ``plan`` for which the condition holds; ``reading`` is that of the WHERE it stands in."""
     predicate, is_negated = _parts(node)
+    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     planner = reading.subqueries
     assert isinstance(planner, SubqueryPlanner)
-    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
-    width, visible = len(plan.desc), range(len(plan.desc))
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, reading.scope)
-        _refuse(inner.conditions if inner.is_grouped else ())
-        return join(plan, inner.plan, kind, [_beside(each, width) for each in inner.conditions])
+        return join(plan, inner.plan, kind, [beside(each, len(plan.desc)) for each in inner.conditions])
+    visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
     operands = [scalar(each, reading) for each in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
     plan, operands = attach(plan, operands)
     if any(has(each, OuterRef) for each in operands):
-        raise _unsupported()
-    width = len(plan.desc)
+        raise correlated_error()
     inner = planner.rows(predicate.args["query"], reading.scope)
-    _refuse(inner.conditions if inner.is_grouped else ())
+    return project(_match(plan, operands, inner, is_negated), visible)
+
+
+def _match(plan: Plan, operands: Sequence[Any], inner: Rows, is_negated: bool) -> Plan:
+    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
+    width = len(plan.desc)
     columns = _shown(inner, len(operands))
-    conditions = [_beside(each, width) for each in inner.conditions]
-    pairs = [equal(_as_typed(mine, theirs), _beside(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
-    if not is_negated or not _may_be_null(operands, plan, columns, inner.plan):
-        return project(join(plan, inner.plan, kind, [*conditions, *pairs]), visible)
+    operands = [_of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
+    conditions = [beside(each, width) for each in inner.conditions]
+    pairs = [equal(mine, beside(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
+    if not is_negated:
+        return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
+    unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
+    if not any(is_nullable(each, plan.desc.columns) for each in operands) and not any(
+        has(each, OuterRef) or is_nullable(each, inner.plan.desc.columns) for each in columns
+    ):
+        return unmatched
     if len(pairs) > 1 or conditions:
-        # NULLs on either side make the comparison unknown, and the row goes.
+        # A NULL on either side leaves the comparison open, and then the row goes too.
         unsure = [both("or", [pair, is_null(pair)]) for pair in pairs]
-        return project(join(plan, inner.plan, kind, [*conditions, *unsure]), visible)
-    unmatched = join(plan, inner.plan, kind, pairs)
-    counted = reduce(compute(inner.plan, columns), (), [_COUNT, Aggregate("count", (ColumnRef(0, columns[0].type),), BIGINT)])
-    whole = join(unmatched, counted, JoinKind.INNER, ())
+        return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
     rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
+    counted = join(unmatched, _counted(compute(inner.plan, columns)), JoinKind.INNER, ())
     is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
     is_sure = both("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
-    return project(filter_rows(whole, [both("or", [is_empty, is_sure])]), visible)
+    return filter_rows(counted, [both("or", [is_empty, is_sure])])
 
 
-def _as_typed(operand: Any, like: Any) -> Any:
-    return operand if operand.type is not None else operand_of_type(operand, like)
+def _of_type(operand: Any, like: Any) -> Any:
+    return coerce(operand, like.type) if operand.type is None else operand
 
 
-def operand_of_type(operand: Any, like: Any) -> Any:
-    from reclock.sql.planner.coercion import coerce
-
-    return coerce(operand, like.type)
-
-
-def _may_be_null(operands: Sequence[Any], plan: Plan, columns: Sequence[Any], inner: Plan) -> bool:
-    mine = any(operand.type is None or is_nullable(operand, plan.desc.columns) for operand in operands)
-    return mine or any(is_nullable(column, inner.desc.columns) for column in columns)
+def _counted(values: Plan) -> Plan:
+    """One row: how many rows there are, and how many of them are not NULL in their first column."""
+    return reduce(values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)])
 
 
 # --- subqueries anywhere ---
@@ -143,12 +117,11 @@ def _may_be_null(operands: Sequence[Any], plan: Plan, columns: Sequence[Any], in
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A subquery's rows, with the conditions on the query around that they must meet. ``shown`` are its columns, over ``plan``."""
+    """A subquery's rows before its select list, which is ``shown``, and the conditions on the row around that they must meet."""
 
     plan: Plan
     conditions: tuple[Any, ...]
     shown: tuple[Any, ...]
-    is_grouped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +135,14 @@ class SubqueryPlanner:
         query = _unwrapped(node)
         block = self._block(query, scope)
         if block is not None and block.correlated:
-            return self._correlated_value(query, block)
+            assert isinstance(query, exp.Select)
+            return self._aggregate_value(query, block)
         plan = self._plan(query, block)
-        _check_width(plan, 1)
+        _check_width(len(plan.desc), 1)
         value = ColumnRef(0, plan.desc.types[0])
         if is_exactly_one_row(plan):
             return SubqueryValue(plan, (), value, is_exactly_one=True)
-        if most_rows(plan) is not None:
-            return SubqueryValue(plan, (), value)
-        return _only_row(plan)
+        return SubqueryValue(plan, (), value) if most_rows(plan) is not None else _only_row(plan)
 
     def exists(self, node: exp.Expr, scope: Scope) -> Any:
         """Whether there is a row."""
@@ -178,65 +150,124 @@ class SubqueryPlanner:
         if not inner.conditions:
             counted = reduce(inner.plan, (), [_COUNT])
             return SubqueryValue(counted, (), Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
-        _refuse(inner.conditions if inner.is_grouped else ())
-        plan, conditions, width = _keyed(inner, ())
-        return SubqueryValue(plan, conditions, negated(is_null(ColumnRef(width - 1, BOOLEAN))))
+        pairs = [_equality(each) for each in inner.conditions]
+        keys = distinct(compute(inner.plan, [mine for _, mine in pairs]))
+        conditions = tuple(equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs))
+        return SubqueryValue(map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN))))
 
     def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
-        """``operands IN (node)``: true if a row is equal, else unknown if NULL leaves it open, else false."""
+        """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open, else false."""
         inner = self.rows(node, scope)
         columns = _shown(inner, len(operands))
-        if inner.conditions or len(operands) > 1:
-            raise UnsupportedSql("IN with this subquery is supported as a condition of WHERE only", hint="join it with AND there, or use EXISTS")
-        operand, column = _around(_as_typed(operands[0], columns[0])), columns[0]
-        values = compute(inner.plan, columns)
-        value = ColumnRef(0, column.type)
+        if inner.conditions or len(operands) > 1 or any(has(each, OuterRef) for each in (*operands, *columns)):
+            raise UnsupportedSql("this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS")
+        values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
+        operand = around(_of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
         found = negated(is_null(ColumnRef(1, BOOLEAN)))
-        counted = reduce(values, (), [_COUNT, Aggregate("count", (value,), BIGINT)])
-        rows, known = ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
+        counted, rows, known = _counted(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
         any_row = SubqueryValue(counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
         any_null = SubqueryValue(counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True)
-        open_ = both("or", [both("and", [is_null(operand), any_row]), any_null])
-        result = Case(((found, _TRUE), (open_, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
+        is_open = both("or", [both("and", [is_null(operand), any_row]), any_null])
+        result = Case(((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
         return SubqueryValue(matches, (equal(operand, value),), result)
 
     def rows(self, node: exp.Expr, scope: Scope) -> Rows:
-        """The subquery as rows to be matched with those around."""
+        """The subquery as rows to be matched with those around it."""
         query = _unwrapped(node)
         block = self._block(query, scope)
         if block is None or not block.correlated:
             plan = self._plan(query, block)
             return Rows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
-        from reclock.sql.planner.select import finish_select
-
         assert isinstance(query, exp.Select)
+        values = self._values(query, block)
+        if any(has(each, AggregateCall) for each in values):
+            raise correlated_error()
+        plan, values = attach(block.relation.plan, values)
+        return Rows(plan, block.correlated, tuple(values))
+
+    def _aggregate_value(self, query: exp.Select, block: Block) -> Any:
+        """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
+        values = self._values(query, block)
+        _check_width(len(values), 1)
+        if not has(values[0], AggregateCall) or query.args.get("distinct") or has(values[0], OuterRef):
+            raise correlated_error()
+        pairs = [_equality(each) for each in block.correlated]
+        keys = list(dict.fromkeys(mine for _, mine in pairs))
+        plan, (value,) = group(block.relation, keys, values)
+        assert isinstance(plan, Reduce)
+        conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
+
+        def of_no_rows(part: Any) -> Any | None:
+            # Without a group there is no row to join: NULL is what an aggregate of nothing is, but for count.
+            is_count = isinstance(part, ColumnRef) and part.index >= len(keys) and plan.aggregates[part.index - len(keys)].function == "count"
+            return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
+
+        return SubqueryValue(plan, conditions, rewrite(value, of_no_rows))
+
+    def _values(self, query: exp.Select, block: Block) -> list[Any]:
         if any(query.args.get(name) for name in ("group", "having", "limit", "offset")):
-            raise _unsupported()
-        # The select list beside the columns that the conditions name.
-        width = len(block.relation.plan.desc)
-        extra = [exp.Column(this=exp.Identifier(this=f"#{i}")) for i in range(width)]
-        del extra
-        bare = query.copy()
-        bare.set("order", None)
-        bare.set("distinct", None)
-        shown = finish_select(bare, block.relation, self.context)
-        if _is_reduced(shown.plan, block.relation.plan):
-            raise _unsupported()
-        over, values = _select_list(shown.embedded, block.relation.plan)
-        return Rows(over, block.correlated, tuple(values))
+            raise correlated_error()
+        return self.context.queries.select_values(query, block.relation, self.context)
 
-    def _block(self, query: exp.Expr, scope: Scope) -> Any | None:
-        from reclock.sql.planner.query import with_ctes
-        from reclock.sql.planner.select import plan_block
+    def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
+        if not isinstance(query, exp.Select):
+            return None
+        return self.context.queries.block(query, self.context, scope)
 
-        return plan_block(query, with_ctes(query, self.context), scope) if isinstance(query, exp.Select) else None
+    def _plan(self, query: exp.Expr, block: Block | None) -> Plan:
+        if block is None:
+            return self.context.queries.plan(query, self.context).embedded
+        assert isinstance(query, exp.Select)
+        return self.context.queries.finish(query, block.relation, self.context).embedded
 
-    def _plan(self, query: exp.Expr, block: Any | None) -> Plan:
-        from reclock.sql.planner.query import plan_query
-        from reclock.sql.planner.select import finish_select
 
-        if block is not None:
-            assert isinstance(query, exp.Select)
-            return finish_select(query, block.relation, self.context).embedded
-        return plan_query(query, self.context).embedded
+def _unwrapped(node: exp.Expr) -> exp.Expr:
+    """The query inside of parentheses that carry nothing else."""
+    while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def _shown(rows: Rows, width: int) -> Sequence[Any]:
+    _check_width(len(rows.shown), width)
+    return rows.shown
+
+
+def _check_width(found: int, wanted: int) -> None:
+    if found > wanted:
+        raise SqlSyntaxError("subquery must return only one column" if wanted == 1 else "subquery has too many columns")
+    if found < wanted:
+        raise SqlSyntaxError("subquery has too few columns")
+
+
+def _equality(condition: Any) -> tuple[Any, Any]:
+    """A condition ``outer = inner`` as its two sides. Raises ``UnsupportedSql`` for any other."""
+    if isinstance(condition, Call) and condition.function == "=":
+        for outer, inner in (condition.arguments, condition.arguments[::-1]):
+            if not columns_of(outer) and has(outer, OuterRef) and not has(inner, OuterRef):
+                return outer, inner
+    raise correlated_error()
+
+
+def _only_row(plan: Plan) -> SubqueryValue:
+    """The value of the only row of ``plan``: of several, reading it fails, with a message that says so."""
+    type = plan.desc.types[0]
+    if type.name in (TypeName.BYTEA, TypeName.INTERVAL):
+        raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")
+    aggregate = Aggregate("bool_or" if type.name is TypeName.BOOLEAN else "max", (ColumnRef(0, type),), type)
+    reduced = reduce(plan, (), [_COUNT, aggregate])
+    rows = ColumnRef(0, BIGINT)
+    message = Literal("more than one row returned by a subquery used as an expression: ", TEXT)
+    failure: Any = Call("concat", (message, Cast(rows, TEXT)), TEXT)
+    failure = Cast(Cast(failure, INTEGER), TEXT) if type == TEXT else Cast(failure, type)
+    value = Case(((Call(">", (rows, Literal(1, BIGINT)), BOOLEAN), failure),), ColumnRef(1, type), type)
+    return SubqueryValue(reduced, (), value, is_exactly_one=True)
+
+
+def correlated_error() -> UnsupportedSql:
+    return UnsupportedSql(
+        "a subquery that refers to the query around it in this way is not supported",
+        hint="refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by equality; or write a join",
+    )

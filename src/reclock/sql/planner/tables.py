@@ -68,9 +68,7 @@ def _one_relation(node: exp.Expr, context: Context) -> Relation:
             only(node, "this", "alias", "joins")
             relation = _relation(inner, context)
         case exp.Subquery() | exp.Values():
-            from reclock.sql.planner.query import plan_query  # which plans FROM by this module
-
-            plan = plan_query(node, context).embedded
+            plan = context.queries.plan(node, context).embedded
             relation = Relation(plan, Scope.of(plan.desc, None))
         case _:
             raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported in FROM")

@@ -1,0 +1,21 @@
+"""``python -m benchmarks [NAME …]``: run the named benchmarks, or all, and print their figures."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks import ingestion, ticks
+
+BENCHMARKS = {"ingestion": ingestion.main, "ticks": ticks.main}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], help="which; all if none")
+    for name in parser.parse_args().names or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        BENCHMARKS[name]()
+
+
+if __name__ == "__main__":
+    main()

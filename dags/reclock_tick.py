@@ -1,0 +1,184 @@
+"""One tick: every source moves to one new time, what was staged is audited, what passed is published, indexes follow.
+
+The environment is the one at `RECLOCK_HOME`. One more variable is read when this file is parsed: `RECLOCK_TICK_SCHEDULE`, the
+cron expression of the tick; every minute if absent, only triggered if empty.
+
+With the engine `warm` a source is ingested within its task, by the Spark Connect server at `RECLOCK_SPARK_REMOTE` or, without
+one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_source.py`, submitted through the connection
+`spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
+Spark looks for YARN); `spark-submit` must be on the workers' PATH.
+
+A source that fails has a red task of its own under *ingest*, or is named by a red *audit*; the others go on and are published,
+and *verdict* ends the run red. Each published source is the asset `reclock://<database>/<schema>/<source>`, whose events carry
+the published `upper`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Asset, AssetAlias, Param, TriggerRule, dag, task
+
+if TYPE_CHECKING:
+    from reclock.environment import Environment
+
+HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
+INGEST_JOB = Path(__file__).resolve().parent.parent / "jobs" / "ingest_source.py"
+PUBLISHED = AssetAlias("reclock_published")
+
+GO_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
+"""What failed for one source does not stop what follows for the others; what could not begin at all does."""
+
+
+def environment() -> Environment:
+    """Joined anew by each task; imported within the task, for this file is parsed often."""
+    from reclock.environment import Environment
+
+    return Environment.open(HOME)
+
+
+def job_arguments(source: str) -> list[str]:
+    """The command line of the job of one source; what is in braces is filled in by its task."""
+    at = "{{ ti.xcom_pull(task_ids='allocate_write_timestamp') }}"
+    return ["--home", HOME, "--source", source, "--at", at, "--owner", "{{ run_id }}"]
+
+
+@dag(
+    schedule=os.environ.get("RECLOCK_TICK_SCHEDULE", "* * * * *") or None,
+    catchup=False,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    tags=["reclock"],
+    doc_md=__doc__,
+    params={
+        "sources": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Sources",
+            description="Names, one a line. None: all sources.",
+        ),
+        "at": Param(
+            None,
+            type=["integer", "null"],
+            title="Timestamp",
+            description="Write timestamp in milliseconds, later than what was read and not in the future. None: the oracle's next.",
+        ),
+        "engine": Param("warm", enum=["warm", "spark-submit"], title="Engine", description="What reads the sources."),
+    },
+)
+def reclock_tick() -> None:
+    @task
+    def migrate_catalog() -> int:
+        """Initialise or upgrade the catalog if it needs that, else join it. Answers the epoch."""
+        from reclock import tick
+
+        return tick.migrate(HOME)
+
+    @task
+    def allocate_write_timestamp(params: dict[str, Any]) -> int:
+        from reclock import tick
+
+        with environment() as joined:
+            return tick.allocate(joined, at=params["at"])
+
+    @task
+    def list_sources(params: dict[str, Any]) -> list[str]:
+        from reclock import tick
+
+        with environment() as joined:
+            return tick.source_names(joined, params["sources"] or None)
+
+    @task
+    def list_clusters() -> list[str]:
+        from reclock import tick
+
+        with environment() as joined:
+            return tick.cluster_names(joined)
+
+    @task.branch
+    def choose_engine(params: dict[str, Any]) -> str:
+        """Which of the two mapped tasks runs; the other is skipped."""
+        return "ingest" if params["engine"] == "warm" else "ingest_by_spark_submit"
+
+    @task(map_index_template="{{ task.op_kwargs['source'] }}")
+    def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
+        """Claim, bind, read and stage one source."""
+        from reclock import tick
+
+        with environment() as joined:
+            report = tick.ingest(joined, source, at, owner=run_id)
+        return {"at": report.at, "state": str(report.state), "objects": len(report.bindings), "rows": report.rows}
+
+    @task(trigger_rule=GO_ON)
+    def audit(sources: list[str], run_id: str) -> dict[str, Any]:
+        """Check all that is staged. Red if a check failed: that source is not published, the others are."""
+        from reclock import tick
+
+        with environment() as joined:
+            reports = tick.audit(joined, sources, owner=run_id)
+        failed = {report.source: list(report.failed) for report in reports if not report.success}
+        if failed:
+            raise RuntimeError(f"checks failed: {failed}; see the data docs and mz_source_statuses")
+        return {report.source: report.docs for report in reports}
+
+    @task(trigger_rule=GO_ON, outlets=[PUBLISHED])
+    def publish(sources: list[str], at: int, run_id: str, outlet_events: Any) -> dict[str, Any]:
+        """Commit what passed, publish it with all idle sources in one transaction, and tell those who follow the assets."""
+        from reclock import tick
+        from reclock.errors import AuditFailed
+
+        with environment() as joined:
+            report = tick.publish(joined, sources, at, owner=run_id)
+        for source, rows in report.rows.items():
+            asset = Asset(name=source, uri="reclock://" + "/".join(quote(part, safe="") for part in source.split(".")))
+            outlet_events[PUBLISHED].add(asset, extra={"upper": report.upper, "rows": rows})
+        broken = [failure for failure in report.failed if failure.sqlstate != AuditFailed.sqlstate]
+        if broken:
+            raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in broken))
+        return {"upper": report.upper, "rows": report.rows, "waiting": list(report.waiting)}
+
+    @task(trigger_rule=GO_ON, map_index_template="{{ task.op_kwargs['cluster'] }}")
+    def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
+        """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
+        from reclock import tick
+
+        with environment() as joined:
+            report = tick.refresh(joined, cluster, at, owner=run_id)
+        if report.failed:
+            raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
+        return {index.index: {"upper": index.upper, "updates": index.updates} for index in report.indexes}
+
+    @task(trigger_rule=TriggerRule.ONE_FAILED)
+    def verdict() -> None:
+        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
+        raise RuntimeError("this run has failed tasks; see the red ones")
+
+    epoch, at, engine, sources, clusters = (
+        migrate_catalog(),
+        allocate_write_timestamp(),
+        choose_engine(),
+        list_sources(),
+        list_clusters(),
+    )
+    ingested = ingest.partial(at=at).expand(source=sources)
+    submitted = SparkSubmitOperator.partial(
+        task_id="ingest_by_spark_submit",
+        application=str(INGEST_JOB),
+        name="reclock-ingest",
+        map_index_template="{{ task.application_args[3] }}",
+    ).expand(application_args=sources.map(job_arguments))
+    audited = audit(sources)
+    published = publish(sources, at)
+    refreshed = refresh.partial(at=at).expand(cluster=clusters)
+
+    epoch >> at >> [sources, clusters]
+    engine >> [ingested, submitted] >> audited >> published >> refreshed
+    [epoch, at, engine, sources, clusters, ingested, submitted, audited, published, refreshed] >> verdict()
+
+
+reclock_tick()

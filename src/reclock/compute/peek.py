@@ -1,0 +1,44 @@
+"""One question, one engine: small reads are answered in this process, large ones by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs
+from reclock.compute.plan import Finishing, Plan
+from reclock.errors import UnsupportedSql
+
+
+def bytes_to_read(inputs: Inputs, as_of: Timestamp) -> int:
+    """Bytes of the Parquet files that may hold updates at times up to ``as_of``."""
+    versions = [given.version for given in inputs.values() if isinstance(given, CollectionInput)]
+    return sum(file.size_bytes for version in versions for file in version.files(upper=Timestamp(as_of + 1)))
+
+
+def is_large(inputs: Inputs, as_of: Timestamp, threshold_bytes: int) -> bool:
+    """Whether reading ``inputs`` at ``as_of`` is work for Spark."""
+    return bytes_to_read(inputs, as_of) > threshold_bytes
+
+
+def peek(
+    plan: Plan,
+    finishing: Finishing,
+    inputs: Inputs,
+    as_of: Timestamp,
+    *,
+    small: Engine,
+    large: Callable[[], Engine],
+    threshold_bytes: int,
+) -> Answer:
+    """The plan's finished rows at ``as_of``, from whichever engine fits; the answer names it.
+
+    ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine cannot write is
+    answered by the small one, which spills to disk.
+    """
+    if is_large(inputs, as_of, threshold_bytes):
+        try:
+            return large().run(plan, finishing, inputs, as_of)
+        except UnsupportedSql:
+            pass
+    return small.run(plan, finishing, inputs, as_of)

@@ -1,0 +1,173 @@
+"""A plan as text: one line a node, inputs indented below, columns by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from reclock.algebra.ids import CollectionType
+from reclock.compute.plan import (
+    Constant,
+    Distinct,
+    Except,
+    Filter,
+    Finishing,
+    Get,
+    Intersect,
+    Join,
+    JoinKind,
+    Map,
+    Ordering,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+    Union,
+    inputs,
+)
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+
+_INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
+_WORDS = {"concat": "||", "is_not_distinct": "is not distinct from"}
+_POSTFIX = {"is_null": "is null", "is_true": "is true", "is_false": "is false"}
+
+
+def explain(plan: Plan, finishing: Finishing | None = None) -> str:
+    """The tree. A name that several columns of a row share is written with its position: ``day#3``."""
+    lines = list(_tree(plan, 0))
+    if finishing is not None and finishing != Finishing():
+        lines = [f"Finish {_finishing(finishing, plan.desc.names)}", *(f"  {line}" for line in lines)]
+    return "\n".join(lines)
+
+
+def _tree(plan: Plan, depth: int) -> Iterator[str]:
+    yield "  " * depth + _line(plan)
+    for child in inputs(plan):
+        yield from _tree(child, depth + 1)
+
+
+def _line(plan: Plan) -> str:
+    match plan:
+        case Get(collection=collection, name=name):
+            part = f", {collection.collection}" if collection.collection is not CollectionType.RECLOCKED else ""
+            return f"Get {name} ({collection.source_id}{part})"
+        case Constant(rows=rows):
+            shown = ", ".join(f"({', '.join(_value(value) for value in row)})" for row in rows[:5])
+            return f"Constant {shown or '(no rows)'}" + (f", … {len(rows)} rows" if len(rows) > 5 else "")
+        case Map(input=input, scalars=scalars, desc=desc):
+            names, width = _columns(input.desc.names), len(input.desc)
+            added = zip(scalars, desc.names[width:], strict=True)
+            return "Map " + ", ".join(f"{_scalar(scalar, names)} as {name}" for scalar, name in added)
+        case Filter(input=input, predicates=predicates):
+            return "Filter " + _all(predicates, _columns(input.desc.names))
+        case Project(input=input, indexes=indexes, desc=desc):
+            names = _columns(input.desc.names)
+            return "Project " + ", ".join(_renamed(names[i], new) for i, new in zip(indexes, desc.names, strict=True))
+        case Join():
+            return _join(plan)
+        case Reduce(input=input, group_by=group_by, aggregates=aggregates):
+            names = _columns(input.desc.names)
+            keys = f" by {', '.join(names[i] for i in group_by)}" if group_by else ""
+            return f"Reduce{keys}" + (": " + ", ".join(_aggregate(a, names) for a in aggregates) if aggregates else "")
+        case Distinct():
+            return "Distinct"
+        case TopK(input=input, group_by=group_by, order=order, limit=limit, offset=offset):
+            names = _columns(input.desc.names)
+            keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
+            return " ".join(part for part in ("TopK", keys, _order(order, names), _cut(limit, offset)) if part)
+        case Union():
+            return "Union"
+        case Except():
+            return "Except"
+        case Intersect():
+            return "Intersect"
+
+
+def _join(plan: Join) -> str:
+    left, right = plan.left.desc.names, plan.right.desc.names
+    names = _columns([*left, *right])
+    keys = [f"{names[a]} = {names[len(left) + b]}" for a, b in plan.keys]
+    residual = [_scalar(each, names) for each in plan.residual]
+    if not keys and not residual:
+        return "Join cross" if plan.kind is JoinKind.INNER else f"Join {plan.kind} on true"
+    return f"Join {plan.kind} on {' and '.join(keys + residual)}"
+
+
+def _columns(names: Sequence[str]) -> list[str]:
+    return [name if list(names).count(name) == 1 else f"{name}#{i + 1}" for i, name in enumerate(names)]
+
+
+def _renamed(old: str, new: str) -> str:
+    return new if old.split("#")[0] == new and "#" not in old else f"{old} as {new}"
+
+
+def _all(predicates: Sequence[Scalar], names: Sequence[str]) -> str:
+    return " and ".join(_scalar(predicate, names) for predicate in predicates)
+
+
+def _aggregate(aggregate: Aggregate, names: Sequence[str]) -> str:
+    arguments = ", ".join(_scalar(argument, names) for argument in aggregate.arguments) or "*"
+    kept = f" filter ({_scalar(aggregate.filter, names)})" if aggregate.filter is not None else ""
+    return f"{aggregate.function}({'distinct ' if aggregate.is_distinct else ''}{arguments}){kept}"
+
+
+def _scalar(scalar: Scalar, names: Sequence[str]) -> str:
+    def inner(part: Scalar) -> str:
+        return _scalar(part, names)
+
+    match scalar:
+        case ColumnRef(index):
+            return names[index]
+        case Literal(value):
+            return _value(value)
+        case Cast(operand, type):
+            return f"{inner(operand)}::{type}"
+        case Case(branches, otherwise):
+            whens = " ".join(f"when {inner(condition)} then {inner(result)}" for condition, result in branches)
+            return f"case {whens} else {inner(otherwise)} end"
+        case Call("not", (operand,)):
+            return f"not {inner(operand)}"
+        case Call("negate", (operand,)):
+            return f"-{inner(operand)}"
+        case Call(function, (operand,)) if function in _POSTFIX:
+            return f"({inner(operand)} {_POSTFIX[function]})"
+        case Call(function, (left, right)) if function in _INFIX or function in _WORDS:
+            return f"({inner(left)} {_WORDS.get(function, function)} {inner(right)})"
+        case Call(function, arguments):
+            return f"{function}({', '.join(inner(argument) for argument in arguments)})"
+
+
+def _value(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return f"'\\x{value.hex()}'"
+        case datetime() | date() | timedelta():
+            return f"'{value}'"
+        case _:
+            return str(value)
+
+
+def _finishing(finishing: Finishing, names: Sequence[str]) -> str:
+    shown = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
+    return " ".join(part for part in (_order(finishing.order, _columns(names)), _cut(finishing.limit, finishing.offset), shown) if part)
+
+
+def _order(order: Sequence[Ordering], names: Sequence[str]) -> str:
+    return "order by " + ", ".join(_ordering(each, names) for each in order) if order else ""
+
+
+def _ordering(ordering: Ordering, names: Sequence[str]) -> str:
+    nulls = " nulls first" if ordering.nulls_first and not ordering.is_descending else ""
+    nulls = " nulls last" if ordering.is_descending and not ordering.nulls_first else nulls
+    return f"{names[ordering.index]}{' desc' if ordering.is_descending else ''}{nulls}"
+
+
+def _cut(limit: int | None, offset: int) -> str:
+    return " ".join(part for part in (f"limit {limit}" if limit is not None else "", f"offset {offset}" if offset else "") if part)

@@ -1,0 +1,77 @@
+"""ALTER SOURCE: decisions about a stalled source, and renaming."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import ItemType
+from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected
+from reclock.sql import nodes
+from reclock.sql.catalog import Entry, PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.drop import find
+from reclock.sql.statements import RenameSource, RetrySource, Skipped, SkipRange, WaiveCheck
+
+
+def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+    entry = find(parts(node.this), "SOURCE", catalog, session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    return entry
+
+
+def retry(node: nodes.AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
+    source = _source(node, catalog, session)
+    return RetrySource(source.id, source.name)
+
+
+def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
+    source = _source(node, catalog, session)
+    if not node.args["check"].name:
+        raise InvalidOption("the name of a check cannot be empty")
+    return WaiveCheck(source.id, source.name, node.args["check"].name)
+
+
+def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
+    source = _source(node, catalog, session)
+    lower, upper = (int(node.args[name].name[:20]) if node.args.get(name) is not None else None for name in ("lower", "upper"))
+    if lower is not None and upper is not None and not lower < upper <= 2**63 - 1:
+        raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
+    return SkipRange(source.id, source.name, node.args["partition"].name, lower, upper)
+
+
+def rename(node: nodes.AlterSourceRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameSource | Skipped:
+    if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
+        return Skipped("ALTER SOURCE", f'source "{".".join(parts(node.this))}" does not exist, skipping')
+    source = _source(node, catalog, session)
+    to = source.name.sibling(fold(node.args["to"]))
+    taken = catalog.within(to.scope).get(to.item)
+    if taken is not None:
+        raise DuplicateObject(taken.type.value.replace("_", " "), str(to))
+    changed: dict[GlobalId, str] = {}
+    for entry in (source, *catalog.dependents(source.id)):
+        if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
+            changed[entry.id] = renamed(entry.create_sql, source.name, to)
+    return RenameSource(source.id, source.name, to, tuple(changed.items()))
+
+
+def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
+    """The text of a definition in which the relation ``name`` is called ``to``. What it calls the relation within stays: by an alias."""
+    node = parse_one(create_sql)
+    full = parts(name.to_table())
+    for table in list(node.find_all(exp.Table)):
+        if parts(table) != full:
+            continue
+        is_read = isinstance(node, nodes.CreateViewStatement)
+        table.set("this", identifier(to.item))
+        if is_read and table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=identifier(name.item)))
+    for column in node.find_all(exp.Column):
+        qualifier = tuple(fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part)
+        if len(qualifier) > 1 and full[-len(qualifier) :] == qualifier:
+            column.set("catalog", None)
+            column.set("db", None)
+    return to_sql(node)

@@ -1,0 +1,56 @@
+"""AS OF: a constant moment as a timestamp."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from reclock.algebra.relations import TIMESTAMPTZ
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.compute.scalars import Literal
+from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.dialect import to_sql
+from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.literals import parse_text
+from reclock.sql.planner.rewrite import Untyped
+from reclock.sql.planner.scope import Scope
+from reclock.sql.statements import AsOf
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def plan_as_of(node: nodes.AsOf) -> AsOf:
+    """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
+    value = scalar(node.this, Reading(Scope(), NoSubqueries(), "AS OF"))
+    at = _milliseconds(value, to_sql(node.this)[:80])
+    if not 0 <= at <= MAXIMUM:
+        raise InvalidOption(f"AS OF {at} is not a timestamp", detail=f"timestamps are milliseconds from 0 to {MAXIMUM}")
+    return AsOf(Timestamp(at), bool(node.args.get("at_least")))
+
+
+def _milliseconds(value: Any, written: str) -> int:
+    if isinstance(value, Untyped):
+        if value.text is None:
+            raise InvalidOption("AS OF NULL is not a timestamp")
+        if value.text.strip().isdigit():
+            return int(value.text[:30])
+        return _milliseconds(Literal(parse_text(value.text, TIMESTAMPTZ), TIMESTAMPTZ), written)
+    if not isinstance(value, Literal):
+        raise UnsupportedSql(f"AS OF {written} is not supported", hint="give milliseconds or a moment as a constant")
+    match value.value:
+        case bool() | str() | bytes() | float() | timedelta():
+            raise TypeMismatch(f"argument of AS OF must be a timestamp or a number of milliseconds, not type {value.type.name}")
+        case int():
+            return value.value
+        case Decimal() if value.value == value.value.to_integral_value():
+            return int(value.value)
+        case datetime():
+            moment = value.value if value.value.tzinfo else value.value.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // timedelta(milliseconds=1)
+        case date():
+            return (datetime(value.value.year, value.value.month, value.value.day, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+        case _:
+            raise InvalidOption(f"AS OF {written} is not a timestamp")

@@ -1,0 +1,48 @@
+"""Joining the subqueries that expressions refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reclock.compute.plan import JoinKind, Plan
+from reclock.compute.scalars import ColumnRef
+from reclock.sql.planner.build import join
+from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, rewrite
+
+
+def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
+    places: dict[SubqueryValue, Any] = {}
+
+    def place(value: SubqueryValue) -> Any:
+        nonlocal plan
+        if value in places:
+            return places[value]
+        width = len(plan.desc)
+        kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
+        conditions = [beside(each, width) for each in value.conditions]
+        plan = join(plan, value.plan, kind, conditions)
+        places[value] = rewrite(beside(value.result, width), lambda part: place(part) if isinstance(part, SubqueryValue) else None)
+        return places[value]
+
+    def change(part: Any) -> Any | None:
+        return place(part) if isinstance(part, SubqueryValue) else None
+
+    return plan, [rewrite(each, change) for each in scalars]
+
+
+def beside(scalar: Any, width: int) -> Any:
+    """From rows of two queries to one row: the outer columns, then, from ``width`` on, the inner ones."""
+
+    def change(part: Any) -> Any | None:
+        if isinstance(part, OuterRef):
+            return ColumnRef(part.index, part.type)
+        return ColumnRef(width + part.index, part.type) if isinstance(part, ColumnRef) else None
+
+    return rewrite(scalar, change)
+
+
+def around(scalar: Any) -> Any:
+    """A scalar of the query around, as a subquery's expressions say it."""
+    return rewrite(scalar, lambda part: OuterRef(part.index, part.type) if isinstance(part, ColumnRef) else None)

@@ -1,0 +1,291 @@
+"""CREATE: definitions, and the normalised text the catalog keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import BIGINT, RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.catalog.objects import ItemType
+from reclock.compute.plan import Plan
+from reclock.compute.scalars import ColumnRef
+from reclock.errors import (
+    DependentObjects,
+    DuplicateColumn,
+    DuplicateObject,
+    InternalError,
+    InvalidOption,
+    ReservedName,
+    SqlSyntaxError,
+    SystemObjectProtected,
+    UnknownColumn,
+    UnsupportedSql,
+    WrongObjectType,
+)
+from reclock.sources.description import CsvFormat, Format, JsonFormat, ObjectsConnector
+from reclock.sources.patterns import compile_pattern
+from reclock.sql import nodes
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, nearest
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.build import compute, unique_key
+from reclock.sql.planner.coercion import scalar_type
+from reclock.sql.planner.drop import closure
+from reclock.sql.planner.pushdown import push_filters
+from reclock.sql.planner.query import new_context, plan_query
+from reclock.sql.statements import CreateIndex, CreateSource, CreateView, Skipped, SourceDefinition
+
+OBJECTS_PROGRESS = RelationDesc(
+    (Column(TIME_COLUMN, BIGINT, False), Column("key", TEXT, False), Column("byte_offset", BIGINT, False)), key=("key",)
+)
+"""The progress relation of a source over objects."""
+
+SOURCE_OPTIONS: frozenset[str] = frozenset()
+"""What WITH may say of a source."""
+
+_KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
+
+
+def kind_of(entry: RelationEntry | IndexEntry) -> str:
+    return _KINDS.get(entry.type, entry.type.value)
+
+
+# --- sources ---
+
+
+def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = _skipped(node, name, ItemType.SOURCE, catalog)
+    if skipped is not None:
+        return skipped
+    source = define_source(node)
+    progress = node.args.get("progress")
+    if progress is not None:
+        progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
+        if progress_name.scope != name.scope:
+            raise InvalidOption("a progress relation belongs to the schema of its source", hint=f"write {identifier(progress_name.item).sql()}")
+        if progress_name == name:
+            raise DuplicateObject("source", str(name))
+        _check_free(progress_name, catalog)
+    else:
+        progress_name = catalog.free_name(name.sibling(f"{name.item}_progress"), also_taken=[name.item])
+    index = None
+    if node.args.get("materialized"):
+        taken = [name.item, progress_name.item]
+        index = _default_index(name, source.desc, None, _cluster(node, catalog, session), catalog, taken)
+    normal = node.copy()
+    for argument in ("exists", "materialized", "cluster"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    normal.set("progress", progress_name.to_table())
+    normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
+    return CreateSource(name, _stored(normal), source, progress_name, index)
+
+
+def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
+    """The source that the statement describes. Raises for columns, formats or options that cannot be."""
+    columns = tuple(
+        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null")) for column in node.args["columns"]
+    )
+    check_columns([column.name for column in columns])
+    connector = node.args["connector"]
+    pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
+    compile_pattern(pattern)
+    if not connector.args["bucket"].name:
+        raise InvalidOption("the name of a bucket cannot be empty")
+    options = [(fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()]
+    for name, _ in options:
+        if name not in SOURCE_OPTIONS:
+            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source over objects has no options"
+            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
+    return SourceDefinition(
+        desc=RelationDesc(columns),
+        connector=ObjectsConnector(connector.args["bucket"].name, pattern),
+        format=_format(node.args["format"], len(columns)),
+        progress_desc=OBJECTS_PROGRESS,
+        options=tuple(sorted(options)),
+    )
+
+
+def _format(node: exp.Expr, width: int) -> Format:
+    if isinstance(node, nodes.JsonFormatClause):
+        return JsonFormat()
+    counted, delimiter, null_text = (node.args.get(name) for name in ("columns", "delimiter", "null_text"))
+    if counted is not None and int(counted.name[:9]) != width:
+        raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
+    mark = delimiter.name if delimiter is not None else ","
+    if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
+        raise InvalidOption("the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'")
+    return CsvFormat(bool(node.args.get("header")), mark, null_text.name if null_text is not None else "")
+
+
+def check_columns(names: Sequence[str]) -> None:
+    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all."""
+    if not names:
+        raise SqlSyntaxError("a relation needs at least one column")
+    for i, name in enumerate(names):
+        if name in RESERVED_COLUMNS:
+            raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+
+
+# --- views ---
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedView:
+    plan: Plan
+    desc: RelationDesc
+    depends_on: frozenset[GlobalId]
+    query: exp.Expr
+
+
+def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateView | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    replaces: tuple[GlobalId, ...] = ()
+    old = catalog.within(name.scope).get(name.item)
+    if node.args.get("replace") and old is not None:
+        if old.type is not ItemType.VIEW:
+            raise WrongObjectType(str(name), "view", kind_of(old))
+        ids, dependents = closure({old.id}, catalog)
+        if dependents:
+            raise DependentObjects("view", str(name), dependents)
+        replaces = ids
+    else:
+        skipped = _skipped(node, name, ItemType.VIEW, catalog)
+        if skipped is not None:
+            return skipped
+    normal = node.copy()
+    view = define_view(normal, catalog, session)
+    if set(replaces) & view.depends_on:
+        raise DependentObjects("view", str(name), [str(name)])
+    index = None
+    if node.args.get("materialized"):
+        index = _default_index(name, view.desc, None, _cluster(node, catalog, session), catalog, [name.item], gone=replaces)
+    for argument in ("exists", "replace", "materialized", "cluster"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    return CreateView(name, _stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
+
+
+def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
+    """The view's plan. The relations that ``node`` names are then qualified in it."""
+    context = new_context(catalog, session)
+    plan = plan_query(node.args["query"], context).embedded
+    names = [fold(column) for column in node.args.get("columns") or ()]
+    if len(names) > len(plan.desc):
+        raise SqlSyntaxError(f"CREATE VIEW specifies {len(names)} column names, but the query has {len(plan.desc)} columns")
+    names += plan.desc.names[len(names) :]
+    check_columns(names)
+    plan = push_filters(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
+    key = unique_key(plan)
+    desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
+    for table, qualified in context.named:
+        full = qualified.to_table()
+        for part in ("this", "db", "catalog"):
+            table.set(part, full.args.get(part))
+    return DefinedView(plan, desc, frozenset(context.depends_on), node.args["query"])
+
+
+# --- indexes ---
+
+
+def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex:
+    entry = catalog.resolve(parts(node.args["on"]), session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    if entry.type is ItemType.SOURCE_PROGRESS:
+        raise UnsupportedSql("an index on a progress relation is not supported")
+    cluster = _cluster(node, catalog, session)
+    keys = node.args.get("keys")
+    if not keys:
+        return _default_index(entry.name, entry.desc, entry.id, cluster, catalog)
+    key = index_key([fold(column) for column in keys], entry.desc)
+    if node.this is not None:
+        name = entry.name.sibling(fold(node.this))
+        _check_free(name, catalog)
+    else:
+        columns = "_".join(entry.desc.names[i] for i in key)
+        name = catalog.free_name(entry.name.sibling(f"{entry.name.item}_{columns}_idx"))
+    return _index(name, entry.name, entry.desc, entry.id, key, cluster, catalog)
+
+
+def index_key(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:
+    """The positions of the columns. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    for i, name in enumerate(names):
+        if name not in desc.names:
+            raise UnknownColumn(name, hint=nearest(name, desc.names))
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+    return tuple(desc.names.index(name) for name in names)
+
+
+def _default_index(
+    on_name: QualifiedName,
+    desc: RelationDesc,
+    on: GlobalId | None,
+    cluster_id: int,
+    catalog: PlannerCatalog,
+    also_taken: Iterable[str] = (),
+    gone: Sequence[GlobalId] = (),
+) -> CreateIndex:
+    """By the relation's unique key if it has one, else by all columns."""
+    wanted = on_name.sibling(f"{on_name.item}_primary_idx")
+    old = catalog.within(wanted.scope).get(wanted.item)
+    name = wanted if old is not None and old.id in gone else catalog.free_name(wanted, also_taken)
+    key = tuple(desc.names.index(column) for column in desc.key) if desc.key else tuple(range(len(desc)))
+    return _index(name, on_name, desc, on, key, cluster_id, catalog)
+
+
+def _index(
+    name: QualifiedName,
+    on_name: QualifiedName,
+    desc: RelationDesc,
+    on: GlobalId | None,
+    key: tuple[int, ...],
+    cluster_id: int,
+    catalog: PlannerCatalog,
+) -> CreateIndex:
+    node = nodes.CreateIndexStatement(
+        this=identifier(name.item),
+        cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
+        on=on_name.to_table(),
+        keys=[identifier(desc.names[i]) for i in key],
+    )
+    return CreateIndex(name, _stored(node), on, on_name, key, cluster_id, frozenset({on} if on else ()))
+
+
+# --- what all have in common ---
+
+
+def _cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> int:
+    cluster = node.args.get("cluster")
+    return catalog.cluster_id(fold(cluster) if cluster is not None else session.cluster)
+
+
+def _skipped(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
+    """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is taken otherwise."""
+    old = catalog.within(name.scope).get(name.item)
+    if old is not None and node.args.get("exists") and old.type is type:
+        return Skipped(f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping')
+    _check_free(name, catalog)
+    return None
+
+
+def _check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
+    old = catalog.within(name.scope).get(name.item)
+    if old is not None:
+        raise DuplicateObject(kind_of(old), str(name))
+
+
+def _stored(node: nodes.Statement) -> str:
+    """The text of a definition. It has been made sure that it reads as what was planned."""
+    text = to_sql(node)
+    if parse_one(text) != node:
+        raise InternalError("a definition cannot be kept as text", detail=text)
+    return text

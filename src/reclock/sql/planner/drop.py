@@ -1,0 +1,82 @@
+"""DROP: what goes, in which order, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import ItemType
+from reclock.errors import DependentObjects, SystemObjectProtected, UnknownObject, UnknownRelation, WrongObjectType
+from reclock.sql import nodes
+from reclock.sql.catalog import Entry, PlannerCatalog
+from reclock.sql.names import SessionNames, parts
+from reclock.sql.statements import Drop, Skipped
+
+_TYPES = {
+    "SOURCE": ItemType.SOURCE,
+    "VIEW": ItemType.VIEW,
+    "MATERIALIZED VIEW": ItemType.VIEW,
+    "INDEX": ItemType.INDEX,
+}
+
+
+def find(name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+    """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …). Raises ``Unknown…`` or ``WrongObjectType``."""
+    entry = catalog.find(name, session)
+    if entry is None:
+        if kind == "INDEX":
+            raise UnknownObject("index", ".".join(name))
+        catalog.resolve(name, session)
+        raise UnknownRelation(".".join(name))
+    is_materialized = entry.type is ItemType.VIEW and any(catalog.indexes(entry.id))
+    if entry.type is not _TYPES[kind] or (kind == "MATERIALIZED VIEW" and not is_materialized):
+        raise WrongObjectType(str(entry.name), kind.lower(), entry.type.value.replace("_", " "))
+    return entry
+
+
+def plan_drop(node: nodes.DropStatement, catalog: PlannerCatalog, session: SessionNames) -> Drop | Skipped:
+    kind: str = node.args["kind"]
+    targets: dict[GlobalId, Entry] = {}
+    notices = []
+    for name in (parts(table) for table in node.args["names"]):
+        if node.args.get("exists") and catalog.find(name, session) is None:
+            notices.append(f'{kind.lower()} "{".".join(name)}" does not exist, skipping')
+            continue
+        entry = find(name, kind, catalog, session)
+        if entry.is_system:
+            raise SystemObjectProtected(str(entry.name))
+        targets[entry.id] = entry
+    if not targets:
+        return Skipped(f"DROP {kind}", "; ".join(notices))
+    ids, dependents = closure(targets, catalog)
+    if dependents and node.args.get("behavior") != "CASCADE":
+        first = next(iter(targets.values()))
+        raise DependentObjects(kind.lower(), str(first.name), dependents)
+    names = tuple(entry.name for id in ids if (entry := catalog.entry(id)) is not None)
+    return Drop(kind.lower(), ids, names, tuple(notices))
+
+
+def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
+    """Every id that goes if ``targets`` do, dependents first; and the names of those that only CASCADE takes along.
+
+    Indexes and progress relations are parts of what they are on, and go with it.
+    """
+    wanted = set(targets)
+    ordered: dict[GlobalId, None] = {}
+    others: list[str] = []
+
+    def visit(id: GlobalId) -> None:
+        if id in ordered:
+            return
+        for entry in catalog.dependents(id):
+            is_part = entry.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
+            if not is_part and entry.id not in wanted and str(entry.name) not in others:
+                others.append(str(entry.name))
+            visit(entry.id)
+        ordered[id] = None
+
+    for id in sorted(wanted, key=lambda id: int(id[1:])):
+        visit(id)
+    return tuple(ordered), others
+
+

@@ -1,0 +1,58 @@
+"""Items of the durable catalog, planned again from their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.catalog.objects import Item, ItemType
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.errors import InternalError
+from reclock.sql import nodes
+from reclock.sql.catalog import Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope
+from reclock.sql.names import QualifiedName, SessionNames, fold, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.create import define_source, define_view, index_key
+
+_SESSION = SessionNames()
+
+
+def fill(catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None) -> None:
+    """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on."""
+    for item in sorted(snapshot.items.values(), key=lambda item: int(item.id[1:])):
+        name = QualifiedName(*schemas[item.schema_id], item.name)
+        old = previous.entry(item.id) if previous is not None else None
+        if old is not None and previous is not None and _is_unchanged(item, name, old, catalog, previous):
+            catalog.add(old)
+        else:
+            catalog.add(define(item, name, catalog))
+
+
+def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog) -> bool:
+    if old.name != name or old.create_sql != item.create_sql or isinstance(old, IndexEntry) and catalog.clusters != previous.clusters:
+        return False
+    pairs = [(catalog.entry(id), previous.entry(id)) for id in old.depends_on]
+    return all(now is before or now == before for now, before in pairs)
+
+
+def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
+    """The entry of one item; what it stands on is in ``catalog``."""
+    collection = StorageCollectionId(item.id)
+    if item.progress is not None:
+        source_id: GlobalId = item.progress.source_id
+        remap = StorageCollectionId(source_id, CollectionType.REMAPPING)
+        return RelationEntry(item.id, remap, name, ItemType.SOURCE_PROGRESS, item.progress.desc, depends_on=frozenset({source_id}))
+    text = item.create_sql or ""
+    match parse_one(text):
+        case nodes.CreateSourceStatement() as node:
+            source = define_source(node)
+            return RelationEntry(item.id, collection, name, item.type, source.desc, create_sql=text, source=source)
+        case nodes.CreateViewStatement() as node:
+            view = define_view(node, catalog, _SESSION)
+            return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, text, view.depends_on)
+        case nodes.CreateIndexStatement() as node:
+            on = catalog.resolve(parts(node.args["on"]), _SESSION)
+            key = index_key([fold(column) for column in node.args["keys"]], on.desc)
+            return IndexEntry(item.id, name, on.id, key, catalog.cluster_id(fold(node.args["cluster"])), text)
+        case _:
+            raise InternalError(f'item "{name}" has a definition of another kind', detail=text)

@@ -1,0 +1,149 @@
+"""SHOW: what it lists is known when it is planned, so it is a query over constants, with a typed filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType
+from reclock.catalog.objects import ItemType
+from reclock.compute.plan import Constant, Filter, Finishing, Ordering, Plan
+from reclock.compute.scalars import ColumnRef, Literal
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, Scope
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.drop import find
+from reclock.sql.planner.expressions import Reading, call, condition
+from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.scope import Scope as ExpressionScope
+from reclock.sql.statements import Select
+
+Row = tuple[Any, ...]
+
+_KEYS = {
+    "cluster_name": TEXT,
+    "on_name": TEXT,
+    "key_name": TEXT,
+    "seq_in_index": BIGINT,
+    "column_name": TEXT,
+    "nullable": BOOLEAN,
+}
+
+
+def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    kind: str = node.args["kind"]
+    within = parts(node.args["within"]) if node.args.get("within") is not None else None
+    cluster = node.args.get("cluster")
+    cluster_id = catalog.cluster_id(fold(cluster)) if cluster is not None else None
+    if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS"):
+        raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
+    if kind == "INDEXES":
+        return _shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
+    if kind in ("DATABASES", "CLUSTERS") and within is not None:
+        raise SqlSyntaxError(f"SHOW {kind} takes no FROM")
+    if kind == "DATABASES":
+        return _shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
+    if kind == "CLUSTERS":
+        return _shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
+    if kind == "SCHEMAS":
+        return _shown({"name": TEXT}, _schemas(within, catalog, session), node)
+    scope = _scope(within, catalog, session)
+    relations = [entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)]
+    match kind:
+        case "SOURCES":
+            rows: Iterable[Row] = ((entry.name.item, "s3") for entry in relations if entry.type is ItemType.SOURCE)
+            return _shown({"name": TEXT, "type": TEXT}, rows, node)
+        case "VIEWS":
+            return _shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW), node)
+        case "MATERIALIZED VIEWS":
+            rows = {
+                (entry.name.item, catalog.cluster_name(index.cluster_id))
+                for entry in relations
+                if entry.type is ItemType.VIEW
+                for index in catalog.indexes(entry.id)
+                if cluster_id in (None, index.cluster_id)
+            }
+            return _shown({"name": TEXT, "cluster": TEXT}, rows, node)
+        case _:
+            rows = ((entry.name.item, entry.type.value) for entry in catalog.within(scope).values())
+            return _shown({"name": TEXT, "type": TEXT}, rows, node)
+
+
+def show_columns(node: nodes.ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    entry = catalog.resolve(parts(node.this), session)
+    rows = ((column.name, column.is_nullable, str(column.type), i) for i, column in enumerate(entry.desc.columns))
+    columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
+    return _shown(columns, rows, node, ordered_by=(3,), visible=3)
+
+
+def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    kind: str = node.args["kind"]
+    entry = find(parts(node.this), kind, catalog, session)
+    text = entry.create_sql
+    if text is None:
+        raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')
+    if kind == "MATERIALIZED VIEW":
+        statement = parse_one(text)
+        index = next(catalog.indexes(entry.id))
+        statement.set("materialized", True)
+        statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
+        text = to_sql(statement)
+    name = f"create_{kind.lower().replace(' ', '_')}"
+    return _shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
+
+
+def _scope(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames) -> Scope:
+    if within is not None and len(within) > 2:
+        raise SqlSyntaxError("the name of a schema has at most two parts")
+    return catalog.scope(within if within is not None else session.search_path[:1], session)
+
+
+def _schemas(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames) -> Iterable[Row]:
+    database = within[0] if within is not None and len(within) == 1 else session.database
+    if (within is not None and len(within) > 1) or database not in catalog.databases:
+        from reclock.errors import UnknownObject
+
+        raise UnknownObject("database", ".".join(within or (database,)))
+    return sorted({(name,) for of, name in catalog.schemas if of in (None, database)} | {(name,) for name in SYSTEM_SCHEMAS})
+
+
+def _indexes(within: tuple[str, ...] | None, cluster_id: int | None, catalog: PlannerCatalog, session: SessionNames) -> Iterable[Row]:
+    if within is not None:
+        indexes: Iterable[IndexEntry] = catalog.indexes(catalog.resolve(within, session).id)
+    else:
+        scope = _scope(None, catalog, session)
+        indexes = [entry for entry in catalog.indexes() if entry.name.scope == scope]
+    for index in indexes:
+        if cluster_id not in (None, index.cluster_id):
+            continue
+        on = catalog.relation(index.on)
+        for position, key in enumerate(index.key, 1):
+            column = on.desc.columns[key]
+            yield catalog.cluster_name(index.cluster_id), on.name.item, index.name.item, position, column.name, column.is_nullable
+
+
+def _shown(
+    columns: dict[str, ScalarType],
+    rows: Iterable[Row],
+    node: exp.Expr,
+    *,
+    ordered_by: Sequence[int] = (0,),
+    visible: int | None = None,
+) -> Select:
+    """The rows that meet LIKE (on the name) or WHERE."""
+    desc = RelationDesc(tuple(Column(name, type, False) for name, type in columns.items()))
+    plan: Plan = Constant(tuple(rows), desc)
+    like, where = node.args.get("like"), node.args.get("where")
+    if like is not None:
+        name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name"))
+        plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
+    if where is not None:
+        shown = RelationDesc(desc.columns[:visible])
+        plan = Filter(plan, (condition(where, Reading(ExpressionScope.of(shown, None), NoSubqueries(), "WHERE")),))
+    finishing = Finishing(tuple(Ordering(i) for i in ordered_by), visible=visible)
+    return Select(plan, finishing, RelationDesc(desc.columns[:visible]), tag="SHOW")

@@ -1,0 +1,126 @@
+"""The ladder of migrations, and each of its steps."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from catalog_migrations.v0002_in_cluster_default import in_cluster_default
+from fixtures.catalogs import SAMPLES, sample
+
+from reclock.algebra.timestamps import MINIMUM
+from reclock.catalog import migrations
+from reclock.catalog.initial import CATALOG_VERSION
+from reclock.catalog.migrations import ladder, migrate
+from reclock.catalog.objects import APPEND_ONLY, Kind
+from reclock.catalog.upgrade import load
+from reclock.errors import CatalogVersionUnsupported, InternalError, MigrationFailed
+
+VERSIONS = range(1, CATALOG_VERSION + 1)
+
+
+def test_the_ladder_leads_to_the_present_version_without_a_gap() -> None:
+    assert list(ladder()) == list(range(2, CATALOG_VERSION + 1))
+
+
+def test_there_is_a_frozen_sample_of_every_version() -> None:
+    assert sorted(path.name for path in SAMPLES.glob("*.json")) == [f"v{version:04}_sample.json" for version in VERSIONS]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_sample_upgrades_to_the_newest(version: int) -> None:
+    migrated = migrate(sample(version), found=version, wanted=CATALOG_VERSION)
+    assert migrated == sample(CATALOG_VERSION)
+    load(migrated, MINIMUM)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
+    later = {Kind.CLUSTER, Kind.CLUSTER_REPLICA, Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX}
+    wanted = set(Kind) - APPEND_ONLY - later | ({Kind.CLUSTER} if version > 1 else set())
+    assert {kind for kind, _ in sample(version)} == wanted
+
+
+@pytest.mark.parametrize("module", sorted(SAMPLES.glob("v*.py")), ids=lambda path: path.stem)
+def test_a_migration_imports_nothing_of_the_live_package(module: Path) -> None:
+    imports = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {name for node in imports for name in ([a.name for a in node.names] if isinstance(node, ast.Import) else [node.module])}
+    assert {name.partition(".")[0] for name in names if name} <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("CREATE INDEX i ON t (a)", "CREATE INDEX i IN CLUSTER default ON t (a)"),
+        ("create default index on t", "create default index IN CLUSTER default on t"),
+        ('CREATE INDEX "ON" ON "t ON" (a)', 'CREATE INDEX "ON" IN CLUSTER default ON "t ON" (a)'),
+        ('CREATE INDEX "a""ON ""b" ON t', 'CREATE INDEX "a""ON ""b" IN CLUSTER default ON t'),
+        ("CREATE INDEX i -- ON x\nON t", "CREATE INDEX i -- ON x\nIN CLUSTER default ON t"),
+        ("CREATE INDEX /* ON /* ON */ ON */ i ON t", "CREATE INDEX /* ON /* ON */ ON */ i IN CLUSTER default ON t"),
+        ("CREATE INDEX on_time ON t", "CREATE INDEX on_time IN CLUSTER default ON t"),
+        ("CREATE INDEX monON ON t", "CREATE INDEX monON IN CLUSTER default ON t"),
+        ("CREATE INDEX größe_on ON t", "CREATE INDEX größe_on IN CLUSTER default ON t"),
+        ("CREATE INDEX i\tON\nt", "CREATE INDEX i\tIN CLUSTER default ON\nt"),
+        ("CREATE INDEX i/**/ON t", "CREATE INDEX i/**/IN CLUSTER default ON t"),
+        ("CREATE INDEX i ON t ((a = 'x ON y'))", "CREATE INDEX i IN CLUSTER default ON t ((a = 'x ON y'))"),
+    ],
+)
+def test_an_index_goes_into_the_default_cluster(before: str, after: str) -> None:
+    assert in_cluster_default(before) == after
+
+
+@pytest.mark.parametrize("text", ["CREATE INDEX i", 'CREATE INDEX "i ON t (a)', "CREATE INDEX /* ON t", "", "CREATE INDEX 'ON'"])
+def test_a_statement_without_its_on_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no ON|does not end"):
+        in_cluster_default(text)
+
+
+def objects(version: int) -> list[dict[str, Any]]:
+    return [{"kind": kind, "key": json.loads(key), "value": json.loads(value)} for (kind, key), value in sample(version).items()]
+
+
+def test_a_step_leaves_its_input_as_it_was() -> None:
+    given = objects(1)
+    ladder()[2](given)
+    assert given == objects(1)
+
+
+def test_there_is_no_way_back_and_none_over_a_gap() -> None:
+    for found, wanted in ((2, 1), (0, 2), (2, 3)):
+        with pytest.raises(CatalogVersionUnsupported):
+            migrate(sample(2), found=found, wanted=wanted)
+
+
+def test_a_step_that_makes_two_objects_of_one_key_fails() -> None:
+    with pytest.raises(MigrationFailed):
+        migrate(sample(1), found=1, wanted=2, steps={2: lambda things: things + things})
+
+
+def test_the_version_is_set_by_the_runner_at_each_step() -> None:
+    seen: list[object] = []
+
+    def look(things: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        seen.extend(t["value"]["value"] for t in things if t["key"] == {"key": "version"})
+        return things
+
+    migrate(sample(1), found=1, wanted=4, steps={2: look, 3: look, 4: look})
+    assert seen == [1, 2, 3]
+
+
+@pytest.mark.parametrize("files", [["v0002_a.py", "v0004_b.py"], ["v0003_a.py"], ["v0002_a.py", "v0002_b.py"], ["stray.py"]])
+def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str]
+) -> None:
+    package = ModuleType("broken_migrations")
+    package.__path__ = [str(tmp_path)]
+    for file in files:
+        (tmp_path / file).write_text("def migrate(objects): return objects\n")
+    monkeypatch.setitem(sys.modules, "broken_migrations", package)
+    monkeypatch.setattr(migrations, "PACKAGE", "broken_migrations")
+    with pytest.raises(InternalError):
+        ladder.__wrapped__()

@@ -1,0 +1,126 @@
+"""The laws of reclocking, over any upstream that only grows and any times at which it is looked at."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.reclocking.frontiers import cut_back, is_at_least
+from reclock.reclocking.mint import Binding, mint
+from reclock.reclocking.progress import progress_at, progress_changes
+from reclock.reclocking.remap import Remap
+
+partitions = st.sampled_from(["a", "b", "c"])
+increments = st.integers(0, 5)
+
+# what is newly reached, step by step; the times of the steps rise by any amount
+growth = st.lists(st.tuples(st.integers(1, 10), st.dictionaries(partitions, increments)), max_size=8)
+
+
+def run(steps, bindings=()):
+    """Mint step by step, each from nothing but the bindings before, as a restart would."""
+    bindings = list(bindings)
+    for time, reached in steps:
+        bindings += mint(reached, Remap.of(bindings).frontier_at(time), time)
+    return bindings
+
+
+def reached_at(steps):
+    """The absolute frontier at each step's time."""
+    time, frontier, absolute = 0, {}, []
+    for gap, grown in steps:
+        time += gap
+        frontier = {**frontier, **{p: frontier.get(p, 0) + n for p, n in grown.items()}}
+        absolute.append((Timestamp(time), frontier))
+    return absolute
+
+
+histories = growth.map(reached_at)
+
+
+@given(histories)
+def test_frontiers_only_grow_with_time(steps):
+    remap = Remap.of(run(steps))
+    times = [Timestamp(0), *(time for time, _ in steps)]
+    for earlier, later in zip(times, times[1:], strict=False):
+        assert is_at_least(remap.frontier_at(later), remap.frontier_at(earlier))
+    for time, reached in steps:
+        assert remap.frontier_at(time) == {p: n for p, n in reached.items() if n}
+
+
+@given(histories)
+def test_every_offset_is_mapped_to_exactly_one_time_and_no_later_offset_to_an_earlier_one(steps):
+    remap = Remap.of(run(steps))
+    final = steps[-1][1] if steps else {}
+    for partition, upper in final.items():
+        by_ranges = {
+            offset: r.time for r in remap.ranges(Timestamp(0)) if r.partition == partition for offset in range(r.lower, r.upper)
+        }
+        assert sorted(by_ranges) == list(range(upper))
+        assert sum(r.size for r in remap.ranges(Timestamp(0)) if r.partition == partition) == upper
+        assert by_ranges == {offset: remap.time_of(partition, offset) for offset in range(upper)}
+        assert [by_ranges[o] for o in range(upper)] == sorted(by_ranges.values())
+        assert remap.time_of(partition, upper) is None
+
+
+@given(st.lists(st.lists(st.integers(1, 4), max_size=6), max_size=3), st.data())
+def test_all_of_one_upstream_transaction_has_one_time(lengths, data):
+    """Reached anywhere, even inside a transaction, bound only at the end of one."""
+    boundaries = {p: [sum(own[: i + 1]) for i in range(len(own))] for p, own in enumerate(lengths)}
+    ends = {p: sum(own) for p, own in enumerate(lengths)}
+    looks = sorted(data.draw(st.lists(st.integers(0, 24), max_size=6)))
+    steps = [(Timestamp(10 * i), {p: min(look, end) for p, end in ends.items()}) for i, look in enumerate(looks)]
+    remap = Remap.of(run([(time, cut_back(reached, boundaries)) for time, reached in steps]))
+    for p, own in boundaries.items():
+        for lower, upper in zip([0, *own], own, strict=False):
+            assert len({remap.time_of(p, offset) for offset in range(lower, upper)}) == 1
+
+
+@given(histories, st.data())
+def test_a_restart_at_any_point_gives_the_same_mapping(steps, data):
+    kept = data.draw(st.integers(0, len(steps)))
+    before = run(steps[:kept])
+    stored = data.draw(st.permutations(before))
+    repeated = steps[kept - 1 : kept] if data.draw(st.booleans()) else []
+    assert Remap.of(run([*repeated, *steps[kept:]], stored)) == Remap.of(run(steps))
+
+
+@given(histories, st.integers(0, 80).map(Timestamp))
+def test_compacting_then_reclocking_equals_reclocking_then_compacting(steps, since):
+    remap = Remap.of(run(steps))
+    compacted = remap.compact(since)
+    final = steps[-1][1] if steps else {}
+    for partition, upper in final.items():
+        for offset in range(upper):
+            time = remap.time_of(partition, offset)
+            assert compacted.time_of(partition, offset) == max(time, since)
+    for time in range(since, since + 90):
+        assert compacted.frontier_at(Timestamp(time)) == remap.frontier_at(Timestamp(time))
+    later = [(Timestamp(time + 200), reached) for time, reached in steps]
+    grown = [(time, {p: n + final.get(p, 0) for p, n in reached.items()}) for time, reached in later]
+    assert Remap.of(run(grown, compacted.bindings)) == Remap.of(run(grown, remap.bindings)).compact(since)
+
+
+@given(histories, partitions)
+def test_one_partitions_bindings_never_affect_anothers(steps, gone):
+    without = [(time, {p: n for p, n in reached.items() if p != gone}) for time, reached in steps]
+    whole, part = Remap.of(run(steps)), Remap.of(run(without))
+    assert part.partitions == {p: stairs for p, stairs in whole.partitions.items() if p != gone}
+
+
+@given(histories, st.integers(0, 60).map(Timestamp))
+def test_the_changes_of_progress_add_up_to_the_progress_at_every_time(steps, as_of):
+    remap = Remap.of(run(steps))
+    changes = progress_changes(remap, as_of)
+    for time in [as_of, *(t for t, _ in steps if t > as_of)]:
+        rows = {}
+        for update in changes:
+            if update.time <= time:
+                rows[update.row] = rows.get(update.row, 0) + update.diff
+        assert {row: n for row, n in rows.items() if n} == {row.row: 1 for row in progress_at(remap, time)}
+
+
+@given(histories)
+def test_bindings_survive_being_read_back(steps):
+    bindings = run(steps)
+    assert Remap.of(Remap.of(bindings).bindings) == Remap.of(bindings)
+    assert all(isinstance(b, Binding) and b.increment > 0 for b in bindings)

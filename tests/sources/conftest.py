@@ -1,0 +1,59 @@
+"""Buckets of both kinds: folders of this machine, and a real S3 endpoint on loopback."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from reclock.sources.object_store import LocalBuckets, ObjectStore, S3Buckets
+
+
+@dataclass
+class Buckets:
+    """A store under test, and another way to change what is in it."""
+
+    store: ObjectStore
+    put: Callable[[str, bytes], None]
+    delete: Callable[[str], None]
+
+
+@pytest.fixture(scope="session")
+def s3_endpoint() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(params=["local", "s3"])
+def buckets(request: pytest.FixtureRequest, tmp_path: Path) -> Buckets:
+    """One empty bucket, "landing"."""
+    if request.param == "local":
+        return local_buckets(tmp_path)
+    endpoint: str = request.getfixturevalue("s3_endpoint")
+    client = boto3.client(
+        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    client.create_bucket(Bucket="landing")
+    for found in client.list_objects_v2(Bucket="landing").get("Contents", []):
+        client.delete_object(Bucket="landing", Key=found["Key"])
+    return Buckets(
+        S3Buckets(endpoint, "us-east-1", "test", "test"),
+        lambda key, content: client.put_object(Bucket="landing", Key=key, Body=content),
+        lambda key: client.delete_object(Bucket="landing", Key=key),
+    )
+
+
+def local_buckets(root: Path) -> Buckets:
+    folder = root / "landing"
+    folder.mkdir()
+
+    def put(key: str, content: bytes) -> None:
+        (folder / key).parent.mkdir(parents=True, exist_ok=True)
+        (folder / key).write_bytes(content)
+
+    return Buckets(LocalBuckets(str(root)), put, lambda key: (folder / key).unlink())
