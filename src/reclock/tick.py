@@ -15,7 +15,7 @@ from reclock.adapter.sources import source_specs
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.refresh import IndexReport, Refresher
 from reclock.environment import Environment
-from reclock.errors import AuditFailed, ClaimConflict, ReclockError, SourceError, TimestampNotAllowed
+from reclock.errors import AuditFailed, ClaimConflict, InternalError, ReclockError, TimestampNotAllowed, UpperMismatch
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.step import IngestReport, State
@@ -101,7 +101,7 @@ class RefreshReport:
 def ingest(environment: Environment, source: str, at: int, *, owner: str) -> IngestReport:
     """Bring one source to a staged step at ``at``, or go on with the one that was left. Raises ``SourceError`` if it stalls.
 
-    The source's status says so either way.
+    The source's status says so either way. Any other exception becomes an ``InternalError`` of this source.
     """
     [spec] = source_specs(environment, [source])
     try:
@@ -115,11 +115,12 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str) -> Ing
             spark=environment.spark,
             lease_ms=environment.settings.claim_lease_ms,
         )
-    except SourceError as error:
-        environment.statuses.record(
-            spec.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
-        )
-        raise
+    except UpperMismatch:
+        raise  # published beyond `at` by another tick: nothing is wrong with the source
+    except Exception as failure:  # the edge of the loop over sources
+        error = failure if isinstance(failure, ReclockError) else InternalError(f'source "{spec.name}" failed', detail=str(failure))
+        _record_stall(environment, spec.id, error)
+        raise error from failure
     if report.state is not State.BLOCKED:
         environment.statuses.record(spec.id, "running", at=environment.clock())
     return report
@@ -157,9 +158,7 @@ def _conclude(environment: Environment, case: AuditCase, result: AuditResult) ->
     if step.blocking:
         details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
         error = AuditFailed(case.source.name, list(step.blocking), detail=details)
-        environment.statuses.record(
-            case.source.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
-        )
+        _record_stall(environment, case.source.id, error)
     return AuditReport(
         case.source.name, step.at, not step.blocking, step.blocking, tuple(result.names("waived")), result.docs
     )
@@ -211,10 +210,12 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
             environment.statuses.record(index.id, "running", at=environment.clock())
         except ReclockError as error:  # one index's trouble is not the others'
             failures.append(Failure.of(index.name, error))
-            environment.statuses.record(
-                index.id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
-            )
+            _record_stall(environment, index.id, error)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
+
+
+def _record_stall(environment: Environment, id_: str, error: ReclockError) -> None:
+    environment.statuses.record(id_, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock())
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,17 @@ class TestOpen:
             ("mz_statuses", "s1", "a2"),
         ]
 
+    def test_a_reopen_with_nothing_to_do_writes_the_epoch_and_nothing_else(
+        self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = place.state()
+        first.open(BUILTINS)
+        state = place.state()
+        monkeypatch.delattr(type(place.log()), "compare_and_append")
+        state.open(BUILTINS)
+        _, updates = place.log().updates(first.upper)
+        assert [(update.key, update.diff) for update in updates] == [('{"key":"epoch"}', -1), ('{"key":"epoch"}', 1)]
+
     def test_without_a_list_of_builtins_their_mappings_stay(self, place: CatalogPlace) -> None:
         place.state().open(BUILTINS)
         assert len(opened(place).get_system_object_mappings()) == 2

@@ -72,7 +72,8 @@ def test_times_outside_the_append_are_refused(collection: Collection, time: int)
     collection.seal(expected_upper=ZERO, new_upper=Timestamp(5))
     with pytest.raises(InternalError, match="times that an append"):
         collection.append(updates_table([update("a", 1, time)]), expected_upper=Timestamp(5), new_upper=TEN)
-    assert collection.upper() == 5 and collection.pin().all_files == ()
+    assert collection.upper() == 5
+    assert collection.pin().all_files == ()
 
 
 def test_updates_that_do_not_fit_are_refused(lake: Lake, collection: Collection) -> None:

@@ -34,7 +34,8 @@ def test_a_dropped_collection_is_gone_for_every_process_and_dropping_again_is_no
     put(elsewhere, update("a", 1, 0), to=1)
     lake.drop(FLIGHTS)
     lake.drop(FLIGHTS)
-    assert not lake.exists(FLIGHTS) and list(lake.list()) == []
+    assert not lake.exists(FLIGHTS)
+    assert list(lake.list()) == []
     assert not os.path.exists(f"{lake.root}/{FLIGHTS}")
     with pytest.raises(UnknownCollection):
         put(elsewhere, update("a", 1, 1), to=2)

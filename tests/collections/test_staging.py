@@ -48,9 +48,9 @@ def test_staged_files_are_described_by_their_footers(collection: Collection) -> 
     )
     assert json.loads(staged.stats) == {
         "numRecords": 2,
-        "minValues": {"name": "a", "number": 5, "mz_timestamp": 3, "mz_diff": -1},
-        "maxValues": {"name": "b", "number": 5, "mz_timestamp": 7, "mz_diff": 2},
-        "nullCount": {"name": 0, "number": 1, "mz_timestamp": 0, "mz_diff": 0},
+        "minValues": {"mz_timestamp": 3, "mz_diff": -1},
+        "maxValues": {"mz_timestamp": 7, "mz_diff": 2},
+        "nullCount": {"mz_timestamp": 0, "mz_diff": 0},
     }
     assert collection.staged("job-2") == []
 

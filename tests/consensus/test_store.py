@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import system_clock
 from reclock.consensus import databases, store
 from reclock.consensus.store import Consensus
-from reclock.errors import ConfigurationError, ConsensusUnavailable, InternalError, ReclockError
+from reclock.errors import ConfigurationError, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError, ReclockError
 
 counter = sa.Table("test_store_counter", store.metadata, sa.Column("value", sa.Integer, nullable=False))
 
@@ -172,6 +172,27 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
             connection.exec_driver_sql(others)
         assert consensus.read(value) == 2 * step + 1
         assert consensus.transact(increment) == 2 * step + 2
+    killer.dispose()
+    consensus.close()
+
+
+def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_happened(postgres_url: str) -> None:
+    consensus = Consensus.connect(postgres_url)
+    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    killer = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT")
+    runs: list[int] = []
+
+    def lose_the_connection(connection: sa.Connection) -> None:
+        runs.append(increment(connection))
+        backend = {"pid": connection.scalar(sa.text("SELECT pg_backend_pid()"))}
+        with killer.connect() as other:
+            other.execute(sa.text("SELECT pg_terminate_backend(:pid, 10000)"), backend)  # waits until it is gone
+
+    with pytest.raises(ConsensusOutcomeUnknown):
+        consensus.transact(lose_the_connection)
+    assert runs == [1]
+    assert consensus.read(value) == 0
+    assert consensus.transact(increment) == 1
     killer.dispose()
     consensus.close()
 

@@ -140,7 +140,8 @@ BAD_JSON = [
 
 
 @pytest.mark.parametrize(
-    ("bad", "format", "good"), [*((bad, CSV, b'1,"a\nb"\n') for bad in BAD_CSV), *((bad, JsonFormat(), b'{"n":1}\n') for bad in BAD_JSON)]
+    ("bad", "format", "good"),
+    [*((bad, CSV, b'1,"a\nb"\n') for bad in BAD_CSV), *((bad, JsonFormat(), b'{"n":1}\n') for bad in BAD_JSON)],
 )
 @pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 3), (7, 0), (100, 100)])
 def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(bad, format, good, before, after):
@@ -150,11 +151,17 @@ def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(bad, forma
         decode(buffer, format, PAIR, key="k", offset=1000)
     assert (failure.value.partition, failure.value.offset) == ("k", start)
     last = 1000 + len(buffer)
-    rows = decode(buffer, format, PAIR, key="k", offset=1000, skips=[(start, start + 1), (last - 1, last + 5), (0, 1000), (last, last + 1)])
+    rows = decode(
+        buffer, format, PAIR, key="k", offset=1000, skips=[(start, start + 1), (last - 1, last + 5), (0, 1000), (last, last + 1)]
+    )
     assert rows.num_rows == before + after
 
 
-@given(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["a", 'q"', "l\nm", ""])), max_size=8), st.integers(0, 60), st.integers(0, 60))
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["a", 'q"', "l\nm", ""])), max_size=8),
+    st.integers(0, 60),
+    st.integers(0, 60),
+)
 def test_skipping_drops_exactly_the_records_that_hold_a_skipped_byte(rows, start, length):
     records = ['{},"{}"\n'.format(n, w.replace('"', '""')).encode() for n, w in rows]
     kept, at = [], 0

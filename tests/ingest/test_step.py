@@ -3,12 +3,20 @@
 import threading
 
 import pytest
-
 from fixtures.objects import BUCKET, EVENTS, World, no_spark
+
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import AuditFailed, ClaimConflict, DecodeFailed, InvalidOption, UpperMismatch, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import (
+    AuditFailed,
+    ClaimConflict,
+    DecodeFailed,
+    InvalidOption,
+    UpperMismatch,
+    UpstreamChanged,
+    UpstreamUnavailable,
+)
 from reclock.ingest import payload
 from reclock.ingest.audit import conclude_audit, open_audit
 from reclock.ingest.payload import Phase, Step
@@ -318,9 +326,7 @@ def test_two_drivers_at_once_make_no_duplicate_and_no_deadlock(world, spark):
     for at in (1000, 1010):
         world.tick(at, owner="the last")
     assert sorted(row[0] for row in world.visible()) == sorted(100 * round + 10 + n for round in range(4) for n in range(2))
-    assert sum(increment for _, _, increment in world.mapping()) == sum(
-        world.path(f"{n}.csv").stat().st_size for n in range(2)
-    )
+    assert sum(increment for _, _, increment in world.mapping()) == sum(world.path(f"{n}.csv").stat().st_size for n in range(2))
     for driver in drivers:
         driver.close()
 

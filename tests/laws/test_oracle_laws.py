@@ -1,7 +1,5 @@
 """The oracle against a model of two numbers, under a clock that jumps both ways and processes that come and go."""
 
-from collections.abc import Iterator
-
 import pytest
 from fixtures.oracle_history import Call, violations
 from hypothesis import HealthCheck, settings
@@ -18,14 +16,9 @@ TIMES = st.one_of(st.integers(0, 30), st.integers(0, 2**52)).map(Timestamp)
 ACTORS = st.integers(0, 2)
 
 
-@pytest.fixture
-def url(consensus_url: str) -> Iterator[str]:
-    yield consensus_url
-
-
-def test_the_oracle_keeps_its_guarantees(url: str) -> None:
+def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
     """Three actors with connections of their own, one of which batches, take turns on one timeline."""
-    consensuses = [Consensus.connect(url) for _ in range(3)]
+    consensuses = [Consensus.connect(consensus_url) for _ in range(3)]
     names = iter(range(1_000_000))
 
     class OracleLaws(RuleBasedStateMachine):
@@ -95,9 +88,7 @@ def test_the_oracle_keeps_its_guarantees(url: str) -> None:
 
     run_state_machine_as_test(
         OracleLaws,
-        settings=settings(
-            max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=False
-        ),
+        settings=settings(max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)),
     )
     for consensus in consensuses:
         consensus.close()

@@ -16,7 +16,8 @@ import pytest
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.quality.audit import audit
-from reclock.quality.docs import KEPT_PER_SOURCE, Entry, publish, retain
+from reclock.quality.docs import publish
+from reclock.quality.docs_index import KEPT_PER_SOURCE, Entry, retain
 from reclock.quality.results import AuditResult
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import suite_path

@@ -19,11 +19,11 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
 from reclock.compute.peek import is_large, peek
-from reclock.compute.plan import Get, Plan, collections
+from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
 from reclock.errors import NotReadable
 from reclock.sql import statements
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry
+from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
 from reclock.sql.planner.views import expand
 
@@ -96,12 +96,12 @@ class Query:
         usable = self._usable_indexes(time.at)
         chosen: dict[GlobalId, IndexEntry] = {}
 
-        def arranged(view: RelationEntry) -> Plan | None:
-            index = usable.get(view.id)
-            if index is None:
+        def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
+            index = usable.get(collection.source_id)
+            if index is None or collection.collection is not CollectionType.RECLOCKED:
                 return None
-            chosen[view.id] = index
-            return Get(StorageCollectionId(index.id), str(index.name), view.desc)
+            chosen[index.on] = index
+            return StorageCollectionId(index.id)
 
         plan = expand(self.select.plan, self.catalog, arranged)
         return ReadPlan(time, plan, tuple(chosen.values()))
@@ -129,7 +129,7 @@ class Query:
             version = self.environment.lake.open(collection).pin()
             name = self.catalog.entry(collection.source_id)
             lines.append(f"input {name.name if name else collection} ({collection}):")
-            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {frontier.is_readable_at(ready.time.at)}")
+            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {'yes' if frontier.is_readable_at(ready.time.at) else 'not yet'}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.environment import Environment
 from reclock.errors import InternalError
-from reclock.ingest.bindings import read_remap
 from reclock.introspection.builtins import BUILTINS, IndexFacts, State
+from reclock.reclocking.mint import Binding
 from reclock.reclocking.progress import progress_at
+from reclock.reclocking.remap import Remap
 from reclock.sql.catalog import PlannerCatalog
 
 
@@ -29,7 +30,9 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     if progress is None:
         raise InternalError(f'source "{source_id}" has no progress relation')
     version = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING)).pin()
-    rows = [row.row for row in progress_at(read_remap(version), at)]
+    updates = version.changes(MINIMUM, Timestamp(at + 1)).to_pylist()
+    remap = Remap.of(Binding(update["object_key"], update[TIME_COLUMN], update[DIFF_COLUMN]) for update in updates)
+    rows = [row.row for row in progress_at(remap, at)]
     return _table(progress.desc, rows)
 
 

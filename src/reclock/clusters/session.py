@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
+import warnings
+from importlib.resources import files
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -10,6 +14,9 @@ from pyspark.sql import SparkSession
 from reclock.clusters import jars
 from reclock.config import Settings
 from reclock.errors import ConfigurationError
+
+_LOCAL_MASTERS = ("local", "spark://127.0.0.1", "spark://localhost")
+_LOGGING = files("reclock.clusters").joinpath("log4j2.properties")
 
 
 def configuration(settings: Settings) -> dict[str, str]:
@@ -24,6 +31,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         "spark.driver.extraClassPath": f"{folder}/*",
         "spark.executor.extraClassPath": f"{folder}/*",
         "spark.driver.memory": settings.spark_driver_memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -35,7 +43,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.warehouse.dir": tempfile.gettempdir() + "/reclock-warehouse",
     }
-    if settings.spark_master.startswith(("local", "spark://127.0.0.1", "spark://localhost")):
+    if settings.spark_master.startswith(_LOCAL_MASTERS):
         options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if settings.lake_root.startswith("s3"):
         options |= _object_store(settings)
@@ -57,21 +65,28 @@ def _object_store(settings: Settings) -> dict[str, str]:
             "spark.hadoop.fs.s3a.path.style.access": "true",
             "spark.hadoop.fs.s3a.connection.ssl.enabled": str(settings.s3_endpoint.startswith("https")).lower(),
         }
-    if settings.s3_access_key_id:
-        options |= {
-            "spark.hadoop.fs.s3a.access.key": settings.s3_access_key_id,
-            "spark.hadoop.fs.s3a.secret.key": settings.s3_secret_access_key.get_secret_value(),
-        }
     return options
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """Environment variables of the process that starts Spark. Secrets go this way: a command line can be read by everyone."""
+    found = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    if not settings.spark_master.startswith(_LOCAL_MASTERS):
+        del found["SPARK_LOCAL_IP"]
+    if settings.s3_access_key_id:
+        found["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
+        found["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
+    return found
 
 
 def start(settings: Settings) -> SparkSession:
     """A session for this environment; the running one of this process if there is one."""
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
     if settings.spark_remote:
         return SparkSession.builder.remote(settings.spark_remote).getOrCreate()
+    for name, value in variables(settings).items():
+        os.environ.setdefault(name, value)
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
     for name, value in configuration(settings).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()

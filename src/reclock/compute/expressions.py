@@ -41,17 +41,16 @@ def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
 
 @to_sql.register
 def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
-    branches = "".join(
-        f" WHEN {to_sql(condition, engine, columns)} THEN {to_sql(result, engine, columns)}" for condition, result in scalar.branches
-    )
+    written = [(to_sql(condition, engine, columns), to_sql(result, engine, columns)) for condition, result in scalar.branches]
+    branches = "".join(f" WHEN {condition} THEN {result}" for condition, result in written)
     return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
 
 
-@to_sql.register
-def _(scalar: Aggregate, engine: str, columns: Sequence[str]) -> str:
-    kept = f" FILTER (WHERE {to_sql(scalar.filter, engine, columns)})" if scalar.filter else ""
-    site = _site(scalar, engine, columns, is_distinct=scalar.is_distinct, filter=kept)
-    return write(functions.AGGREGATES, scalar.function, engine, site)
+def aggregate_to_sql(aggregate: Aggregate, engine: str, columns: Sequence[str]) -> str:
+    """``aggregate`` over the rows of a group, as SQL."""
+    kept = f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
+    site = _site(aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept)
+    return write(functions.AGGREGATES, aggregate.function, engine, site)
 
 
 def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:

@@ -69,9 +69,9 @@ def refresh_times(
 ) -> RefreshTimes:
     """The times at which an index that is complete below ``upper`` must be computed to be complete up to and including ``at``.
 
-    ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new`` says that the index has never been
-    computed, so ``upper`` counts as one. Each such time is kept apart, unless there are more than ``limit`` of them or one lies
-    below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last of them that counts, and the
+    ``changes`` holds every time in ``[upper, at]`` at which an input may have changed; ``is_new`` says that the index has never
+    been computed, so ``upper`` counts as one. Each such time is kept apart, unless there are more than ``limit`` of them or one
+    lies below ``readable_from`` (the highest since of the inputs): then there is one refresh, at the last that counts, and the
     index's since moves there, because what it was between is not kept. No times: nothing changed, the upper may simply advance.
     """
     if at < upper:
@@ -107,7 +107,12 @@ def change_times(versions: Sequence[Version], lower: Timestamp, upper: Timestamp
 
 
 def refresh(
-    maintainer: Maintainer, engine: Engine, inputs: Inputs, own: Version | None, previous: Timestamp | None, times: Sequence[Timestamp]
+    maintainer: Maintainer,
+    engine: Engine,
+    inputs: Inputs,
+    own: Version | None,
+    previous: Timestamp | None,
+    times: Sequence[Timestamp],
 ) -> pa.Table:
     """The updates that make the result equal to the plan at each of ``times``, in order: the desc's columns, time and diff.
 

@@ -25,17 +25,14 @@ class Chain:
         return "WITH " + ",\n".join(self.expressions)
 
 
-def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Timestamp, *, prefix: str = "n") -> Chain:
+def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Timestamp) -> Chain:
     """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
     nodes: dict[int, Plan] = {}
     _list(plan, nodes)
-    wanted = _wanted(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, wanted)
-    names = {key: f"{prefix}{index}" for index, key in enumerate(nodes)}
-    expressions = [
-        f"{names[key]} AS ({snapshot(node, rendering, [names[id(child)] for child in inputs(node)])})" for key, node in nodes.items()
-    ]
-    return Chain(tuple(expressions), names[id(plan)])
+    rendering = Rendering(engine, as_of, relations, _wanted(plan, nodes))
+    names = {key: f"n{index}" for index, key in enumerate(nodes)}
+    selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
+    return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
 
 
 def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:
@@ -66,7 +63,7 @@ def difference(
 ) -> str:
     """What must be added to the updates in ``result_so_far``, each up to a time, to get the plan at ``as_of``.
 
-    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``result_so_far`` has the columns of ``desc`` by name.
+    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``result_so_far`` has the desc's columns by name.
     """
     chain = render(plan, engine, relations, as_of)
     own = columns(plan)
@@ -80,20 +77,19 @@ def difference(
     return f"{chain}\nSELECT {', '.join([*own, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
 
 
-def _list(plan: Plan, nodes: dict[int, Plan]) -> None:
+def _list(node: Plan, nodes: dict[int, Plan]) -> None:
     """Every node once, inputs before what reads them."""
-    if id(plan) not in nodes:
-        for child in inputs(plan):
+    if id(node) not in nodes:
+        for child in inputs(node):
             _list(child, nodes)
-        nodes[id(plan)] = plan
+        nodes[id(node)] = node
 
 
 def _wanted(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
     """The columns that anything reads of each node; all of the whole plan's."""
-    wanted = dict.fromkeys(nodes, frozenset[int]())
+    wanted: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
     wanted[id(plan)] = frozenset(range(len(plan.desc)))
-    for key in reversed(nodes):
-        node = nodes[key]
+    for key, node in reversed(list(nodes.items())):
         for child, read in zip(inputs(node), demand(node, wanted[key]), strict=True):
             wanted[id(child)] |= read
     return wanted

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.consensus import fence
 from reclock.consensus.claims import Claim, GroupFrontier, Payload
 from reclock.consensus.fence import Leadership

@@ -10,10 +10,9 @@ import fcntl
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from html import escape
@@ -27,30 +26,14 @@ from great_expectations.render.renderer import ValidationResultsPageRenderer
 from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
 
+from reclock.quality import docs_index
+from reclock.quality.docs_index import Entry
 from reclock.quality.results import AuditResult, CheckResult
 from reclock.quality.slice import AuditSlice
-
-KEPT_PER_SOURCE = 20
-"""Pages kept of each source, the newest."""
 
 _TEMPLATES = PackageLoader("reclock.quality", "templates")
 _SUITE_LINK = re.compile(r'<a href="[^"]*/expectations/[^"]*"\s*>(.*?)</a>(?:<br>\s*Data asset: None)?', re.DOTALL)
 """A link to the page of a suite, which is not written, and what follows it: the asset's name, which is the suite's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the index. ``page`` is relative to the root, URL-encoded."""
-
-    source: str
-    at: int
-    outcome: Literal["passed", "waived", "failed"]
-    failed: list[str]
-    waived: list[str]
-    rows: int
-    bindings: int
-    audited_at: str
-    page: str
 
 
 def publish(
@@ -73,26 +56,14 @@ def publish(
         _replace(folder / f"{slice_.at}.html", render_page(document, slice_, result))
         entries.append(_entry(slice_, result, f"{quote(folder.name)}/{slice_.at}.html", now))
     with _locked(root / ".lock"):
-        kept, dropped = retain(entries, _read_index(root))
-        _replace(root / "index.json", json.dumps([asdict(entry) for entry in kept], indent=1))
+        kept, dropped = docs_index.retain(entries, docs_index.read_index(root))
+        _replace(root / docs_index.FILE, json.dumps([asdict(entry) for entry in kept], indent=1))
         _replace(root / "index.html", render_index(kept))
     for entry in dropped:
         page = root / quote(entry.source, safe=".") / f"{entry.at}.html"
         page.unlink(missing_ok=True)
         page.with_suffix(".json").unlink(missing_ok=True)
     return [entry.page for entry in entries]
-
-
-def retain(new: Sequence[Entry], old: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """The entries to keep, newest first, and those to drop. An audit that was run again replaces its earlier entry."""
-    latest = {(entry.source, entry.at): entry for entry in [*old, *new]}
-    count: Counter[str] = Counter()
-    kept: list[Entry] = []
-    dropped: list[Entry] = []
-    for entry in sorted(latest.values(), key=lambda entry: (-entry.at, entry.source)):
-        count[entry.source] += 1
-        (kept if count[entry.source] <= KEPT_PER_SOURCE else dropped).append(entry)
-    return kept, dropped
 
 
 def render_page(document: str, slice_: AuditSlice, result: AuditResult) -> str:
@@ -172,13 +143,6 @@ def _entry(slice_: AuditSlice, result: AuditResult, page: str, now: datetime) ->
     outcome: Literal["passed", "waived", "failed"] = "failed" if failed else "waived" if waived else "passed"
     rows, bindings = slice_.rows, len(slice_.bindings)
     return Entry(slice_.source, slice_.at, outcome, failed, waived, rows, bindings, now.isoformat(timespec="seconds"), page)
-
-
-def _read_index(root: Path) -> list[Entry]:
-    try:
-        return [Entry(**entry) for entry in json.loads((root / "index.json").read_text())]
-    except (FileNotFoundError, ValueError, TypeError):  # of another release, or damaged: it is derived, and begins anew
-        return []
 
 
 def _replace(path: Path, text: str) -> None:

@@ -195,7 +195,10 @@ class PlannerCatalog:
     def _scopes(self, parts: Sequence[str], session: SessionNames) -> list[Scope]:
         *qualifiers, _ = parts
         if not qualifiers:
-            return [*((None, name) for name in SEARCHED_SYSTEM_SCHEMAS), *((session.database, name) for name in session.search_path)]
+            return [
+                *((None, name) for name in SEARCHED_SYSTEM_SCHEMAS),
+                *((session.database, name) for name in session.search_path),
+            ]
         if qualifiers[-1] in SYSTEM_SCHEMAS:
             return [(None, qualifiers[-1])]
         return [(qualifiers[0] if len(qualifiers) == 2 else session.database, qualifiers[-1])]
@@ -208,7 +211,9 @@ class PlannerCatalog:
         found = self.find(parts, session)
         if found is not None:
             return f'"{parts[-1]}" is an {found.type}, which a query cannot read'
-        return nearest(parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)])
+        return nearest(
+            parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
+        )
 
 
 def nearest(name: str, among: Iterable[str]) -> str | None:

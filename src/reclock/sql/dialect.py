@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
 from sqlglot.generator import Generator
 from sqlglot.generators.materialize import MaterializeGenerator
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql import nodes
 from reclock.sql.grammar import ReclockParser
@@ -207,18 +208,19 @@ def _transaction(write: Generator, node: exp.Expression) -> str:
 class Reclock(Materialize):
     """The dialect of every text that Reclock reads or stores."""
 
-    # Calls stay calls by name; functions are looked up in ``compute.functions``, not in sqlglot's list.
     NORMALIZE_NOT_NULL = False
 
     class Tokenizer(Materialize.Tokenizer):
         # A "command" would swallow the rest of its statement unparsed.
-        COMMANDS = set()
-        KEYWORDS = {word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND}
+        COMMANDS: ClassVar[set[TokenType]] = set()
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND
+        }
 
     Parser = ReclockParser
 
     class Generator(MaterializeGenerator):
-        TRANSFORMS = {
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
             **MaterializeGenerator.TRANSFORMS,
             exp.Pow: lambda self, node: self.binary(node, "^"),
             **_WRITERS,

@@ -156,7 +156,9 @@ def _value(value: Any) -> str:
 
 def _finishing(finishing: Finishing, names: Sequence[str]) -> str:
     shown = f"output {', '.join(names[: finishing.visible])}" if finishing.visible is not None else ""
-    return " ".join(part for part in (_order(finishing.order, _columns(names)), _cut(finishing.limit, finishing.offset), shown) if part)
+    return " ".join(
+        part for part in (_order(finishing.order, _columns(names)), _cut(finishing.limit, finishing.offset), shown) if part
+    )
 
 
 def _order(order: Sequence[Ordering], names: Sequence[str]) -> str:

@@ -1,131 +1,57 @@
-"""The grammar: sqlglot's expressions and queries, our statements. What is not named here is refused, never guessed.
-
-Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and
-nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position``
-have a syntax of their own.
-"""
+"""The statements. What is not named here is refused, never guessed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.errors import ParseError
-from sqlglot.parsers.materialize import MaterializeParser
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
+from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
 
-T = TypeVar("T")
-
-_QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
-_AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER})
-_AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
-_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
-"""Other ways of writing a string: dollar quotes, ``E'…'``. The tokenizer has resolved their escapes."""
 _SHOW_LISTS = frozenset({"SOURCES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS"})
-_LATER = frozenset("INSERT UPDATE DELETE MERGE COPY TRUNCATE TAIL SUBSCRIBE DECLARE FETCH CLOSE PREPARE EXECUTE DEALLOCATE".split())
-_LATER |= frozenset("GRANT REVOKE COMMENT VACUUM ANALYZE DISCARD SAVEPOINT RELEASE LISTEN NOTIFY LOCK CALL DO DESCRIBE USE".split())
+_UNSUPPORTED = frozenset(
+    [
+        "ANALYZE",
+        "CALL",
+        "CLOSE",
+        "COMMENT",
+        "COPY",
+        "DEALLOCATE",
+        "DECLARE",
+        "DELETE",
+        "DESCRIBE",
+        "DISCARD",
+        "DO",
+        "EXECUTE",
+        "FETCH",
+        "GRANT",
+        "INSERT",
+        "LISTEN",
+        "LOCK",
+        "MERGE",
+        "NOTIFY",
+        "PREPARE",
+        "RELEASE",
+        "REVOKE",
+        "SAVEPOINT",
+        "SUBSCRIBE",
+        "TAIL",
+        "TRUNCATE",
+        "UPDATE",
+        "USE",
+        "VACUUM",
+    ]
+)
+"""Statements that are SQL, or ours in time, and get a clear answer."""
+_ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class Rejected(ParseError):
-    """A syntax error with the place it was met at, as a 1-based position in the text."""
-
-    def __init__(self, message: str, position: int | None) -> None:
-        super().__init__(message)
-        self.message, self.position = message, position
-
-
-class ReclockParser(MaterializeParser):
+class ReclockParser(QueryParser):
     """Parses one statement to one of ``nodes.Statement``."""
-
-    FUNCTIONS = {}
-    FUNCTION_PARSERS = {
-        "CAST": lambda self: self._parse_cast(True),
-        "EXTRACT": lambda self: self._parse_extract(),
-        "SUBSTRING": lambda self: self._parse_substring_call(),
-        "TRIM": lambda self: self._parse_trim_call(),
-        "POSITION": lambda self: self._parse_position_call(),
-    }
-    PRIMARY_PARSERS = {
-        **MaterializeParser.PRIMARY_PARSERS,
-        **dict.fromkeys(_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))),
-    }
-    NO_PAREN_FUNCTION_PARSERS = {
-        "CASE": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
-        "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
-    }
-
-    # --- what every rule stands on ---
-
-    def raise_error(self, message: str, token: Token | None = None) -> None:  # type: ignore[override]
-        token = token or self._curr or None
-        about = "" if message.startswith(("Required argument", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
-        if not token or not token.text:
-            raise Rejected(f"syntax error at end of input{about}", len(self.sql) + 1)
-        raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
-
-    def _warn_unsupported(self) -> None:
-        self.raise_error("Invalid expression")
-
-    def _parse_csv(self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA) -> list[T]:
-        def item() -> T | None:
-            is_first = self._prev.token_type != sep
-            parsed = parse_method()
-            if parsed is None and not is_first:
-                self.raise_error("Expected an item after the comma")
-            return parsed
-
-        return super()._parse_csv(item, sep)
-
-    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
-        between = super()._parse_between(this)
-        if not between.args.get("high"):
-            self.raise_error("Expected AND")
-        return between
-
-    def _expect(self, *words: str) -> None:
-        if not self._match_text_seq(*words):
-            self.raise_error(f"Expected {' '.join(words)}")
-
-    def _name(self) -> exp.Identifier:
-        name = self._parse_id_var()
-        if not isinstance(name, exp.Identifier):
-            self.raise_error("Expected a name")
-        return name  # type: ignore[return-value]
-
-    def _object_name(self) -> exp.Table:
-        parts = [self._name()]
-        while self._match(TokenType.DOT):
-            parts.append(self._name())
-        if len(parts) > 3:
-            self.raise_error("A name has at most three parts", self._prev)
-        item, schema, database = [*reversed(parts), None, None][:3]
-        return exp.Table(this=item, db=schema, catalog=database)
-
-    def _text(self) -> exp.Literal:
-        text = self._parse_string()
-        if not isinstance(text, exp.Literal):
-            self.raise_error("Expected a string")
-        return text  # type: ignore[return-value]
-
-    def _integer(self) -> exp.Literal:
-        number = self._parse_number()
-        if not isinstance(number, exp.Literal) or not number.name.isdigit():
-            self.raise_error("Expected a whole number", self._prev if number else None)
-        return number  # type: ignore[return-value]
-
-    def _cluster(self) -> exp.Identifier | None:
-        if not self._match_text_seq("IN", "CLUSTER"):
-            return None
-        name = self._parse_id_var(any_token=True)
-        if not isinstance(name, exp.Identifier):
-            self.raise_error("Expected the name of a cluster")
-        return name  # type: ignore[return-value]
-
-    # --- roots ---
 
     def parse_root(self) -> nodes.Statement:
         """One statement, up to the end of its tokens."""
@@ -135,7 +61,7 @@ class ReclockParser(MaterializeParser):
         return statement
 
     def _root(self) -> nodes.Statement:
-        if self._curr.token_type in _QUERY_STARTS:
+        if self._curr.token_type in QUERY_STARTS:
             return self._query_statement()
         word = self._curr.text.upper()
         if self._curr.token_type != TokenType.IDENTIFIER:
@@ -143,22 +69,9 @@ class ReclockParser(MaterializeParser):
             if rule:
                 self._advance()
                 return rule(self)
-            if word in _LATER:
+            if word in _UNSUPPORTED:
                 raise UnsupportedSql(f"{word} is not supported")
         self.raise_error("Invalid expression")
-        raise AssertionError
-
-    def _parse_statement(self) -> exp.Expr | None:
-        # sqlglot comes here for what follows WITH: a query, never another statement.
-        if self._curr.token_type not in _QUERY_STARTS:
-            self.raise_error("Expected a query")
-        return super()._parse_statement()
-
-    def _query(self) -> exp.Expr:
-        query = self._parse_statement()
-        if not isinstance(query, exp.Query | exp.Values):
-            self.raise_error("Expected a query")
-        return query  # type: ignore[return-value]
 
     def _query_statement(self) -> nodes.QueryStatement:
         query = self._query()
@@ -171,57 +84,6 @@ class ReclockParser(MaterializeParser):
                 self.raise_error("Expected a time")
             as_of = nodes.AsOf(this=time, at_least=at_least)
         return nodes.QueryStatement(this=query, as_of=as_of)
-
-    # --- AS OF is no alias ---
-
-    def _is_as_of(self) -> bool:
-        if self._curr.token_type != TokenType.ALIAS or self._next.text.upper() != "OF":
-            return False
-        if self._next.token_type == TokenType.IDENTIFIER or self._index + 2 >= len(self._tokens):
-            return False
-        third = self._tokens[self._index + 2]
-        fourth = self._tokens[self._index + 3] if self._index + 3 < len(self._tokens) else None
-        is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
-        return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
-
-    def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
-        return None if self._is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
-
-    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
-        return this if self._is_as_of() else super()._parse_alias(this, explicit)
-
-    # --- calls with a syntax of their own ---
-
-    def _parse_substring_call(self) -> exp.Anonymous:
-        arguments = self._parse_csv(self._parse_disjunction)
-        if self._match(TokenType.FROM):
-            arguments += [self._parse_bitwise() or self._missing()]
-        elif self._match(TokenType.FOR):
-            return exp.Anonymous(this="substring", expressions=[*arguments, exp.Literal.number(1), self._parse_bitwise() or self._missing()])
-        if self._match(TokenType.FOR):
-            arguments += [self._parse_bitwise() or self._missing()]
-        return exp.Anonymous(this="substring", expressions=arguments)
-
-    def _parse_trim_call(self) -> exp.Anonymous:
-        name = "btrim"
-        if self._match_texts(("BOTH", "LEADING", "TRAILING")):
-            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
-        first = None if self._match(TokenType.FROM, advance=False) else self._parse_bitwise() or self._missing()
-        if self._match(TokenType.FROM):
-            value = self._parse_bitwise() or self._missing()
-            return exp.Anonymous(this=name, expressions=[value, first] if first else [value])
-        rest = [self._parse_bitwise() or self._missing()] if self._match(TokenType.COMMA) else []
-        return exp.Anonymous(this=name, expressions=[first or self._missing(), *rest])
-
-    def _parse_position_call(self) -> exp.Anonymous:
-        part = self._parse_bitwise() or self._missing()
-        if not self._match(TokenType.IN):
-            self.raise_error("Expected IN")
-        return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self._missing(), part])
-
-    def _missing(self) -> exp.Expr:
-        self.raise_error("Expected an expression")
-        raise AssertionError
 
     # --- CREATE ---
 
@@ -245,7 +107,6 @@ class ReclockParser(MaterializeParser):
         if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
             raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
         self.raise_error("Invalid expression")
-        raise AssertionError
 
     def _create_view(self, replace: bool, materialized: bool) -> nodes.CreateViewStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
@@ -270,7 +131,9 @@ class ReclockParser(MaterializeParser):
         name = None if self._match_text_seq("ON", advance=False) or self._match_text_seq("IN", advance=False) else self._name()
         cluster = self._cluster()
         self._expect("ON")
-        return nodes.CreateIndexStatement(this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._name))
+        return nodes.CreateIndexStatement(
+            this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._name)
+        )
 
     def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
@@ -331,7 +194,9 @@ class ReclockParser(MaterializeParser):
         name = self._name()
         if not self._match(TokenType.EQ):
             self.raise_error("Expected =")
-        return nodes.Option(this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing())
+        return nodes.Option(
+            this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
+        )
 
     # --- DROP, ALTER ---
 
@@ -407,7 +272,7 @@ class ReclockParser(MaterializeParser):
         name = self._parse_id_var(any_token=True)
         if not isinstance(name, exp.Identifier):
             self.raise_error("Expected the name of a variable")
-        return name  # type: ignore[return-value]
+        return name
 
     def _set(self) -> nodes.SetVariableStatement:
         scope = self._prev.text.upper() if self._match_texts(("SESSION", "LOCAL")) else None
@@ -433,7 +298,7 @@ class ReclockParser(MaterializeParser):
     def _explain(self) -> nodes.ExplainStatement:
         kind = self._prev.text.upper() if self._match_texts(("PLAN", "TIMESTAMP")) else "PLAN"
         self._match_text_seq("FOR")
-        if self._curr.token_type not in _QUERY_STARTS:
+        if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")
         return nodes.ExplainStatement(this=self._query_statement(), kind=kind)
 
@@ -442,8 +307,7 @@ class ReclockParser(MaterializeParser):
         isolation = access = None
         while self._curr:
             if self._match_text_seq("ISOLATION", "LEVEL"):
-                levels = (("SERIALIZABLE",), ("REPEATABLE", "READ"), ("READ", "COMMITTED"), ("READ", "UNCOMMITTED"), ("STRICT", "SERIALIZABLE"))
-                isolation = next((" ".join(words) for words in levels if self._match_text_seq(*words)), None)
+                isolation = next((level for level in _ISOLATION_LEVELS if self._match_text_seq(*level.split())), None)
                 if isolation is None:
                     self.raise_error("Expected an isolation level")
             elif self._match_text_seq("READ", "ONLY"):
@@ -464,7 +328,7 @@ class ReclockParser(MaterializeParser):
         self._match_texts(("WORK", "TRANSACTION"))
         return nodes.TransactionStatement(kind=kind)
 
-    _ROOTS = {
+    _ROOTS: ClassVar[dict[str, Callable[[Any], nodes.Statement]]] = {
         "CREATE": _create,
         "DROP": _drop,
         "ALTER": _alter,

@@ -16,37 +16,37 @@ class Statement(exp.Expression):
 class QueryStatement(Statement):
     """A query with its ``AS OF``, which belongs to the whole statement."""
 
-    arg_types = {"this": True, "as_of": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False}
 
 
 class AsOf(exp.Expression):
-    arg_types = {"this": True, "at_least": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "at_least": False}
 
 
 class ExplainStatement(Statement):
     """``kind`` is ``PLAN`` or ``TIMESTAMP``; ``this`` a ``QueryStatement``."""
 
-    arg_types = {"this": True, "kind": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
 class Option(exp.Expression):
     """One ``name = value`` of a ``WITH`` clause."""
 
-    arg_types = {"this": True, "value": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
 class SourceColumn(exp.Expression):
-    arg_types = {"this": True, "kind": True, "not_null": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False}
 
 
 class ObjectsFrom(exp.Expression):
     """``FROM S3 DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket``."""
 
-    arg_types = {"pattern": False, "bucket": True}
+    arg_types: ClassVar[dict[str, bool]] = {"pattern": False, "bucket": True}
 
 
 class CsvFormatClause(exp.Expression):
-    arg_types = {"header": False, "columns": False, "delimiter": False, "null_text": False}
+    arg_types: ClassVar[dict[str, bool]] = {"header": False, "columns": False, "delimiter": False, "null_text": False}
 
 
 class JsonFormatClause(exp.Expression):
@@ -54,7 +54,7 @@ class JsonFormatClause(exp.Expression):
 
 
 class CreateSourceStatement(Statement):
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "exists": False,
         "materialized": False,
@@ -68,7 +68,7 @@ class CreateSourceStatement(Statement):
 
 
 class CreateViewStatement(Statement):
-    arg_types = {
+    arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "exists": False,
         "replace": False,
@@ -82,64 +82,64 @@ class CreateViewStatement(Statement):
 class CreateIndexStatement(Statement):
     """Without ``keys`` it is ``CREATE DEFAULT INDEX``."""
 
-    arg_types = {"this": False, "cluster": False, "on": True, "keys": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "cluster": False, "on": True, "keys": False}
 
 
 class DropStatement(Statement):
     """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW`` or ``INDEX``; ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
 
-    arg_types = {"kind": True, "names": True, "exists": False, "behavior": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "names": True, "exists": False, "behavior": False}
 
 
 class AlterSourceRetryStatement(Statement):
-    arg_types = {"this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class AlterSourceWaiveStatement(Statement):
-    arg_types = {"this": True, "check": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "check": True}
 
 
 class AlterSourceSkipStatement(Statement):
-    arg_types = {"this": True, "partition": True, "lower": False, "upper": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True, "lower": False, "upper": False}
 
 
 class AlterSourceRenameStatement(Statement):
-    arg_types = {"this": True, "exists": False, "to": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "to": True}
 
 
 class ShowObjectsStatement(Statement):
     """``within`` names a schema, or for ``INDEXES`` a relation."""
 
-    arg_types = {"kind": True, "within": False, "cluster": False, "like": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "within": False, "cluster": False, "like": False, "where": False}
 
 
 class ShowColumnsStatement(Statement):
-    arg_types = {"this": True, "like": False, "where": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "like": False, "where": False}
 
 
 class ShowCreateStatement(Statement):
-    arg_types = {"kind": True, "this": True}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True}
 
 
 class ShowVariableStatement(Statement):
     """Without ``this`` it is ``SHOW ALL``."""
 
-    arg_types = {"this": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
 class SetVariableStatement(Statement):
     """``scope`` is ``SESSION``, ``LOCAL`` or absent. ``values`` holds literals and names; none is ``DEFAULT``."""
 
-    arg_types = {"this": True, "values": False, "scope": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "values": False, "scope": False}
 
 
 class ResetVariableStatement(Statement):
     """Without ``this`` it is ``RESET ALL``."""
 
-    arg_types = {"this": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
 
 
 class TransactionStatement(Statement):
     """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; ``isolation`` and ``access`` are as written, upper case."""
 
-    arg_types = {"kind": True, "isolation": False, "access": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "isolation": False, "access": False}

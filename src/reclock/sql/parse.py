@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
 from reclock.sql import nodes
 from reclock.sql.dialect import Reclock
-from reclock.sql.grammar import Rejected
+from reclock.sql.grammar import ReclockParser
+from reclock.sql.query_grammar import Rejected
 
 _DIALECT = Reclock()
 
@@ -26,7 +28,7 @@ class ParsedStatement:
 
 
 def parse(text: str) -> list[ParsedStatement]:
-    """The statements of ``text``, which semicolons part. All parse, or ``SqlSyntaxError`` tells the place of the first that does not."""
+    """The statements of ``text``, which semicolons part. Raises ``SqlSyntaxError``, with the place, if one does not parse."""
     return [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
 
 
@@ -61,14 +63,14 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
     start, end = tokens[0].start, tokens[-1].end + 1
     try:
-        (node,) = parser._parse(type(parser).parse_root, tokens, text)  # type: ignore[attr-defined]
+        (node,) = parser._parse(ReclockParser.parse_root, tokens, text)  # type: ignore[arg-type]
     except Rejected as error:
         raise SqlSyntaxError(error.message, position=min(error.position or end, end) if error.position else None) from error
     except ParseError as error:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
-    return ParsedStatement(node, text[start:end], start + 1)
+    return ParsedStatement(cast(nodes.Statement, node), text[start:end], start + 1)
 
 
 def _first_line(error: Exception) -> str:

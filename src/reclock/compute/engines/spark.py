@@ -68,13 +68,16 @@ class SparkEngine:
         }
 
     def _updates(self, version: Version, as_of: Timestamp) -> DataFrame:
-        """A version's updates at times up to ``as_of``, perhaps with some later ones. The schema is told, so no job looks for it."""
+        """A version's updates at times up to ``as_of``, perhaps with some later ones.
+
+        The schema is told, so that no job looks for it.
+        """
         fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in version.desc.columns]
-        reader = self._session.read.schema(", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"]))
+        schema = ", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"])
         files = [_path(file.uri) for file in version.files(upper=Timestamp(as_of + 1))]
         if files:
-            return reader.parquet(*files)
-        return self._session.createDataFrame([], schema=", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"]))
+            return self._session.read.schema(schema).parquet(*files)
+        return self._session.createDataFrame([], schema=schema)
 
     def _answer(self, sql: str, frames: dict[str, DataFrame], columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:
         schema = result_schema(columns)

@@ -23,13 +23,14 @@ def _one(types: Types) -> ScalarType | None:
 
 def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
     type = _one(types)
-    match type and type.name:
+    if type is None:
+        return None
+    match type.name:
         case TypeName.SMALLINT | TypeName.INTEGER:
-            return (type,), BIGINT  # type: ignore[return-value]
+            return (type,), BIGINT
         case TypeName.BIGINT:
             return (BIGINT,), numeric(MAX_PRECISION, 0)
         case TypeName.NUMERIC:
-            assert type is not None
             return (type,), numeric(MAX_PRECISION, parameters(type)[1])
         case TypeName.REAL | TypeName.DOUBLE:
             return (DOUBLE,), DOUBLE
@@ -67,8 +68,9 @@ def _simple(function: str) -> Writer:
 def _ascending(engine: str, site: Site) -> str:
     """The group's values that are not NULL, as an ascending list."""
     if engine == "duckdb":
-        kept = f"{site.filter[:-1]} AND {site.arguments[0]} IS NOT NULL)" if site.filter else f" FILTER (WHERE {site.arguments[0]} IS NOT NULL)"
-        return f"list({'DISTINCT ' if site.is_distinct else ''}{site.arguments[0]} ORDER BY {site.arguments[0]}){kept}"
+        x = site.arguments[0]
+        kept = f"{site.filter[:-1]} AND {x} IS NOT NULL)" if site.filter else f" FILTER (WHERE {x} IS NOT NULL)"
+        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}"
     return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter})"
 
 

@@ -71,8 +71,7 @@ def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | N
         moment = TIMESTAMP if left.name is TypeName.DATE else left
         return (moment, INTERVAL), moment
     if operator == "-" and right.is_moment:
-        common = common_type((left, right))
-        assert common is not None
+        common = common_type((left, right)) or left
         return (common, common), INTEGER if common.name is TypeName.DATE else INTERVAL
     return None
 
@@ -122,8 +121,9 @@ def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
         return f"date_add({left}, ({operator} {right}))" if is_spark else f"({left} {operator} {right})"
     if right_type.is_moment:
         return f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
-    return f"timestampadd(MICROSECOND, ({operator} {right}), {left})" if is_spark else f"({left} {operator} to_microseconds({right}))"
-
+    if is_spark:
+        return f"timestampadd(MICROSECOND, ({operator} {right}), {left})"
+    return f"({left} {operator} to_microseconds({right}))"
 
 
 def _divide_duckdb(site: Site) -> str:
@@ -137,9 +137,10 @@ def _divide_duckdb(site: Site) -> str:
 
 
 def duckdb_quotient(left: str, right: str, scale: int) -> str:
-    """Both numerics of ``scale``, as a numeric of 18 digits after the point. ``reclock_…`` are macros of the engine's connection."""
-    dividend, divisor = (f"reclock_unscaled({side}, {10**scale}::HUGEINT)" if scale else f"CAST({side} AS HUGEINT)" for side in (left, right))
-    return f"reclock_quotient({dividend}, {divisor})"
+    """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the engine's connection."""
+    if scale:
+        return f"reclock_quotient(reclock_unscaled({left}, {10**scale}::HUGEINT), reclock_unscaled({right}, {10**scale}::HUGEINT))"
+    return f"reclock_quotient(CAST({left} AS HUGEINT), CAST({right} AS HUGEINT))"
 
 
 def _divide_spark(site: Site) -> str:

@@ -1,8 +1,8 @@
 """Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
 
 Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
-its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. The text of a double is
-the shortest that reads back as the same; Spark does not find that one, so it refuses, and such a plan runs on DuckDB.
+its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. The text of a double
+is the shortest that reads back as the same; Spark does not find that one, so it refuses, and such a plan runs on DuckDB.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: Scalar
     else:
         high = f"CAST({product} / 18446744073709551616D AS BIGINT)"
         low = f"CAST(({product} - CAST({high} AS DOUBLE) * 18446744073709551616D) / 2 AS BIGINT)"
-        wide = f"(CAST({high} AS DECIMAL(19, 0)) * CAST('18446744073709551616' AS DECIMAL(20, 0)) + CAST({low} AS DECIMAL(19, 0)) * 2)"
+        high_part = f"CAST({high} AS DECIMAL(19, 0)) * CAST('18446744073709551616' AS DECIMAL(20, 0))"
+        wide = f"({high_part} + CAST({low} AS DECIMAL(19, 0)) * 2)"
         small = f"CAST({product} AS BIGINT)"
         whole = f"CAST(CASE WHEN abs({product}) < 9223372036854774784D THEN {small} ELSE {wide} END AS DECIMAL(38, 0))"
     if scale:
@@ -157,7 +158,8 @@ def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarTy
     true = "'t', 'tr', 'tru', 'true', 'y', 'ye', 'yes', 'on', '1'"
     false = "'f', 'fa', 'fal', 'fals', 'false', 'n', 'no', 'of', 'off', '0'"
     error = _malformed(engine, sql, target)
-    return f"(CASE WHEN {sql} IS NULL THEN NULL WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE ELSE {error} END)"
+    known = f"WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE"
+    return f"(CASE WHEN {sql} IS NULL THEN NULL {known} ELSE {error} END)"
 
 
 def _matches(engine: str, sql: str, pattern: str) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from reclock.algebra.relations import BOOLEAN, ScalarType
-from reclock.compute.functions.registry import Types, scalar
-from reclock.compute.functions.typing import common_type, exact, same
+from reclock.algebra.relations import BOOLEAN
+from reclock.compute.functions.registry import scalar
+from reclock.compute.functions.typing import exact, same
 
 for _operator in ("=", "<>", "<", "<=", ">", ">="):
     scalar(_operator, same(BOOLEAN, at_least=2, at_most=2), f"({{0}} {_operator} {{1}})")
@@ -23,11 +21,6 @@ scalar("coalesce", same(), "coalesce({all})")
 scalar("nullif", same(at_least=2, at_most=2), "nullif({0}, {1})")
 
 
-def _choose(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-    common = common_type(types)
-    return ((common,) * len(types), common) if common and types else None
-
-
 # NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice.
-scalar("greatest", _choose, duckdb="greatest({all})", spark="greatest({0}, {all})")
-scalar("least", _choose, duckdb="least({all})", spark="least({0}, {all})")
+scalar("greatest", same(), duckdb="greatest({all})", spark="greatest({0}, {all})")
+scalar("least", same(), duckdb="least({all})", spark="least({0}, {all})")

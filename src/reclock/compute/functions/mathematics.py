@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from reclock.algebra.relations import DOUBLE, INTEGER, ScalarType, TypeName, numeric
 from reclock.compute.functions.registry import Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, type_sql
-from reclock.compute.functions.typing import MAX_PRECISION, as_numeric, each_number, exact, is_implicit, parameters, widened
+from reclock.compute.functions.typing import MAX_PRECISION, a_number, as_numeric, exact, is_implicit, parameters, widened
 from reclock.errors import UnsupportedSql
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -108,7 +108,7 @@ def _signed(engine: str) -> Writer:
     return write
 
 
-scalar("abs", each_number(), "abs({0})")
+scalar("abs", a_number, "abs({0})")
 scalar("sign", _whole, duckdb=_signed("duckdb"), spark=_signed("spark"))
 scalar("round", _to_digits, duckdb=_rounded("duckdb"), spark=_rounded("spark"))
 scalar("trunc", _to_digits, duckdb=_truncated("duckdb"), spark=_truncated("spark"))

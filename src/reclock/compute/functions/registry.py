@@ -38,6 +38,8 @@ class Site:
 
 
 Writer = Callable[[Site], str]
+Written = str | Writer
+"""A writer, or a template of SQL: ``{0}``, ``{1}`` are arguments, ``{all}`` all of them separated by commas."""
 Resolver = Callable[[Types, Mapping[int, object]], tuple[tuple[ScalarType, ...], ScalarType] | None]
 
 
@@ -54,24 +56,26 @@ SCALARS: dict[str, Function] = {}
 AGGREGATES: dict[str, Function] = {}
 
 
-def writer(template: str | Writer) -> Writer:
-    """A writer from a template: ``{0}``, ``{1}`` are arguments, ``{all}`` all of them separated by commas."""
+def writer(template: Written) -> Writer:
+    """The writer that ``template`` says."""
     if callable(template):
         return template
     return lambda site: template.format(*site.arguments, all=", ".join(site.arguments))
 
 
-def scalar(name: str, resolve: Resolver, both: str | Writer | None = None, *, duckdb: str | Writer = "", spark: str | Writer = "") -> None:
-    """Register a scalar function; ``both`` is how every engine writes it unless one is told apart."""
-    _add(SCALARS, name, resolve, both, duckdb, spark)
+def scalar(name: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = "") -> None:
+    """Register a scalar function; ``both`` is how every engine writes it, unless each is told apart."""
+    _add(SCALARS, Function(name, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
 
 
-def aggregate(name: str, resolve: Resolver, both: str | Writer | None = None, *, duckdb: str | Writer = "", spark: str | Writer = "") -> None:
-    """Register an aggregate function. A FILTER clause is the operator's to write, DISTINCT the writer's."""
-    _add(AGGREGATES, name, resolve, both, duckdb, spark)
+def aggregate(name: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = "") -> None:
+    """Register an aggregate function. Its writer sees to DISTINCT and FILTER."""
+    _add(AGGREGATES, Function(name, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
 
 
-def resolve_scalar(name: str, argument_types: Sequence[ScalarType | None], constants: Mapping[int, object] | None = None) -> Resolved:
+def resolve_scalar(
+    name: str, argument_types: Sequence[ScalarType | None], constants: Mapping[int, object] | None = None
+) -> Resolved:
     """The scalar function ``name`` on such arguments, typed as PostgreSQL does. Raises ``UnknownFunction``.
 
     ``constants`` tells the values of arguments that are literals: ``round(x, 2)`` then has two digits after the point.
@@ -91,12 +95,10 @@ def write(registry: Mapping[str, Function], name: str, engine: str, site: Site) 
     return registry[name].writers[engine](site)
 
 
-def _add(
-    registry: dict[str, Function], name: str, resolve: Resolver, both: str | Writer | None, duckdb: str | Writer, spark: str | Writer
-) -> None:
-    assert name not in registry, name
-    writers = {"duckdb": writer(duckdb or both or ""), "spark": writer(spark or both or "")}
-    registry[name] = Function(name, resolve, writers)
+def _add(registry: dict[str, Function], function: Function) -> None:
+    if function.name in registry:
+        raise InternalError(f'function "{function.name}" is registered twice')
+    registry[function.name] = function
 
 
 def _resolve(registry: Mapping[str, Function], name: str, types: Types, constants: Mapping[int, object]) -> Resolved:

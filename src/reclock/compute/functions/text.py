@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import BOOLEAN, BYTEA, INTEGER, TEXT, ScalarType, TypeName
+from reclock.compute.functions.letters import in_case
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, string
 from reclock.compute.functions.typing import exact
@@ -102,21 +103,18 @@ def _like(engine: str, *, is_case_blind: bool) -> Writer:
             lone = string(engine, r"(\\[\\%_])|\\(?=.)")
             pattern = f"regexp_replace({pattern}, {lone}, {string(engine, '$1')})"
         if is_case_blind:
-            text, pattern = (CASES[engine, "lower"].format(side) for side in (text, pattern))
+            text, pattern = (in_case("lower", engine, side) for side in (text, pattern))
         return f"({text} LIKE {pattern} ESCAPE {string(engine, chr(92))})"
 
     return write
 
 
-CASES = {
-    ("duckdb", "lower"): "lower({0})",
-    ("duckdb", "upper"): "upper({0})",
-    ("spark", "lower"): "lower({0})",
-    ("spark", "upper"): "upper({0})",
-}
+def _in_case(case: str, engine: str) -> Writer:
+    return lambda site: in_case(case, engine, site.arguments[0])
+
 
 for _name in ("lower", "upper"):
-    scalar(_name, exact(((TEXT,), TEXT)), duckdb=CASES["duckdb", _name], spark=CASES["spark", _name])
+    scalar(_name, exact(((TEXT,), TEXT)), duckdb=_in_case(_name, "duckdb"), spark=_in_case(_name, "spark"))
 for _name in ("length", "char_length", "character_length"):
     scalar(_name, exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
 scalar(

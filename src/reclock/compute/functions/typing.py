@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, SMALLINT, TEXT, ScalarType, TypeName, numeric
 from reclock.compute.functions.registry import Resolver, Types
@@ -23,9 +23,8 @@ def as_numeric(type: ScalarType) -> ScalarType:
 
 def parameters(type: ScalarType) -> tuple[int, int]:
     """Precision and scale of a numeric type."""
-    exact = as_numeric(type)
-    assert exact.precision is not None
-    return exact.precision, exact.scale or 0
+    exact_type = as_numeric(type)
+    return exact_type.precision or MAX_PRECISION, exact_type.scale or 0
 
 
 def widened(integral_digits: int, scale: int) -> ScalarType:
@@ -68,29 +67,22 @@ def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
     return resolve
 
 
-def same(result: ScalarType | Callable[[ScalarType], ScalarType] | None = None, *, at_least: int = 1, at_most: int | None = None) -> Resolver:
+def same(result: ScalarType | None = None, *, at_least: int = 1, at_most: int | None = None) -> Resolver:
     """Arguments of one common type; answers that type unless ``result`` says another."""
 
     def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
         common = common_type(types)
         if common is None or len(types) < at_least or (at_most is not None and len(types) > at_most):
             return None
-        answer = common if result is None else result(common) if callable(result) else result
-        return (common,) * len(types), answer
+        return (common,) * len(types), result or common
 
     return resolve
 
 
-def each_number(result: Callable[[ScalarType], ScalarType] | None = None) -> Resolver:
-    """One number of any kind; answers its type unless ``result`` says another. An untyped argument is a double."""
-
-    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
-        if len(types) != 1 or (types[0] is not None and not types[0].is_number):
-            return None
-        type = types[0] or DOUBLE
-        return (type,), result(type) if result else type
-
-    return resolve
+def a_number(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """One number of any kind; answers its type. An untyped argument is a double."""
+    type = (types[0] or DOUBLE) if len(types) == 1 else None
+    return ((type,), type) if type and type.is_number else None
 
 
 def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:

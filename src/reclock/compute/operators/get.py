@@ -28,8 +28,8 @@ def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
         )
     keys = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
     groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
-    total = f"CAST(sum({DIFF_COLUMN}) AS BIGINT)"
-    counted = f"SELECT {', '.join([*keys, f'{total} AS n'])} FROM {relation.name} WHERE {until}{groups} HAVING sum({DIFF_COLUMN}) <> 0"
+    counted_columns = ", ".join([*keys, f"CAST(sum({DIFF_COLUMN}) AS BIGINT) AS n"])
+    counted = f"SELECT {counted_columns} FROM {relation.name} WHERE {until}{groups} HAVING sum({DIFF_COLUMN}) <> 0"
     kept = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
     return _repeated(engine, node, counted, _all(node, engine, kept))
 
@@ -64,5 +64,3 @@ def _repeated(engine: str, node: Get, counted: str, expressions: Sequence[str]) 
         return f"SELECT {select_list(expressions)} FROM ({inner})"
     times = f"sequence(1L, CASE WHEN n < 0 THEN CAST({broken} AS BIGINT) ELSE n END)"
     return f"SELECT {select_list(expressions)} FROM ({counted}) LATERAL VIEW explode({times}) copies AS copy"
-
-

@@ -12,9 +12,7 @@ def order_by(order: Sequence[Ordering], width: int) -> str:
     """``order``, then ties by all remaining columns, ascending, so that equal inputs come out equally."""
     named = [ordering.index for ordering in order]
     whole = [*order, *(Ordering(index) for index in range(width) if index not in named)]
-    terms = [
-        f"c{o.index} {'DESC' if o.is_descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in whole
-    ]
+    terms = [f"c{o.index} {'DESC' if o.is_descending else 'ASC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in whole]
     return ", ".join(terms)
 
 

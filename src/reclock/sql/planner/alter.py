@@ -59,7 +59,7 @@ def rename(node: nodes.AlterSourceRenameStatement, catalog: PlannerCatalog, sess
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
-    """The text of a definition in which the relation ``name`` is called ``to``. What it calls the relation within stays: by an alias."""
+    """The text of a definition in which the relation ``name`` is called ``to``; an alias keeps what it is called within."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
     for table in list(node.find_all(exp.Table)):
@@ -70,7 +70,9 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))
     for column in node.find_all(exp.Column):
-        qualifier = tuple(fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part)
+        qualifier = tuple(
+            fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part
+        )
         if len(qualifier) > 1 and full[-len(qualifier) :] == qualifier:
             column.set("catalog", None)
             column.set("db", None)

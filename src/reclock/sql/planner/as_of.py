@@ -51,6 +51,8 @@ def _milliseconds(value: Any, written: str) -> int:
             moment = value.value if value.value.tzinfo else value.value.replace(tzinfo=UTC)
             return (moment - _EPOCH) // timedelta(milliseconds=1)
         case date():
-            return (datetime(value.value.year, value.value.month, value.value.day, tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+            return (datetime(value.value.year, value.value.month, value.value.day, tzinfo=UTC) - _EPOCH) // timedelta(
+                milliseconds=1
+            )
         case _:
             raise InvalidOption(f"AS OF {written} is not a timestamp")

@@ -13,23 +13,22 @@ from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, rewrite
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
-    places: dict[SubqueryValue, Any] = {}
+    starts: dict[tuple[Plan, tuple[Any, ...]], int] = {}
 
     def place(value: SubqueryValue) -> Any:
         nonlocal plan
-        if value in places:
-            return places[value]
-        width = len(plan.desc)
-        kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-        conditions = [beside(each, width) for each in value.conditions]
-        plan = join(plan, value.plan, kind, conditions)
-        places[value] = rewrite(beside(value.result, width), lambda part: place(part) if isinstance(part, SubqueryValue) else None)
-        return places[value]
+        source = (value.plan, value.conditions)
+        if source not in starts:
+            starts[source] = width = len(plan.desc)
+            kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
+            plan = join(plan, value.plan, kind, [beside(each, width) for each in value.conditions])
+        return rewrite(beside(value.result, starts[source]), change)
 
     def change(part: Any) -> Any | None:
         return place(part) if isinstance(part, SubqueryValue) else None
 
-    return plan, [rewrite(each, change) for each in scalars]
+    placed = [rewrite(each, change) for each in scalars]
+    return plan, placed
 
 
 def beside(scalar: Any, width: int) -> Any:

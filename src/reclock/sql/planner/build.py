@@ -65,7 +65,7 @@ def _name(plan: Plan, scalar: Any, position: int) -> str:
     return plan.desc.columns[scalar.index].name if isinstance(scalar, ColumnRef) else f"column{position + 1}"
 
 
-def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Plan:
+def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str] | None = None) -> Reduce:
     keys = tuple(plan.desc.columns[i] for i in group_by)
     named = names or [aggregate.function for aggregate in aggregates]
     results = tuple(Column(name, a.type, a.function != "count") for name, a in zip(named, aggregates, strict=True))
@@ -211,4 +211,3 @@ def is_exactly_one_row(plan: Plan) -> bool:
             return is_exactly_one_row(input)
         case _:
             return False
-

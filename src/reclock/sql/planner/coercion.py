@@ -48,6 +48,7 @@ _TYPES = {
     exp.DType.INTERVAL: INTERVAL,
 }
 
+
 def scalar_type(node: exp.Expr) -> ScalarType:
     """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
     if not isinstance(node, exp.DataType):

@@ -20,6 +20,7 @@ from reclock.sql.planner.scope import Relation, Scope
 class Block:
     """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
 
+    node: exp.Select
     relation: Relation
     correlated: tuple[Any, ...]
 

@@ -67,7 +67,9 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     if progress is not None:
         progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
         if progress_name.scope != name.scope:
-            raise InvalidOption("a progress relation belongs to the schema of its source", hint=f"write {identifier(progress_name.item).sql()}")
+            raise InvalidOption(
+                "a progress relation belongs to the schema of its source", hint=f"write {identifier(progress_name.item).sql()}"
+            )
         if progress_name == name:
             raise DuplicateObject("source", str(name))
         _check_free(progress_name, catalog)
@@ -89,7 +91,8 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
 def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
     """The source that the statement describes. Raises for columns, formats or options that cannot be."""
     columns = tuple(
-        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null")) for column in node.args["columns"]
+        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
+        for column in node.args["columns"]
     )
     check_columns([column.name for column in columns])
     connector = node.args["connector"]
@@ -97,7 +100,9 @@ def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
-    options = [(fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()]
+    options = [
+        (fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()
+    ]
     for name, _ in options:
         if name not in SOURCE_OPTIONS:
             known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source over objects has no options"
@@ -119,7 +124,9 @@ def _format(node: exp.Expr, width: int) -> Format:
         raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
     mark = delimiter.name if delimiter is not None else ","
     if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
-        raise InvalidOption("the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'")
+        raise InvalidOption(
+            "the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'"
+        )
     return CsvFormat(bool(node.args.get("header")), mark, null_text.name if null_text is not None else "")
 
 

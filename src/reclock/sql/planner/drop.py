@@ -52,7 +52,7 @@ def plan_drop(node: nodes.DropStatement, catalog: PlannerCatalog, session: Sessi
     if dependents and node.args.get("behavior") != "CASCADE":
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)
-    names = tuple(entry.name for id in ids if (entry := catalog.entry(id)) is not None)
+    names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
     return Drop(kind.lower(), ids, names, tuple(notices))
 
 
@@ -78,5 +78,3 @@ def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple
     for id in sorted(wanted, key=lambda id: int(id[1:])):
         visit(id)
     return tuple(ordered), others
-
-

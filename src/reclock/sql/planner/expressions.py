@@ -27,6 +27,7 @@ class Subqueries(Protocol):
     def value(self, query: exp.Expr, scope: Scope) -> Any: ...
     def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
     def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
+    def rows(self, query: exp.Expr, scope: Scope) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Reading:
 
 
 def only(node: exp.Expr, *known: str) -> None:
-    """Raises ``UnsupportedSql`` if the syntax carries anything that the caller does not look at: nothing is passed over in silence."""
+    """Raises ``UnsupportedSql`` if the syntax carries more than what the caller looks at: nothing is passed over in silence."""
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             written = to_sql(value) if isinstance(value, exp.Expr) else name.strip("_").upper()
@@ -230,7 +231,7 @@ def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: Reading) -> Any:
 def _quantified(node: exp.Binary, reading: Reading) -> Any:
     query = node.expression.this
     is_any, is_all = isinstance(node.expression, exp.Any), isinstance(node.expression, exp.All)
-    if isinstance(query, exp.Query) and (is_any and isinstance(node, exp.EQ) or is_all and isinstance(node, exp.NEQ)):
+    if isinstance(query, exp.Query) and ((is_any and isinstance(node, exp.EQ)) or (is_all and isinstance(node, exp.NEQ))):
         found = reading.subqueries.contains([scalar(node.this, reading)], query, reading.scope)
         return found if is_any else negated(found)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
@@ -414,7 +415,9 @@ def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, re
     cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
     if any(has(value, SubqueryValue) for value in (*cast_values, *([kept] if kept is not None else []))):
-        raise UnsupportedSql("subqueries in an aggregate function are not supported", hint="compute the value in a subquery of FROM")
+        raise UnsupportedSql(
+            "subqueries in an aggregate function are not supported", hint="compute the value in a subquery of FROM"
+        )
     return AggregateCall(Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept))
 
 
@@ -429,4 +432,3 @@ def _subquery(node: exp.Subquery, reading: Reading) -> Any:
 @scalar.register
 def _exists(node: exp.Exists, reading: Reading) -> Any:
     return reading.subqueries.exists(node.this, reading.scope)
-

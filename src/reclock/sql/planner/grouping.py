@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from reclock.compute.plan import Plan
+from reclock.compute.plan import Reduce
 from reclock.compute.scalars import Aggregate, ColumnRef
 from reclock.errors import GroupingError
 from reclock.sql.planner.attach import attach
@@ -15,7 +15,7 @@ from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, 
 from reclock.sql.planner.scope import Relation, Scope
 
 
-def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Reduce, list[Any]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
     Raises ``GroupingError`` for a column outside of an aggregate that is no key.

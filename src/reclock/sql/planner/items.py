@@ -29,7 +29,11 @@ def fill(catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[in
 
 
 def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog) -> bool:
-    if old.name != name or old.create_sql != item.create_sql or isinstance(old, IndexEntry) and catalog.clusters != previous.clusters:
+    if (
+        old.name != name
+        or old.create_sql != item.create_sql
+        or (isinstance(old, IndexEntry) and catalog.clusters != previous.clusters)
+    ):
         return False
     pairs = [(catalog.entry(id), previous.entry(id)) for id in old.depends_on]
     return all(now is before or now == before for now, before in pairs)

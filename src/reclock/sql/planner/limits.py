@@ -51,4 +51,4 @@ class NoSubqueries:
     def value(self, *_: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint="write a constant")
 
-    exists = contains = value
+    exists = contains = rows = value

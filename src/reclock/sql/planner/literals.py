@@ -17,7 +17,16 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 _UNITS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
 _UNITS |= {"week": 7 * 86400 * 10**6}
 _SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute", "h": "hour"}
-_SHORT |= {"hr": "hour", "d": "day", "w": "week", "mon": "month", "y": "year", "yr": "year", "usec": "microsecond", "msec": "millisecond"}
+_SHORT |= {
+    "hr": "hour",
+    "d": "day",
+    "w": "week",
+    "mon": "month",
+    "y": "year",
+    "yr": "year",
+    "usec": "microsecond",
+    "msec": "millisecond",
+}
 _DATE = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})")
 _MOMENT = re.compile(
     r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
@@ -53,7 +62,7 @@ def fit(value: Any, type: ScalarType) -> Any:
         with localcontext() as context:
             context.prec = 1000
             exact = Decimal(value)
-            if not exact.is_finite() or abs(exact.adjusted()) > 400 and exact:
+            if not exact.is_finite() or (abs(exact.adjusted()) > 400 and exact):
                 raise NumberOutOfRange(str(value), str(type))
             if type.is_integer:
                 rounding = "ROUND_HALF_EVEN" if isinstance(value, float) else "ROUND_HALF_UP"
@@ -168,7 +177,9 @@ def _interval(text: str) -> timedelta:
             word = _SHORT.get(word, word)
             word = _SHORT.get(word.removesuffix("s"), word.removesuffix("s"))
             if word in ("month", "year", "decade", "century", "centurie", "millennium"):
-                raise UnsupportedSql("intervals of months or years are not supported", hint="write the interval in days or smaller units")
+                raise UnsupportedSql(
+                    "intervals of months or years are not supported", hint="write the interval in days or smaller units"
+                )
             if word not in _UNITS:
                 raise ValueError(text)
             part = Decimal(amount) * _UNITS[word]

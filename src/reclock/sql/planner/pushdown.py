@@ -24,7 +24,7 @@ from reclock.compute.plan import (
     Union,
 )
 from reclock.compute.scalars import Call, ColumnRef
-from reclock.sql.planner.build import filter_rows, join
+from reclock.sql.planner.build import filter_rows, join, project
 from reclock.sql.planner.rewrite import can_raise, columns_of, move_columns
 
 
@@ -41,6 +41,8 @@ def push_filters(plan: Plan) -> Plan:
             return replace(plan, left=push_filters(left), right=push_filters(right))
         case Union(inputs=inputs):
             return replace(plan, inputs=tuple(push_filters(input) for input in inputs))
+        case Project(input=input, indexes=indexes):
+            return project(push_filters(input), indexes, plan.desc.names)
         case _:
             return replace(plan, input=push_filters(plan.input))
 
@@ -61,7 +63,8 @@ def _sunk(plan: Plan, predicates: Sequence[Any]) -> Plan:
                 return Filter(_filtered(input, predicates), own)
             return _filtered(input, [*own, *(each for each in predicates if each not in own)])
         case Project(input=input, indexes=indexes):
-            return replace(plan, input=_filtered(input, [move_columns(each, lambda i: indexes[i]) for each in predicates]))
+            moved = [move_columns(each, lambda i: indexes[i]) for each in predicates]
+            return project(_filtered(input, moved), indexes, plan.desc.names)
         case Map(input=input):
             width = len(input.desc)
             below, here = _split(predicates, lambda used: all(i < width for i in used))

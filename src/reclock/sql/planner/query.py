@@ -83,7 +83,9 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 def _modified(node: exp.Expr, query: Query) -> Query:
     """ORDER BY here knows the output columns alone, by name or position."""
     limit, offset = limits(node)
-    order = tuple(_ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ()))
+    order = tuple(
+        _ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ())
+    )
     return Query(query.plan, order, limit, offset, query.visible, query.untyped)
 
 
@@ -140,7 +142,10 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
     is_distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
         desc = RelationDesc(
-            tuple(Column(c.name, c.type, any(plan.desc.columns[i].is_nullable for plan in plans)) for i, c in enumerate(plans[0].desc.columns))
+            tuple(
+                Column(c.name, c.type, any(plan.desc.columns[i].is_nullable for plan in plans))
+                for i, c in enumerate(plans[0].desc.columns)
+            )
         )
         inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
         union = Union(inputs, desc)

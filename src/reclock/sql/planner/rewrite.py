@@ -121,7 +121,9 @@ def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
     return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
 
 
-_TOTAL = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "is_not_distinct", "concat", "||", "like", "ilike"})
+_TOTAL = frozenset(
+    {"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "is_not_distinct", "concat", "||", "like", "ilike"}
+)
 """Operators that have a result for every argument."""
 
 
@@ -155,7 +157,9 @@ def _is_widening(source: ScalarType, target: ScalarType) -> bool:
     return False
 
 
-_STRICT = frozenset({"+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"})
+_STRICT = frozenset(
+    {"+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
+)
 
 
 def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:

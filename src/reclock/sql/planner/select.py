@@ -49,7 +49,7 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     plan = filter_rows(plan, plain)
     for term in later:
         plan = filter_by_subquery(term, plan, reading)
-    return Block(Relation(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
+    return Block(node, Relation(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,9 @@ def _group_keys(node: exp.Select, items: Sequence[_Item], reading: Reading) -> l
     keys = []
     for each in clause.expressions:
         if isinstance(each, exp.GroupingSets | exp.Cube | exp.Rollup | exp.Tuple):
-            raise UnsupportedSql("GROUPING SETS, CUBE and ROLLUP are not supported", hint="write one SELECT a grouping and join them by UNION ALL")
+            raise UnsupportedSql(
+                "GROUPING SETS, CUBE and ROLLUP are not supported", hint="write one SELECT a grouping and join them by UNION ALL"
+            )
         by_name = None
         if isinstance(each, exp.Column) and len(each.parts) == 1 and reading.scope.find(fold(each.this)) is None:
             by_name = _named(each, items)
@@ -249,4 +251,3 @@ def _group_keys(node: exp.Select, items: Sequence[_Item], reading: Reading) -> l
         if has(key, AggregateCall):
             raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
     return list(dict.fromkeys(keys))
-

@@ -112,7 +112,9 @@ def _schemas(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: S
     return sorted({(name,) for of, name in catalog.schemas if of in (None, database)} | {(name,) for name in SYSTEM_SCHEMAS})
 
 
-def _indexes(within: tuple[str, ...] | None, cluster_id: int | None, catalog: PlannerCatalog, session: SessionNames) -> Iterable[Row]:
+def _indexes(
+    within: tuple[str, ...] | None, cluster_id: int | None, catalog: PlannerCatalog, session: SessionNames
+) -> Iterable[Row]:
     if within is not None:
         indexes: Iterable[IndexEntry] = catalog.indexes(catalog.resolve(within, session).id)
     else:

@@ -44,7 +44,9 @@ def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session:
 
 def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable:
     values = node.args.get("values")
-    return SetVariable(fold(node.this), tuple(_setting(value) for value in values) if values else None, node.args.get("scope") == "LOCAL")
+    return SetVariable(
+        fold(node.this), tuple(_setting(value) for value in values) if values else None, node.args.get("scope") == "LOCAL"
+    )
 
 
 def _setting(node: exp.Expr) -> str:

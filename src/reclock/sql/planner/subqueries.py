@@ -1,7 +1,7 @@
 """Subqueries in expressions, turned into joins.
 
-As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery becomes a left join with at most one
-row a row, whose columns then stand in the expression. A subquery may name the query around it in its WHERE: any condition for
+As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery becomes a left join with at most
+one row a row, whose columns then stand in the expression. A subquery may name the query around it in its WHERE: any condition for
 EXISTS and IN in WHERE, equalities for the others.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TypeName
-from reclock.compute.plan import JoinKind, Plan, Reduce
+from reclock.compute.plan import JoinKind, Plan
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql.planner.attach import around, attach, beside
@@ -64,7 +64,6 @@ def filter_by_subquery(node: exp.Expr, plan: Plan, reading: Reading) -> Plan:
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     planner = reading.subqueries
-    assert isinstance(planner, SubqueryPlanner)
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, reading.scope)
         return join(plan, inner.plan, kind, [beside(each, len(plan.desc)) for each in inner.conditions])
@@ -135,8 +134,7 @@ class SubqueryPlanner:
         query = _unwrapped(node)
         block = self._block(query, scope)
         if block is not None and block.correlated:
-            assert isinstance(query, exp.Select)
-            return self._aggregate_value(query, block)
+            return self._aggregate_value(block)
         plan = self._plan(query, block)
         _check_width(len(plan.desc), 1)
         value = ColumnRef(0, plan.desc.types[0])
@@ -160,7 +158,9 @@ class SubqueryPlanner:
         inner = self.rows(node, scope)
         columns = _shown(inner, len(operands))
         if inner.conditions or len(operands) > 1 or any(has(each, OuterRef) for each in (*operands, *columns)):
-            raise UnsupportedSql("this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS")
+            raise UnsupportedSql(
+                "this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS"
+            )
         values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
         operand = around(_of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
@@ -179,36 +179,38 @@ class SubqueryPlanner:
         if block is None or not block.correlated:
             plan = self._plan(query, block)
             return Rows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
-        assert isinstance(query, exp.Select)
-        values = self._values(query, block)
+        values = self._values(block)
         if any(has(each, AggregateCall) for each in values):
             raise correlated_error()
         plan, values = attach(block.relation.plan, values)
         return Rows(plan, block.correlated, tuple(values))
 
-    def _aggregate_value(self, query: exp.Select, block: Block) -> Any:
+    def _aggregate_value(self, block: Block) -> Any:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
-        values = self._values(query, block)
+        values = self._values(block)
         _check_width(len(values), 1)
-        if not has(values[0], AggregateCall) or query.args.get("distinct") or has(values[0], OuterRef):
+        if not has(values[0], AggregateCall) or block.node.args.get("distinct") or has(values[0], OuterRef):
             raise correlated_error()
         pairs = [_equality(each) for each in block.correlated]
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
-        assert isinstance(plan, Reduce)
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
 
         def of_no_rows(part: Any) -> Any | None:
             # Without a group there is no row to join: NULL is what an aggregate of nothing is, but for count.
-            is_count = isinstance(part, ColumnRef) and part.index >= len(keys) and plan.aggregates[part.index - len(keys)].function == "count"
+            is_count = (
+                isinstance(part, ColumnRef)
+                and part.index >= len(keys)
+                and plan.aggregates[part.index - len(keys)].function == "count"
+            )
             return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
 
         return SubqueryValue(plan, conditions, rewrite(value, of_no_rows))
 
-    def _values(self, query: exp.Select, block: Block) -> list[Any]:
-        if any(query.args.get(name) for name in ("group", "having", "limit", "offset")):
+    def _values(self, block: Block) -> list[Any]:
+        if any(block.node.args.get(name) for name in ("group", "having", "limit", "offset")):
             raise correlated_error()
-        return self.context.queries.select_values(query, block.relation, self.context)
+        return self.context.queries.select_values(block.node, block.relation, self.context)
 
     def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
         if not isinstance(query, exp.Select):
@@ -218,8 +220,7 @@ class SubqueryPlanner:
     def _plan(self, query: exp.Expr, block: Block | None) -> Plan:
         if block is None:
             return self.context.queries.plan(query, self.context).embedded
-        assert isinstance(query, exp.Select)
-        return self.context.queries.finish(query, block.relation, self.context).embedded
+        return self.context.queries.finish(block.node, block.relation, self.context).embedded
 
 
 def _unwrapped(node: exp.Expr) -> exp.Expr:

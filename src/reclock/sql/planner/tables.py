@@ -171,4 +171,3 @@ def _check_names(left: Relation, right: Relation) -> None:
     for name, qualified in sorted(theirs, key=str):
         if any(name == other and (qualified is None or of is None or qualified == of) for other, of in ours):
             raise DuplicateAlias(str(name))
-

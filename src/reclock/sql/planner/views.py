@@ -14,8 +14,8 @@ Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
 
 
 def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
-    """``plan`` over collections that are kept. Where ``instead`` names another collection with the same rows (an index's) that one is
-    read; a view without one becomes its definition. Filters are then moved into what views were made of.
+    """``plan`` over collections that are kept. Where ``instead`` names another collection with the same rows (an index's), that
+    one is read; a view without one becomes its definition. Filters are then moved into what views were made of.
     """
 
     def visit(plan: Plan) -> Plan:

@@ -1,0 +1,186 @@
+"""Queries and expressions: sqlglot's, with our names for things.
+
+Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and nothing is
+rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have a syntax of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parsers.materialize import MaterializeParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+T = TypeVar("T")
+
+QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
+_AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER})
+_AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
+_STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
+"""Other ways of writing a string: dollar quotes, ``E'…'``. The tokenizer has resolved their escapes."""
+
+
+class Rejected(ParseError):
+    """A syntax error with the place it was met at, as a 1-based position in the text."""
+
+    def __init__(self, message: str, position: int | None) -> None:
+        super().__init__(message)
+        self.message, self.position = message, position
+
+
+class QueryParser(MaterializeParser):
+    """What all statements have in common."""
+
+    FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        "CAST": lambda self: self._parse_cast(True),
+        "EXTRACT": lambda self: self._parse_extract(),
+        "SUBSTRING": lambda self: self._parse_substring_call(),
+        "TRIM": lambda self: self._parse_trim_call(),
+        "POSITION": lambda self: self._parse_position_call(),
+    }
+    PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+        **MaterializeParser.PRIMARY_PARSERS,
+        **dict.fromkeys(_STRINGS, lambda self, token: self.expression(exp.Literal.string(token.text))),
+    }
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[Any, Any]] = {
+        "CASE": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["CASE"],
+        "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
+    }
+
+    # --- what every rule stands on ---
+
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:  # type: ignore[override]
+        token = token or self._curr or None
+        about = "" if message.startswith(("Required argument", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
+        if not token or not token.text:
+            raise Rejected(f"syntax error at end of input{about}", len(self.sql) + 1)
+        raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
+
+    def _warn_unsupported(self) -> None:
+        self.raise_error("Invalid expression")
+
+    def _parse_csv(self, parse_method: Callable[[], T | None], sep: TokenType = TokenType.COMMA) -> list[T]:
+        def item() -> T | None:
+            is_first = self._prev.token_type != sep
+            parsed = parse_method()
+            if parsed is None and not is_first:
+                self.raise_error("Expected an item after the comma")
+            return parsed
+
+        return super()._parse_csv(item, sep)
+
+    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
+        between = super()._parse_between(this)
+        if not between.args.get("high"):
+            self.raise_error("Expected AND")
+        return between
+
+    def _expect(self, *words: str) -> None:
+        if not self._match_text_seq(*words):
+            self.raise_error(f"Expected {' '.join(words)}")
+
+    def _name(self) -> exp.Identifier:
+        name = self._parse_id_var()
+        if not isinstance(name, exp.Identifier):
+            self.raise_error("Expected a name")
+        return name
+
+    def _object_name(self) -> exp.Table:
+        parts = [self._name()]
+        while self._match(TokenType.DOT):
+            parts.append(self._name())
+        if len(parts) > 3:
+            self.raise_error("A name has at most three parts", self._prev)
+        item, schema, database = [*reversed(parts), None, None][:3]
+        return exp.Table(this=item, db=schema, catalog=database)
+
+    def _text(self) -> exp.Literal:
+        text = self._parse_string()
+        if not isinstance(text, exp.Literal):
+            self.raise_error("Expected a string")
+        return text
+
+    def _integer(self) -> exp.Literal:
+        number = self._parse_number()
+        if not isinstance(number, exp.Literal) or not number.name.isdigit():
+            self.raise_error("Expected a whole number", self._prev if number else None)
+        return number
+
+    def _cluster(self) -> exp.Identifier | None:
+        if not self._match_text_seq("IN", "CLUSTER"):
+            return None
+        name = self._parse_id_var(any_token=True)
+        if not isinstance(name, exp.Identifier):
+            self.raise_error("Expected the name of a cluster")
+        return name
+
+    # --- queries ---
+
+    def _parse_statement(self) -> exp.Expr | None:
+        # sqlglot comes here for what follows WITH: a query, never another statement.
+        if self._curr.token_type not in QUERY_STARTS:
+            self.raise_error("Expected a query")
+        return super()._parse_statement()
+
+    def _query(self) -> exp.Expr:
+        query = self._parse_statement()
+        if not isinstance(query, exp.Query | exp.Values):
+            self.raise_error("Expected a query")
+        return query
+
+    # --- AS OF is no alias ---
+
+    def _is_as_of(self) -> bool:
+        if self._curr.token_type != TokenType.ALIAS or self._next.text.upper() != "OF":
+            return False
+        if self._next.token_type == TokenType.IDENTIFIER or self._index + 2 >= len(self._tokens):
+            return False
+        third = self._tokens[self._index + 2]
+        fourth = self._tokens[self._index + 3] if self._index + 3 < len(self._tokens) else None
+        is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
+        return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
+
+    def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
+        return None if self._is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        return this if self._is_as_of() else super()._parse_alias(this, explicit)
+
+    # --- calls with a syntax of their own ---
+
+    def _parse_substring_call(self) -> exp.Anonymous:
+        arguments = self._parse_csv(self._parse_disjunction)
+        if self._match(TokenType.FROM):
+            arguments += [self._parse_bitwise() or self._missing()]
+        elif self._match(TokenType.FOR):
+            return exp.Anonymous(
+                this="substring", expressions=[*arguments, exp.Literal.number(1), self._parse_bitwise() or self._missing()]
+            )
+        if self._match(TokenType.FOR):
+            arguments += [self._parse_bitwise() or self._missing()]
+        return exp.Anonymous(this="substring", expressions=arguments)
+
+    def _parse_trim_call(self) -> exp.Anonymous:
+        name = "btrim"
+        if self._match_texts(("BOTH", "LEADING", "TRAILING")):
+            name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
+        first = None if self._match(TokenType.FROM, advance=False) else self._parse_bitwise() or self._missing()
+        if self._match(TokenType.FROM):
+            value = self._parse_bitwise() or self._missing()
+            return exp.Anonymous(this=name, expressions=[value, first] if first else [value])
+        rest = [self._parse_bitwise() or self._missing()] if self._match(TokenType.COMMA) else []
+        return exp.Anonymous(this=name, expressions=[first or self._missing(), *rest])
+
+    def _parse_position_call(self) -> exp.Anonymous:
+        part = self._parse_bitwise() or self._missing()
+        if not self._match(TokenType.IN):
+            self.raise_error("Expected IN")
+        return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self._missing(), part])
+
+    def _missing(self) -> exp.Expr:
+        self.raise_error("Expected an expression")
