@@ -39,7 +39,7 @@ def pages() -> FastAPI:
     may_see = [Depends(requires_access_dag(method="GET", param_dag_id="reclock_tick"))]
     made = FastAPI(title="Reclock", dependencies=may_see, docs_url=None, redoc_url=None, openapi_url=None)
 
-    @made.get("/")
+    @made.get("/", response_model=None)
     def overview() -> Response:
         from reclock.errors import ReclockError
 
@@ -49,7 +49,7 @@ def pages() -> FastAPI:
             raise HTTPException(503, {"error": error.message, "hint": error.hint}) from error
         return HTMLResponse(page, headers={"Content-Security-Policy": policy.format("")})
 
-    @made.get("/data-docs/{page:path}")
+    @made.get("/data-docs/{page:path}", response_model=None)
     def data_docs(page: str) -> Response:
         root = (Settings.load(HOME).home / "quality").resolve()
         path = (root / page).resolve()

@@ -1,4 +1,4 @@
-"""What a query means is what it means to PostgreSQL: plans run on the small engine, the texts on a real server, over the same rows."""
+"""A query means what it means to PostgreSQL: plans run on the small engine, texts on a real server, over the same rows."""
 
 from __future__ import annotations
 

@@ -14,37 +14,9 @@ from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
 
 _SHOW_LISTS = frozenset({"SOURCES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS"})
 _UNSUPPORTED = frozenset(
-    [
-        "ANALYZE",
-        "CALL",
-        "CLOSE",
-        "COMMENT",
-        "COPY",
-        "DEALLOCATE",
-        "DECLARE",
-        "DELETE",
-        "DESCRIBE",
-        "DISCARD",
-        "DO",
-        "EXECUTE",
-        "FETCH",
-        "GRANT",
-        "INSERT",
-        "LISTEN",
-        "LOCK",
-        "MERGE",
-        "NOTIFY",
-        "PREPARE",
-        "RELEASE",
-        "REVOKE",
-        "SAVEPOINT",
-        "SUBSCRIBE",
-        "TAIL",
-        "TRUNCATE",
-        "UPDATE",
-        "USE",
-        "VACUUM",
-    ]
+    ["ANALYZE", "CALL", "CLOSE", "COMMENT", "COPY", "DEALLOCATE", "DECLARE", "DELETE", "DESCRIBE", "DISCARD", "DO", "EXECUTE"]
+    + ["FETCH", "GRANT", "INSERT", "LISTEN", "LOCK", "MERGE", "NOTIFY", "PREPARE", "RELEASE", "REVOKE", "SAVEPOINT", "SUBSCRIBE"]
+    + ["TAIL", "TRUNCATE", "UPDATE", "USE", "VACUUM"]
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")

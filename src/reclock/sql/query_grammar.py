@@ -1,7 +1,7 @@
 """Queries and expressions: sqlglot's, with our names for things.
 
-Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and nothing is
-rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have a syntax of
+Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and
+nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have a syntax of
 their own.
 """
 
@@ -54,7 +54,7 @@ class QueryParser(MaterializeParser):
 
     # --- what every rule stands on ---
 
-    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:  # type: ignore[override]
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         token = token or self._curr or None
         about = "" if message.startswith(("Required argument", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
         if not token or not token.text:
