@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Asset, AssetAlias, Param, TriggerRule, dag, task
+from airflow.sdk.exceptions import AirflowSkipException
 
 if TYPE_CHECKING:
     from reclock.environment import Environment
@@ -31,7 +32,8 @@ INGEST_JOB = Path(__file__).resolve().parent.parent / "jobs" / "ingest_source.py
 PUBLISHED = AssetAlias("reclock_published")
 
 GO_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
-"""What failed for one source does not stop what follows for the others; what could not begin at all does."""
+"""What failed for one source does not stop what follows for the others; what was not begun at all does. (This rule takes a
+skipped task for one that was not begun; of the two tasks before *audit* one is always skipped, so that one has another rule.)"""
 
 
 def environment() -> Environment:
@@ -105,7 +107,7 @@ def reclock_tick() -> None:
         """Which of the two mapped tasks runs; the other is skipped."""
         return "ingest" if params["engine"] == "warm" else "ingest_by_spark_submit"
 
-    @task(map_index_template="{{ task.op_kwargs['source'] }}")
+    @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
     def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
         """Claim, bind, read and stage one source."""
         from reclock import tick
@@ -114,10 +116,13 @@ def reclock_tick() -> None:
             report = tick.ingest(joined, source, at, owner=run_id)
         return {"at": report.at, "state": str(report.state), "objects": len(report.bindings), "rows": report.rows}
 
-    @task(trigger_rule=GO_ON)
-    def audit(sources: list[str], run_id: str) -> dict[str, Any]:
+    @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False)
+    def audit(sources: list[str] | None, run_id: str) -> dict[str, Any]:
         """Check all that is staged. Red if a check failed: that source is not published, the others are."""
         from reclock import tick
+
+        if sources is None:
+            raise AirflowSkipException("the sources were not listed")
 
         with environment() as joined:
             reports = tick.audit(joined, sources, owner=run_id)
@@ -126,7 +131,7 @@ def reclock_tick() -> None:
             raise RuntimeError(f"checks failed: {failed}; see the data docs and mz_source_statuses")
         return {report.source: report.docs for report in reports}
 
-    @task(trigger_rule=GO_ON, outlets=[PUBLISHED])
+    @task(trigger_rule=GO_ON, outlets=[PUBLISHED], multiple_outputs=False)
     def publish(sources: list[str], at: int, run_id: str, outlet_events: Any) -> dict[str, Any]:
         """Commit what passed, publish it with all idle sources in one transaction, and tell those who follow the assets."""
         from reclock import tick
@@ -142,7 +147,7 @@ def reclock_tick() -> None:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in broken))
         return {"upper": report.upper, "rows": report.rows, "waiting": list(report.waiting)}
 
-    @task(trigger_rule=GO_ON, map_index_template="{{ task.op_kwargs['cluster'] }}")
+    @task(trigger_rule=GO_ON, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
     def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
         """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
         from reclock import tick

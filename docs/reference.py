@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import SecretStr
 
+import reclock
 from reclock.adapter.variables import VARIABLES
 from reclock.config import Settings
 from reclock.errors import ReclockError
@@ -36,7 +40,7 @@ def errors() -> str:
         """Every error has a message, a SQLSTATE, and where it helps a detail and a hint. All are subclasses of
 `reclock.errors.ReclockError`; several share a SQLSTATE where a client would do the same about them.""",
         "| error | SQLSTATE | meaning |\n|---|---|---|",
-        [f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |" for error in _subclasses(ReclockError)],
+        [f"| `{error.__name__}` | `{error.sqlstate}` | {_first_paragraph(error)} |" for error in _defined(ReclockError)],
     )
 
 
@@ -70,10 +74,18 @@ def _first_paragraph(error: type[ReclockError]) -> str:
     return " ".join((error.__doc__ or "").split("\n\n")[0].split())
 
 
-def _subclasses(root: type[ReclockError]) -> list[type[ReclockError]]:
+def _defined(root: type[ReclockError]) -> list[type[ReclockError]]:
     """The root and everything below it that the package defines, each once."""
-    found = [root, *(error for child in root.__subclasses__() for error in _subclasses(child))]
-    return [error for error in dict.fromkeys(found) if error.__module__.startswith("reclock.")]
+    for module in pkgutil.walk_packages(reclock.__path__, "reclock."):
+        importlib.import_module(module.name)
+    found = {error for error in _subclasses(root) if error.__module__.startswith("reclock.")}
+    return sorted(found, key=lambda error: (error.sqlstate, error.__name__))
+
+
+def _subclasses(root: type[ReclockError]) -> Iterator[type[ReclockError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _subclasses(child)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,10 @@
 """What every test may use. Fixtures of a component live in ``fixtures/``, each started once and stopped at the end."""
 
+import os
+import sys
+
+os.environ["PYSPARK_PYTHON"] = sys.executable
+
 pytest_plugins = ["fixtures.postgres", "fixtures.spark"]
 
 

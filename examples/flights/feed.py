@@ -42,16 +42,20 @@ class Feed:
         self._bucket = bucket
         self._steps = steps
         self._length = timedelta(days=days) / steps
-        first, end = (f"{hour:%Y-%m-%dT%H:%M:%SZ}" for hour in (FIRST_HOUR, FIRST_HOUR + timedelta(days=days)))
+        moments = (FIRST_HOUR + timedelta(days=later) for later in (0, days, days + 2))
+        first, end, beyond = (f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in moments)
         self._headers: dict[str, Record] = {}
         self._dimensions: dict[str, list[Record]] = {}
         self._hourly: list[tuple[datetime, str, str, Record]] = []
         for name in ("airlines", "airports", "planes"):
             self._headers[name], *self._dimensions[name] = _records(name)
         for name in ("flights", "weather"):
-            self._headers[name], *records = _records(name)
+            records = _records(name)
+            self._headers[name] = next(records)
             at, place = self._headers[name].index("time_hour"), self._headers[name].index("origin")
             for record in records:
+                if name == "flights" and record[at] > beyond:
+                    break  # the flights are in order of day
                 if first <= record[at] < end:
                     self._hourly.append((datetime.fromisoformat(record[at]), name, record[place], record))
         self._hourly.sort(key=lambda row: row[0])

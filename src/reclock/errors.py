@@ -456,7 +456,8 @@ class WrongObjectType(ReclockError):
     sqlstate = "42809"
 
     def __init__(self, name: str, wanted: str, found: str) -> None:
-        super().__init__(f'"{name}" is not a {wanted}', detail=f"it is a {found}")
+        wanted_one, found_one = (f"an {kind}" if kind.startswith("index") else f"a {kind}" for kind in (wanted, found))
+        super().__init__(f'"{name}" is not {wanted_one}', detail=f"it is {found_one}")
         self.name, self.wanted, self.found = name, wanted, found
 
 

@@ -11,6 +11,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import compact
 from reclock.collections.lake import Lake
+from reclock.collections.log import TableLog
 from reclock.errors import UpperMismatch
 
 PROCESSES = 4
@@ -90,3 +91,12 @@ def test_appends_go_on_beside_compactions_of_another_handle(lake: Lake) -> None:
     assert compactions
     assert rows_of(compactor.pin().snapshot(MAXIMUM)) == {("a", 0): 10, ("a", 1): 10, ("a", 2): 10}
     assert Counter(u.diff for u in updates_of(compactor.pin().changes(Timestamp(0), MAXIMUM))).total()
+
+
+def test_a_commit_is_tried_at_the_version_last_seen_and_nowhere_else(collection: Collection) -> None:
+    """Though neither commit would conflict with the other for delta-rs."""
+    first, second = TableLog.open(collection.folder), TableLog.open(collection.folder)
+    assert first.commit([], {"one": 1})
+    assert not second.commit([], {"two": 1})
+    assert (second.transaction("one"), second.transaction("two"), second.version) == (1, None, 1)
+    assert second.commit([], {"two": 1})

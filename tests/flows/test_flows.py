@@ -21,18 +21,21 @@ STARTED_AT = 1_000
 
 @pytest.mark.spark
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
-def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch) -> None:
+    monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "300")
     now = [STARTED_AT]
     bucket = tmp_path / "buckets" / "bucket"
     bucket.mkdir(parents=True)
     with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
-        session = Session(environment)
+        printed = io.StringIO()
+        session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 
         def sql(text: str) -> str:
-            printed = io.StringIO()
+            printed.seek(0)
+            printed.truncate()
             try:
                 for result in session.execute(text):
-                    print_result(result, Format.TABLE, to=printed, notices=printed)
+                    print_result(result, Format.TABLE, to=printed)
             except ReclockError as error:
                 printed.write("\n".join(error_lines(error)) + "\n")
             return printed.getvalue()

@@ -1,5 +1,7 @@
 """The laws of reclocking, over any upstream that only grows and any times at which it is looked at."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +43,7 @@ histories = growth.map(reached_at)
 def test_frontiers_only_grow_with_time(steps):
     remap = Remap.of(run(steps))
     times = [Timestamp(0), *(time for time, _ in steps)]
-    for earlier, later in zip(times, times[1:], strict=False):
+    for earlier, later in itertools.pairwise(times):
         assert is_at_least(remap.frontier_at(later), remap.frontier_at(earlier))
     for time, reached in steps:
         assert remap.frontier_at(time) == {p: n for p, n in reached.items() if n}

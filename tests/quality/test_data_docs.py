@@ -23,7 +23,9 @@ from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import suite_path
 
 
-def slice_of(source: str = "reclock.public.flights", at: int = 10, *, partition: str = "a", null_diffs: int = 0) -> AuditSlice:
+def slice_of(
+    source: str = "reclock.public.flights", at: int = 1_795_261_937_963, *, partition: str = "a", null_diffs: int = 0
+) -> AuditSlice:
     time = Timestamp(at)
     return AuditSlice(source, Timestamp(0), time, {}, [(partition, 4)], 1, time, time, null_diffs, {partition: 4}, ["x.parquet"])
 

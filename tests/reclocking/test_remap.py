@@ -105,4 +105,5 @@ def test_what_is_given_up_is_cut_out_of_a_range():
 
 def test_cutting_back_keeps_whole_transactions_only():
     assert cut_back({"a": 10, "b": 3, "c": 5}, {"a": [4, 9, 12], "b": [4]}) == {"a": 9}
-    assert is_at_least({"a": 9}, {"a": 9}) and not is_at_least({"a": 9}, {"a": 9, "b": 1})
+    assert is_at_least({"a": 9}, {"a": 9})
+    assert not is_at_least({"a": 9}, {"a": 9, "b": 1})

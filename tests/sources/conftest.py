@@ -1,12 +1,11 @@
-"""Buckets of both kinds: folders of this machine, and a real S3 endpoint on loopback."""
+"""Buckets of both kinds: folders of this machine, and an S3 endpoint on loopback."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+from fixtures.objects import s3_client
 
 from reclock.sources.object_store import LocalBuckets, ObjectStore, S3Buckets
 
@@ -20,24 +19,13 @@ class Buckets:
     delete: Callable[[str], None]
 
 
-@pytest.fixture(scope="session")
-def s3_endpoint() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
 @pytest.fixture(params=["local", "s3"])
 def buckets(request: pytest.FixtureRequest, tmp_path: Path) -> Buckets:
     """One empty bucket, "landing"."""
     if request.param == "local":
         return local_buckets(tmp_path)
     endpoint: str = request.getfixturevalue("s3_endpoint")
-    client = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
-    )
+    client = s3_client(endpoint)
     client.create_bucket(Bucket="landing")
     for found in client.list_objects_v2(Bucket="landing").get("Contents", []):
         client.delete_object(Bucket="landing", Key=found["Key"])

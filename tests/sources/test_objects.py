@@ -23,7 +23,8 @@ def test_what_is_new_is_cut_back_to_the_last_whole_record(buckets):
     buckets.put("a.csv", b'1,x\n2,"two\nlines"\n3,"open\n')
     [growth] = look(buckets)
     assert (growth.key, growth.lower, growth.upper) == ("a.csv", 0, 18)
-    assert growth.evidence.length == 18 and growth.evidence.crc32 == zlib.crc32(b'1,x\n2,"two\nlines"\n')
+    assert growth.evidence.length == 18
+    assert growth.evidence.crc32 == zlib.crc32(b'1,x\n2,"two\nlines"\n')
     assert growth.splits == (Split(0, 18, 0, growth.evidence.crc32),)
 
 
@@ -61,7 +62,8 @@ def test_an_object_rewritten_with_the_same_bytes_only_gets_a_new_version(buckets
     [first] = look(buckets)
     stale = Evidence("a.csv", 4, first.evidence.crc32, "an older version")
     [growth] = look(buckets, [stale])
-    assert (growth.lower, growth.upper, growth.splits) == (4, 4, ()) and growth.evidence == first.evidence
+    assert (growth.lower, growth.upper, growth.splits) == (4, 4, ())
+    assert growth.evidence == first.evidence
     buckets.put("a.csv", b"1,x\n2")
     assert look(buckets, [stale]) == []
 
@@ -107,12 +109,14 @@ def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(bucke
     content = b"".join(b'%d,"a\nb%s"\n' % (i, b"x" * (i % 50)) for i in range(500))
     buckets.put("a.csv", content + b'7,"')
     [growth] = look(buckets)
-    assert growth.upper == len(content) and len(growth.splits) > 5
+    assert growth.upper == len(content)
+    assert len(growth.splits) > 5
     at = crc = 0
     for split in growth.splits:
         assert (split.lower, split.crc_before) == (at, crc)
         piece = content[split.lower : split.upper]
-        assert piece.endswith(b'"\n') and piece[:1].isdigit()
+        assert piece.endswith(b'"\n')
+        assert piece[:1].isdigit()
         at, crc = split.upper, zlib.crc32(piece, crc)
         assert crc == split.crc_after
     assert (at, crc) == (growth.evidence.length, growth.evidence.crc32) == (len(content), zlib.crc32(content))
@@ -143,7 +147,7 @@ def test_the_header_is_read_again_for_later_growth(buckets):
 
 def test_a_wrong_header_binds_nothing(buckets):
     buckets.put("a.csv", b"w,m\nx,1\n")
-    with pytest.raises(DecodeFailed, match='record at byte 0 of "a.csv"'):
+    with pytest.raises(DecodeFailed, match=r'record at byte 0 of "a\.csv"'):
         look(buckets, format=CsvFormat())
 
 
@@ -151,7 +155,7 @@ def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
     for key in ("c.csv", "b.csv", "d.csv"):
         buckets.put(key, b"w,m\nx,1\n")
     buckets.put("a.csv", b"w,n\nx,1\n")
-    with pytest.raises(DecodeFailed, match='"b.csv"'):
+    with pytest.raises(DecodeFailed, match=r'"b\.csv"'):
         look(buckets, format=CsvFormat())
 
 
@@ -160,7 +164,8 @@ def test_a_claimed_range_may_be_corrected_within_its_length(buckets):
     [claimed] = look(buckets)
     buckets.put("a.csv", b"1,x\n2,y\n3,z\n")
     again = reread(buckets.store, OBJECTS, CSV, DESC, claimed, None)
-    assert (again.lower, again.upper) == (0, 8) and again.evidence.crc32 == zlib.crc32(b"1,x\n2,y\n")
+    assert (again.lower, again.upper) == (0, 8)
+    assert again.evidence.crc32 == zlib.crc32(b"1,x\n2,y\n")
     [later] = look(buckets, [again.evidence])
     assert (later.lower, later.upper) == (8, 12)
 

@@ -1,5 +1,7 @@
 """Records end at newlines outside quotes, however the bytes are cut into chunks."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +34,7 @@ def test_record_ends_are_the_newlines_outside_quotes(content, quote):
 def test_the_last_end_is_found_chunk_by_chunk(content, quote, cuts):
     edges = sorted({0, len(content), *(cut for cut in cuts if cut < len(content))})
     found, is_open = 0, False
-    for lower, upper in zip(edges, edges[1:], strict=False):
+    for lower, upper in itertools.pairwise(edges):
         end, is_open = last_end(content[lower:upper], quote, is_open)
         found = lower + end if end else found
     assert found == max(ends_by_definition(content, quote), default=0)
@@ -60,4 +62,5 @@ def test_a_header_names_the_declared_columns_in_any_order(header):
 def test_another_header_fails_at_byte_0(header, complaint):
     with pytest.raises(DecodeFailed) as failure:
         parse_header(header, "k", CsvFormat(), DESC)
-    assert failure.value.offset == 0 and complaint in failure.value.detail
+    assert failure.value.offset == 0
+    assert complaint in failure.value.detail

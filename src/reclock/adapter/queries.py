@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -50,7 +50,7 @@ class Query:
     catalog: PlannerCatalog
     variables: SessionVariables
     select: statements.Select
-    notices: list[str] = field(default_factory=list)
+    notice: Callable[[str], None]
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease."""
@@ -63,7 +63,7 @@ class Query:
                     ready.time.at,
                     ready.groups,
                     timeout_ms=self.variables.statement_timeout_ms,
-                    notice=self.notices.append,
+                    notice=self.notice,
                 )
             )
             inputs = self._inputs(ready)
@@ -79,7 +79,7 @@ class Query:
         except BaseException:
             scope.close()
             raise
-        return Result(self.select.tag, self.select.desc, _closing(answer.batches, scope), self.notices)
+        return Result(self.select.tag, self.select.desc, _closing(answer.batches, scope))
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,6 @@ class Result:
     tag: str
     desc: RelationDesc | None = None
     batches: Iterable[pa.RecordBatch] = ()
-    notices: list[str] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as Python values."""

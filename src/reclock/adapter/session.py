@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pyarrow as pa
@@ -23,16 +23,14 @@ from reclock.sql.planner.statement import plan_statement
 ATTEMPTS = 10
 """How often a definition is planned anew because another actor changed the catalog meanwhile."""
 
-_Definition = (
-    statements.CreateSource | statements.CreateView | statements.CreateIndex | statements.Drop | statements.RenameSource
-)
-
 
 class Session:
     """Statements of one client, one after the other, each planned at the catalog as it is then."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, notice: Callable[[str], None] = lambda message: None) -> None:
+        """``notice`` is told, at once, what the client should know beside the results."""
         self.environment = environment
+        self.notice = notice
         self.variables = SessionVariables({"statement_timeout": str(environment.settings.statement_timeout_ms)})
 
     def execute(self, text: str) -> Iterator[Result]:
@@ -50,14 +48,15 @@ class Session:
         match statement:
             case statements.Select():
                 realise(self.environment, catalog)
-                return Query(self.environment, catalog, self.variables, statement).run()
+                return Query(self.environment, catalog, self.variables, statement, self.notice).run()
             case statements.Explain():
                 realise(self.environment, catalog)
-                query = Query(self.environment, catalog, self.variables, statement.select)
+                query = Query(self.environment, catalog, self.variables, statement.select, self.notice)
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
                 return text_result(statement.tag, "Timestamp" if statement.is_timestamp else "Plan", lines)
             case statements.Skipped():
-                return Result(statement.tag, notices=[statement.notice])
+                self.notice(statement.notice)
+                return Result(statement.tag)
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
                 decide(statement, self.environment)
                 return Result(statement.tag)
@@ -83,7 +82,8 @@ class Session:
             if attempt:
                 statement = plan_statement(parsed, self.environment.planner_catalog(), self.variables.names)
             if isinstance(statement, statements.Skipped):
-                return Result(statement.tag, notices=[statement.notice])
+                self.notice(statement.notice)
+                return Result(statement.tag)
             change = Change(self.environment)
             define(statement, change)
             try:
@@ -94,7 +94,9 @@ class Session:
                 continue
             break
         realise(self.environment, self.environment.planner_catalog())
-        return Result(statement.tag, notices=list(getattr(statement, "notices", ())))
+        for notice in statement.notices if isinstance(statement, statements.Drop) else ():
+            self.notice(notice)
+        return Result(statement.tag)
 
     def _show(self, statement: statements.ShowVariable) -> Result:
         if statement.name is not None:

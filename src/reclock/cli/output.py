@@ -42,8 +42,12 @@ def error_lines(error: ReclockError) -> Iterator[str]:
         yield f"HINT:  {error.hint}"
 
 
-def print_result(result: Result, output: Format, *, to: TextIO | None = None, notices: TextIO | None = None) -> None:
-    """Rows in the format asked for, or the command tag, to standard output unless told; notices to standard error unless told."""
+def print_notice(message: str) -> None:
+    print(f"NOTICE:  {message}", file=sys.stderr)
+
+
+def print_result(result: Result, output: Format, *, to: TextIO | None = None) -> None:
+    """Rows in the format asked for, or the command tag, to standard output unless told."""
     to = to or sys.stdout
     if result.desc is None:
         if output is Format.TABLE:
@@ -58,8 +62,6 @@ def print_result(result: Result, output: Format, *, to: TextIO | None = None, no
     else:
         for row in result.rows():
             print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text, ensure_ascii=False), file=to)
-    for notice in result.notices:
-        print(f"NOTICE:  {notice}", file=notices or sys.stderr)
 
 
 def text(value: Any) -> str:

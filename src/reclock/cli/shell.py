@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from reclock.adapter.session import Session
-from reclock.cli.output import Format, error_lines, print_result
+from reclock.cli.output import Format, error_lines, print_notice, print_result
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 
@@ -69,7 +69,7 @@ def run_shell(home: Path | None, *, commands: Iterable[str], files: Iterable[Pat
     given = [*commands, *(path.read_text() for path in files)]
     format_ = Format.named(output)
     with Environment.open(home) as environment:
-        shell = Shell(Session(environment), format_, timing=timing)
+        shell = Shell(Session(environment, print_notice), format_, timing=timing)
         if not given and not sys.stdin.isatty():
             given = [sys.stdin.read()]
         if given:

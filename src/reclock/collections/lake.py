@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 
 import pyarrow.fs as pafs
-from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from reclock import crashpoints
@@ -67,7 +66,7 @@ class Lake:
             return self._opened[id]
 
     def exists(self, id: StorageCollectionId) -> bool:
-        return DeltaTable.is_deltatable(self._folder_of(id).uri, self._folder.storage_options)
+        return TableLog.exists(self._folder_of(id))
 
     def drop(self, id: StorageCollectionId) -> None:
         """Delete the collection with all its files. One that is gone, or half gone, is no error: repeating finishes the work."""

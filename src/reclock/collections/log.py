@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import structlog
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Schema, Transaction
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
@@ -41,7 +41,7 @@ class TableLog:
     @classmethod
     def create(cls, folder: Folder, schema: pa.Schema, properties: Mapping[str, str]) -> bool:
         """Make the table, durably, unless it is there. False if somebody else did. Exactly one of several creators gets True."""
-        if DeltaTable.is_deltatable(folder.uri, folder.storage_options):
+        if cls.exists(folder):
             return False
         try:
             DeltaTable.create(
@@ -54,7 +54,7 @@ class TableLog:
                 raise_if_key_not_exists=False,
             )
         except DeltaError:
-            if DeltaTable.is_deltatable(folder.uri, folder.storage_options):
+            if cls.exists(folder):
                 return False
             raise
         return True
@@ -63,6 +63,15 @@ class TableLog:
     def open(cls, folder: Folder) -> TableLog:
         """The table as it is now. Raises delta-rs's ``TableNotFoundError``."""
         return cls(folder, DeltaTable(folder.uri, storage_options=folder.storage_options))
+
+    @staticmethod
+    def exists(folder: Folder) -> bool:
+        """Whether there is a table. (delta-rs's own ``is_deltatable`` keeps all Python threads waiting for the store's answer.)"""
+        try:
+            DeltaTable(folder.uri, storage_options=folder.storage_options, without_files=True)
+        except TableNotFoundError:
+            return False
+        return True
 
     @property
     def version(self) -> int:

@@ -114,7 +114,7 @@ def _combine(
             "success_percent": 100.0 * held / len(results) if results else None,
         },
         meta={
-            "run_id": {"run_name": str(slice_.at), "run_time": now.isoformat()},
+            "run_id": {"run_name": "reclock", "run_time": now.isoformat()},
             "active_batch_definition": {"data_asset_name": slice_.source},
             "reclock": {"upper": slice_.upper, "at": slice_.at, "checks": [_summary(check) for check in result.checks]},
         },

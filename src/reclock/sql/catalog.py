@@ -76,7 +76,7 @@ class PlannerCatalog:
 
     @classmethod
     def from_snapshot(cls, snapshot: CatalogSnapshot, builtins: Sequence[RelationEntry] = (), previous: Self | None = None) -> Self:
-        """The catalog of ``snapshot``. Items that did not change since ``previous``, nor what they stand on, are not planned again."""
+        """The catalog of ``snapshot``. An item is planned again only if it, or what it stands on, changed since ``previous``."""
         from reclock.sql.planner.items import fill  # the planner reads this module
 
         if previous is not None and previous.snapshot is snapshot:
@@ -210,7 +210,7 @@ class PlannerCatalog:
             return f'there is no schema "{written}"'
         found = self.find(parts, session)
         if found is not None:
-            return f'"{parts[-1]}" is an {found.type}, which a query cannot read'
+            return f'"{parts[-1]}" is an index, which a query cannot read'
         return nearest(
             parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
@@ -14,9 +14,37 @@ from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
 
 _SHOW_LISTS = frozenset({"SOURCES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS"})
 _UNSUPPORTED = frozenset(
-    ["ANALYZE", "CALL", "CLOSE", "COMMENT", "COPY", "DEALLOCATE", "DECLARE", "DELETE", "DESCRIBE", "DISCARD", "DO", "EXECUTE"]
-    + ["FETCH", "GRANT", "INSERT", "LISTEN", "LOCK", "MERGE", "NOTIFY", "PREPARE", "RELEASE", "REVOKE", "SAVEPOINT", "SUBSCRIBE"]
-    + ["TAIL", "TRUNCATE", "UPDATE", "USE", "VACUUM"]
+    {
+        "ANALYZE",
+        "CALL",
+        "CLOSE",
+        "COMMENT",
+        "COPY",
+        "DEALLOCATE",
+        "DECLARE",
+        "DELETE",
+        "DESCRIBE",
+        "DISCARD",
+        "DO",
+        "EXECUTE",
+        "FETCH",
+        "GRANT",
+        "INSERT",
+        "LISTEN",
+        "LOCK",
+        "MERGE",
+        "NOTIFY",
+        "PREPARE",
+        "RELEASE",
+        "REVOKE",
+        "SAVEPOINT",
+        "SUBSCRIBE",
+        "TAIL",
+        "TRUNCATE",
+        "UPDATE",
+        "USE",
+        "VACUUM",
+    }
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
@@ -25,8 +53,11 @@ _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "
 class ReclockParser(QueryParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
-    def parse_root(self) -> nodes.Statement:
-        """One statement, up to the end of its tokens."""
+    def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
+        """The statement whose tokens, cut out of those of ``text``, are ``tokens``."""
+        self.reset()
+        self.sql, self._chunks = text, [tokens]
+        self._advance_chunk()
         statement = self._root()
         if self._index < len(self._tokens):
             self.raise_error("Invalid expression")
@@ -35,15 +66,13 @@ class ReclockParser(QueryParser):
     def _root(self) -> nodes.Statement:
         if self._curr.token_type in QUERY_STARTS:
             return self._query_statement()
-        word = self._curr.text.upper()
-        if self._curr.token_type != TokenType.IDENTIFIER:
-            rule = self._ROOTS.get(word)
-            if rule:
-                self._advance()
-                return rule(self)
-            if word in _UNSUPPORTED:
-                raise UnsupportedSql(f"{word} is not supported")
-        self.raise_error("Invalid expression")
+        word = self._curr.text.upper() if self._curr.token_type != TokenType.IDENTIFIER else ""
+        if word in _UNSUPPORTED:
+            raise UnsupportedSql(f"{word} is not supported")
+        if word not in self._ROOTS:
+            self.raise_error("Invalid expression")
+        self._advance()
+        return self._ROOTS[word](self)
 
     def _query_statement(self) -> nodes.QueryStatement:
         query = self._query()
@@ -241,10 +270,7 @@ class ReclockParser(QueryParser):
         return {}
 
     def _variable(self) -> exp.Identifier:
-        name = self._parse_id_var(any_token=True)
-        if not isinstance(name, exp.Identifier):
-            self.raise_error("Expected the name of a variable")
-        return name
+        return self._word("the name of a variable")
 
     def _set(self) -> nodes.SetVariableStatement:
         scope = self._prev.text.upper() if self._match_texts(("SESSION", "LOCAL")) else None

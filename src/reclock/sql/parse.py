@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -41,6 +40,8 @@ def parse_one(text: str) -> nodes.Statement:
 
 
 def _tokenize(text: str) -> list[Token]:
+    if "\0" in text:
+        raise SqlSyntaxError("a statement cannot hold a null character", position=text.index("\0") + 1)
     try:
         return list(_DIALECT.tokenize(text))
     except TokenError as error:
@@ -60,17 +61,16 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
-    parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
     start, end = tokens[0].start, tokens[-1].end + 1
     try:
-        (node,) = parser._parse(ReclockParser.parse_root, tokens, text)  # type: ignore[arg-type]
+        node = ReclockParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE).parse_statement(tokens, text)
     except Rejected as error:
-        raise SqlSyntaxError(error.message, position=min(error.position or end, end) if error.position else None) from error
+        raise SqlSyntaxError(error.message, position=error.position or end + 1) from error
     except ParseError as error:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
-    return ParsedStatement(cast(nodes.Statement, node), text[start:end], start + 1)
+    return ParsedStatement(node, text[start:end], start + 1)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,8 +1,8 @@
 """Queries and expressions: sqlglot's, with our names for things.
 
 Calls keep the name they were written with (no node per function), so that a name means what ``compute.functions`` says and
-nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have a syntax of
-their own.
+nothing is rewritten on the way; only ``CAST``, ``EXTRACT`` and the keyword forms of ``substring``, ``trim`` and ``position`` have
+a syntax of their own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ T = TypeVar("T")
 QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
 _AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN, TokenType.DASH, TokenType.PARAMETER})
 _AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
+_INTERVAL_UNITS = frozenset({"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"})
 _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
 """Other ways of writing a string: dollar quotes, ``E'…'``. The tokenizer has resolved their escapes."""
 
 
 class Rejected(ParseError):
-    """A syntax error with the place it was met at, as a 1-based position in the text."""
+    """A syntax error with the place it was met at, as a 1-based position in the text; None is the end of the statement."""
 
     def __init__(self, message: str, position: int | None) -> None:
         super().__init__(message)
@@ -55,10 +56,10 @@ class QueryParser(MaterializeParser):
     # --- what every rule stands on ---
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
-        token = token or self._curr or None
-        about = "" if message.startswith(("Required argument", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
+        token = self._curr if token is None else token
+        about = "" if message.startswith(("Required", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
         if not token or not token.text:
-            raise Rejected(f"syntax error at end of input{about}", len(self.sql) + 1)
+            raise Rejected(f"syntax error at end of input{about}", None)
         raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
 
     def _warn_unsupported(self) -> None:
@@ -85,9 +86,20 @@ class QueryParser(MaterializeParser):
             self.raise_error(f"Expected {' '.join(words)}")
 
     def _name(self) -> exp.Identifier:
-        name = self._parse_id_var()
+        name = self._parse_id_var(any_token=False)
         if not isinstance(name, exp.Identifier):
             self.raise_error("Expected a name")
+        return name
+
+    def _word(self, what: str) -> exp.Identifier:
+        """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
+        if not self._curr:
+            self.raise_error(f"Expected {what}", self._curr)
+        if self._curr.token_type != TokenType.IDENTIFIER and not self._curr.text.replace(".", "_").isidentifier():
+            self.raise_error(f"Expected {what}")
+        name = self._parse_id_var(any_token=True)
+        if not isinstance(name, exp.Identifier) or self._prev.token_type == TokenType.STRING:
+            self.raise_error(f"Expected {what}", self._prev)
         return name
 
     def _object_name(self) -> exp.Table:
@@ -100,10 +112,10 @@ class QueryParser(MaterializeParser):
         return exp.Table(this=item, db=schema, catalog=database)
 
     def _text(self) -> exp.Literal:
-        text = self._parse_string()
-        if not isinstance(text, exp.Literal):
+        if self._curr.token_type not in (TokenType.STRING, *_STRINGS):
             self.raise_error("Expected a string")
-        return text
+        self._advance()
+        return exp.Literal.string(self._prev.text)
 
     def _integer(self) -> exp.Literal:
         number = self._parse_number()
@@ -112,12 +124,42 @@ class QueryParser(MaterializeParser):
         return number
 
     def _cluster(self) -> exp.Identifier | None:
-        if not self._match_text_seq("IN", "CLUSTER"):
+        return self._word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+        if self._curr.token_type != TokenType.INTERVAL or self._next.token_type != TokenType.STRING:
             return None
-        name = self._parse_id_var(any_token=True)
-        if not isinstance(name, exp.Identifier):
-            self.raise_error("Expected the name of a cluster")
-        return name
+        self._advance()
+        amount = self._text().name
+        unit = f" {self._prev.text.lower()}" if self._match_texts(_INTERVAL_UNITS) else ""
+        return exp.Interval(this=exp.Literal.string(amount + unit))
+
+    # --- where sqlglot takes more than SQL, or loses a meaning ---
+
+    def _build_predicate(
+        self,
+        klass: type[exp.Binary],
+        this: exp.Expr | None,
+        expression: exp.Expr | None,
+        comments: list[str] | None = None,
+        negate: bool = False,
+    ) -> exp.Expr:
+        # `a NOT IN (1) = b` is printed as `NOT a IN (1) = b`, which means something else.
+        left, right = (exp.Paren(this=each) if isinstance(each, exp.Not) else each for each in (this, expression))
+        return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
+
+    def _parse_primary(self) -> exp.Expr | None:
+        start = self._curr
+        primary = super()._parse_primary()
+        if isinstance(primary, exp.Concat):  # two strings side by side
+            self.raise_error("Expected an operator between strings", start)
+        return primary
+
+    def _parse_type_size(self) -> exp.DataTypeParam:
+        return exp.DataTypeParam(this=self._integer())
+
+    def _parse_function_parameter(self) -> exp.Expr:
+        return self._name()  # a column in an alias: no type, no mode
 
     # --- queries ---
 
@@ -131,6 +173,8 @@ class QueryParser(MaterializeParser):
         query = self._parse_statement()
         if not isinstance(query, exp.Query | exp.Values):
             self.raise_error("Expected a query")
+        if any(select.args.get("joins") and not select.args.get("from_") for select in query.find_all(exp.Select)):
+            self.raise_error("Expected FROM before a join")
         return query
 
     # --- AS OF is no alias ---

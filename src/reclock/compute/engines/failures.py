@@ -8,12 +8,13 @@ from reclock.errors import EvaluationError, InternalError, ReclockError
 
 _OWN = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
 
+_MOMENT = "date/time field value out of range"
 # In order; the first that matches says what happened.
 _PATTERNS: tuple[tuple[str, str, str], ...] = (
     (r"divi[ds]\w*[ _]by[ _]zero|remainder_by_zero|remainder by zero", "22012", "division by zero"),
+    (r"field value out of range|date out of range|invalid date|cannot be cast to \"(date|timestamp)|2200[78]", "22008", _MOMENT),
     (r"like pattern must not end|esc_at_the_end", "22025", "LIKE pattern must not end with escape character"),
     (r"overflow|out of range|out_of_range|numeric_value|22003|could not cast value|does not fit", "22003", "value out of range"),
-    (r"date|timestamp|datetime|22007|22008|22023", "22008", "date/time field value out of range"),
     (r"conversion error|could not convert|cast_invalid_input|invalid input", "22P02", "invalid input syntax"),
 )
 

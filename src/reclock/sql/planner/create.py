@@ -16,7 +16,6 @@ from reclock.errors import (
     DependentObjects,
     DuplicateColumn,
     DuplicateObject,
-    InternalError,
     InvalidOption,
     ReservedName,
     SqlSyntaxError,
@@ -291,8 +290,12 @@ def _check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
 
 
 def _stored(node: nodes.Statement) -> str:
-    """The text of a definition. It has been made sure that it reads as what was planned."""
+    """The text of a definition, which reads as what was planned."""
     text = to_sql(node)
-    if parse_one(text) != node:
-        raise InternalError("a definition cannot be kept as text", detail=text)
+    try:
+        is_same = parse_one(text) == node
+    except SqlSyntaxError:
+        is_same = False
+    if not is_same:
+        raise UnsupportedSql("this definition cannot be kept as text", detail=text, hint="write it in a plainer form")
     return text

@@ -136,10 +136,8 @@ def _boolean(node: exp.Boolean, reading: Reading) -> Any:
 
 @scalar.register
 def _interval(node: exp.Interval, reading: Reading) -> Any:
-    amount, unit = node.this, node.args.get("unit")
-    if not isinstance(amount, exp.Literal) or not (unit is None or isinstance(unit, exp.Var)):
-        raise UnsupportedSql(f"interval {to_sql(node)} is not supported", hint="write it as INTERVAL '1 day 2 hours'")
-    return coerce(Untyped(f"{amount.name} {unit.name}" if unit else amount.name), INTERVAL)
+    only(node, "this")
+    return coerce(Untyped(node.this.name), INTERVAL)
 
 
 @scalar.register

@@ -158,7 +158,9 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
 
 
 def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
-    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    if not all(isinstance(row, exp.Tuple) for row in node.expressions):
+        raise SqlSyntaxError("a row of VALUES stands in parentheses")
+    rows = [row.expressions for row in node.expressions]
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")

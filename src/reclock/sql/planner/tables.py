@@ -76,6 +76,8 @@ def _one_relation(node: exp.Expr, context: Context) -> Relation:
 
 
 def _table(node: exp.Table, context: Context) -> Relation:
+    if isinstance(node.this, exp.Dot):
+        raise SqlSyntaxError(f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item")
     if not isinstance(node.this, exp.Identifier):
         raise UnsupportedSql(f"table function {to_sql(node.this)[:80]} is not supported")
     name = parts(node)

@@ -1,0 +1,173 @@
+"""The main job on real data: five sources over growing CSV objects, several ticks of the DAG `reclock_tick` in a real Airflow,
+then queries. Every run starts clean in its home (`demo-home` unless told) and leaves it there for `make up`.
+
+    .venv/bin/python examples/flights/demo.py [--home DIR] [--ticks 6] [--days 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from feed import Feed
+from rich.console import Console
+from rich.live import Live
+from rich.syntax import Syntax
+from rich.text import Text
+from stack import BIN, DAG, PROJECT, Stack, StackError, clear, is_demo_home, own, running
+
+SCHEMA = Path(__file__).with_name("schema.sql")
+SOURCES = ("flights", "weather", "airlines", "airports", "planes")
+RUN_LIMIT_S = 900
+
+WORST_HOURS = """\
+SELECT origin, time_hour, flights, cancelled, round(mean_delay, 1) AS mean_delay, worst_delay,
+       round(temp) AS temp, round(wind_speed::numeric, 1) AS wind_speed, visib
+FROM delays {as_of}
+WHERE mean_delay IS NOT NULL
+ORDER BY mean_delay DESC, origin, time_hour
+LIMIT 8"""
+
+console = Console(highlight=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment; emptied first")
+    parser.add_argument("--ticks", type=int, default=6, help="runs of the DAG")
+    parser.add_argument("--days", type=int, default=2, help="days of flights, from 1 January 2013 on")
+    arguments = parser.parse_args()
+    if arguments.ticks < 2 or arguments.days < 1:
+        parser.error("two ticks and one day at least")
+    try:
+        return run(arguments.home, arguments.ticks, arguments.days)
+    except StackError as error:
+        console.print(f"[red]{error}[/red]")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(home: Path, ticks: int, days: int) -> int:
+    if not is_demo_home(home):
+        raise StackError(f"{home} is not a demo's folder, and would be emptied: choose another --home")
+    started = time.monotonic()
+    with own(home):
+        clear(home)
+        console.rule("[bold]an environment, five sources, a materialized view")
+        reclock(home, "init")
+        bucket = home / "buckets" / "nycflights"
+        bucket.mkdir(parents=True)
+        reclock(home, "sql", "-f", str(SCHEMA))
+        console.print(f"{SCHEMA.relative_to(PROJECT)} over {bucket}")
+        feed = Feed(bucket, days=days, steps=ticks)
+        with console.status("starting Airflow and a warm Spark session"):
+            stack = running(home)
+            airflow = stack.__enter__()
+        try:
+            console.rule(f"[bold]{ticks} ticks of the DAG {DAG}")
+            uppers = [one_tick(airflow, feed, number, ticks) for number in range(1, ticks + 1)]
+        finally:
+            with console.status("stopping Airflow and Spark"):
+                stack.__exit__(None, None, None)
+        is_right = look(home, feed, uppers)
+    console.rule()
+    console.print(f"done in {time.monotonic() - started:.0f} s. The environment is in {shown(home)}.")
+    console.print("[bold]make up[/bold] opens Airflow on it (http://127.0.0.1:8080, with the page Reclock), and tells the login.")
+    console.print(f"[bold]{shown(BIN)}/reclock sql --home {shown(home)}[/bold] is the SQL shell.")
+    return 0 if is_right else 1
+
+
+def one_tick(airflow: Stack, feed: Feed, number: int, ticks: int) -> int:
+    """Let the objects grow, run the DAG, and answer the upper that it published."""
+    added = feed.append(number)
+    console.print(
+        f"[bold]tick {number}/{ticks}[/bold]  flights and weather until {added.until:%Y-%m-%d %H:%M} UTC: "
+        f"{added.objects_begun} objects begun, {added.objects_grown} grown, {added.bytes_added:,} bytes"
+    )
+    began = time.monotonic()
+    triggered = airflow.call("POST", f"/dags/{DAG}/dagRuns", json={"logical_date": None, "conf": {}})
+    run = f"/dags/{DAG}/dagRuns/{triggered['dag_run_id']}"
+    state = follow(airflow, run, began)
+    if state != "success":
+        failed = [task for task in tasks_of(airflow, run) if task["state"] in ("failed", "upstream_failed")]
+        for task in failed:
+            console.print(f"  [red]{name_of(task)} {task['state']}[/red]")
+        raise StackError(f"the run is {state}; the logs of its tasks are in {airflow.home / 'airflow' / 'logs'}")
+    entry = airflow.call("GET", f"{run}/taskInstances/publish/xcomEntries/return_value", params={"deserialize": True})
+    published: dict[str, Any] = entry["value"]
+    rows = ", ".join(f"{name.rpartition('.')[2]} {count:,}" for name, count in published["rows"].items())
+    console.print(f"        [green]published[/green] below {published['upper']} in {time.monotonic() - began:.1f} s: {rows}")
+    return int(published["upper"])
+
+
+def follow(airflow: Stack, run: str, began: float) -> str:
+    """Show which tasks run until the run has ended; answers how it ended."""
+    with Live(console=console, refresh_per_second=5, transient=True) as live:
+        while (state := str(airflow.call("GET", run)["state"])) not in ("success", "failed"):
+            if time.monotonic() - began > RUN_LIMIT_S:
+                raise StackError(f"the run has not ended after {RUN_LIMIT_S} s")
+            tasks = tasks_of(airflow, run)
+            done = sum(task["state"] in ("success", "skipped") for task in tasks)
+            active = [name_of(task) for task in tasks if task["state"] == "running"]
+            live.update(Text(f"        {done} tasks done; running: {', '.join(active) or '-'}", style="dim"))
+            time.sleep(0.3)
+    return state
+
+
+def tasks_of(airflow: Stack, run: str) -> list[dict[str, Any]]:
+    tasks: list[dict[str, Any]] = airflow.call("GET", f"{run}/taskInstances", params={"limit": 100})["task_instances"]
+    return tasks
+
+
+def name_of(task: dict[str, Any]) -> str:
+    return f"{task['task_id']} {task.get('rendered_map_index') or ''}".strip()
+
+
+def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
+    """What came of it, in SQL. False if the counts differ from the files'."""
+    earlier = uppers[max(0, len(uppers) // 2 - 1)] - 1
+    console.rule("[bold]the worst hours, with their weather, from the materialized view")
+    query(home, WORST_HOURS.format(as_of=""))
+    console.rule("[bold]the same, as of an earlier tick")
+    query(home, WORST_HOURS.format(as_of=f"AS OF {earlier}"))
+    console.rule("[bold]how far the source flights has been read: byte offsets, and the time that each belongs to")
+    query(home, "SELECT * FROM flights_progress ORDER BY key")
+    console.rule("[bold]counted in SQL, and in the files")
+    counts = " UNION ALL ".join(f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES)
+    found = {row["source"]: int(row["rows"]) for row in json.loads(reclock(home, "sql", "--format", "json", "-c", counts))}
+    expected = feed.count()
+    for name in SOURCES:
+        mark = "[green]equal[/green]" if found.get(name) == expected[name] else "[red]DIFFERENT[/red]"
+        console.print(f"{name:10} {found.get(name, 0):>9,} rows, {expected[name]:>9,} records  {mark}")
+    return found == expected
+
+
+def shown(path: Path) -> Path:
+    """The path as a user in the project's folder would write it."""
+    path = path.absolute()
+    return path.relative_to(PROJECT) if path.is_relative_to(PROJECT) else path
+
+
+def query(home: Path, text: str) -> None:
+    console.print(Syntax(text + ";", "sql", background_color="default"))
+    sys.stdout.write(reclock(home, "sql", "-c", text))
+    sys.stdout.flush()
+
+
+def reclock(home: Path, *arguments: str) -> str:
+    """Run the command and answer what it printed. What it complains of is shown."""
+    command = [str(BIN / "reclock"), arguments[0], "--home", str(home), *arguments[1:]]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise StackError(f"reclock {' '.join(arguments)} failed\n{done.stdout}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

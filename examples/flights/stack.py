@@ -1,0 +1,216 @@
+"""What the demo runs on: a warm Spark Connect server, and Airflow on SQLite. All of it on loopback, all of it in the demo's home.
+
+Processes are started as groups of their own and stopped with everything they started. Their output is in `<home>/logs/`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROJECT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+DAG = "reclock_tick"
+USER = "admin"
+STARTUP_S = 180
+
+
+class StackError(Exception):
+    """Something the demo needs did not start, or does not answer. The message says where to look."""
+
+
+@contextmanager
+def own(home: Path) -> Iterator[None]:
+    """The home is this process's until the end: two demos, or a demo and an open UI, would disturb each other."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / ".reclock-demo").open("a") as marker:
+        try:
+            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StackError(f"{home} is in use: stop the other `make demo` or `make up` first") from None
+        yield
+
+
+def is_demo_home(home: Path) -> bool:
+    """Whether the folder is new, or one that the demo made: another one is never emptied."""
+    return not home.exists() or not any(home.iterdir()) or (home / ".reclock-demo").exists()
+
+
+def clear(home: Path) -> None:
+    """Remove what an earlier run left."""
+    for path in home.iterdir():
+        if path.name != ".reclock-demo":
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The running processes: where they are, and how to talk to Airflow."""
+
+    home: Path
+    environment: dict[str, str]
+    url: str
+    password: str
+    client: httpx.Client
+
+    def call(self, method: str, path: str, **arguments: Any) -> Any:
+        """One request to Airflow's REST API; answers the JSON."""
+        answer = self.client.request(method, f"{self.url}/api/v2{path}", **arguments)
+        if answer.is_error:
+            raise StackError(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
+        return answer.json()
+
+
+@contextmanager
+def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
+    """Start everything, wait until the DAG can be triggered, and stop everything at the end, whatever happens."""
+    home = home.resolve()
+    airflow_home, logs = home / "airflow", home / "logs"
+    for folder in (airflow_home, logs):
+        folder.mkdir(parents=True, exist_ok=True)
+    port, spark_port = port or free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    environment = os.environ | _settings(home, airflow_home, url, spark_port)
+    password = _password(airflow_home)
+    with ExitStack() as stack:
+        spark = stack.enter_context(
+            _process(
+                [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs / "spark.log"
+            )
+        )
+        _run([str(BIN / "airflow"), "db", "migrate"], environment, logs / "airflow-db.log")
+        started = [
+            stack.enter_context(_process([str(BIN / "airflow"), *arguments], environment, logs / f"airflow-{arguments[0]}.log"))
+            for arguments in (
+                ["api-server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"],
+                ["scheduler"],
+                ["dag-processor"],
+            )
+        ]
+        client = stack.enter_context(httpx.Client(timeout=30))
+        made = Stack(home, environment, url, password, client)
+        _await(lambda: _is_open(spark_port), [spark], logs)
+        _await(lambda: _log_in(made), started, logs)
+        _await(lambda: _is_ready(made), started, logs)
+        yield made
+
+
+def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict[str, str]:
+    return {
+        "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
+        "RECLOCK_HOME": str(home),
+        "RECLOCK_SPARK_REMOTE": f"sc://127.0.0.1:{spark_port}",
+        "RECLOCK_TICK_SCHEDULE": "",
+        "PYSPARK_PYTHON": sys.executable,
+        "AIRFLOW_HOME": str(airflow_home),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
+        "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
+        "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+        "GX_ANALYTICS_ENABLED": "false",
+    }
+
+
+def _password(airflow_home: Path) -> str:
+    """The password of Airflow's user, made at the first start and kept in a file only its owner reads."""
+    file = airflow_home / "simple_auth_manager_passwords.json.generated"
+    if file.exists():
+        password: str = json.loads(file.read_text())[USER]
+        return password
+    password = secrets.token_urlsafe(12)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        json.dump({USER: password}, opened)
+    return password
+
+
+@contextmanager
+def _process(command: list[str], environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        _stop(process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the whole group: first kindly, then, if it stays, at once."""
+    for signal_ in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, signal_)
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            continue
+        except ProcessLookupError:
+            break
+    process.wait()
+
+
+def _run(command: list[str], environment: dict[str, str], log: Path) -> None:
+    with log.open("ab") as output:
+        if subprocess.run(command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL).returncode:
+            raise StackError(f"{' '.join(command[1:])} failed; see {log}")
+
+
+def _await(is_there: Any, processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
+    deadline = time.monotonic() + STARTUP_S
+    while not is_there():
+        dead = [process for process in processes if process.poll() is not None]
+        if dead or time.monotonic() > deadline:
+            raise StackError(f"a process {'ended' if dead else 'does not answer'}; see {logs}")
+        time.sleep(0.2)
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _log_in(stack: Stack) -> bool:
+    try:
+        answer = stack.client.post(f"{stack.url}/auth/token", json={"username": USER, "password": stack.password})
+    except httpx.TransportError:
+        return False
+    if answer.is_error:
+        return False
+    stack.client.headers["Authorization"] = f"Bearer {answer.json()['access_token']}"
+    return True
+
+
+def _is_ready(stack: Stack) -> bool:
+    """Whether the DAG has been read and may run."""
+    answer = stack.client.patch(f"{stack.url}/api/v2/dags/{DAG}", json={"is_paused": False}, params={"update_mask": "is_paused"})
+    return not answer.is_error

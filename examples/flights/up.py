@@ -1,0 +1,47 @@
+"""Open the demo's environment for use: Airflow's UI, and how to reach the SQL shell. On loopback only; Ctrl-C ends it.
+
+.venv/bin/python examples/flights/up.py [--home DIR] [--port 8080]
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from rich.console import Console
+from stack import BIN, DAG, PROJECT, USER, StackError, own, running
+
+console = Console(highlight=False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment")
+    parser.add_argument("--port", type=int, default=8080, help="port of Airflow's UI on loopback")
+    arguments = parser.parse_args()
+    if not (arguments.home / "reclock.toml").exists():
+        console.print(f"[red]there is no environment in {arguments.home}: run `make demo` first[/red]")
+        return 1
+    stopping = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopping.set())
+    try:
+        with own(arguments.home), running(arguments.home, port=arguments.port) as stack:
+            console.print(f"Airflow    {stack.url}/dags/{DAG}   user [bold]{USER}[/bold], password [bold]{stack.password}[/bold]")
+            console.print(f"Reclock    {stack.url}/plugin/reclock   sources, frontiers, checks; also under Browse")
+            console.print(f"SQL shell  {BIN}/reclock sql --home {arguments.home}")
+            console.print(
+                f"A tick is a run of {DAG}: press Trigger. Objects are in {arguments.home / 'buckets'}. Ctrl-C ends this."
+            )
+            stopping.wait()
+    except StackError as error:
+        console.print(f"[red]{error}[/red]")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

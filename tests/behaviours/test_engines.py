@@ -1,0 +1,502 @@
+"""What every engine promises: a plan has the same answer on all, to the last digit and of the same types, or the same error."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal, localcontext
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from fixtures.corpus import CORPUS
+from fixtures.lakes import updates_table
+from fixtures.plans import NAN, ROWS, VALUES, aggregate, call, cast, column, computed, desc_of, get, lit, rows, shown, table
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    SMALLINT,
+    TEXT,
+    TIMESTAMPTZ,
+    Column,
+    RelationDesc,
+    ScalarType,
+    numeric,
+)
+from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Update
+from reclock.collections.lake import Lake
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, TableInput
+from reclock.compute.engines.spark import SparkEngine
+from reclock.compute.functions import SCALARS
+from reclock.compute.functions.casts import write_cast
+from reclock.compute.plan import (
+    Constant,
+    Distinct,
+    Except,
+    Filter,
+    Finishing,
+    Intersect,
+    Join,
+    JoinKind,
+    Map,
+    Ordering,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+    Union,
+)
+from reclock.compute.scalars import Case, ColumnRef, Scalar
+from reclock.errors import EvaluationError, InternalError, UnsupportedSql
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+AT = Timestamp(100)
+ALL = Finishing()
+
+
+@pytest.fixture(scope="session")
+def lake_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("engines")
+
+
+@pytest.fixture(scope="session")
+def duckdb_engine(lake_root: Path) -> DuckDbEngine:
+    return DuckDbEngine([str(lake_root)])
+
+
+@pytest.fixture(scope="session")
+def spark_engine(spark: SparkSession) -> SparkEngine:
+    return SparkEngine(spark)
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+@pytest.fixture
+def lake(lake_root: Path) -> Lake:
+    return Lake(str(lake_root / random.randbytes(8).hex()))
+
+
+def answer(
+    engine: Engine, plan: Plan, inputs: Inputs | None = None, finishing: Finishing = ALL, at: int = AT
+) -> list[tuple[Any, ...]]:
+    return rows(engine.run(plan, finishing, inputs or {}, Timestamp(at)))
+
+
+def multiset(answered: Iterable[Sequence[Any]]) -> list[str]:
+    return sorted(map(shown, answered))
+
+
+def constant(types: Sequence[ScalarType], *given: tuple[Any, ...]) -> Constant:
+    return Constant(given, desc_of(*types))
+
+
+def ref(plan: Plan, index: int) -> ColumnRef:
+    return ColumnRef(index, plan.desc.types[index])
+
+
+def reduce(plan: Plan, group_by: tuple[int, ...], *aggregates: Any) -> Reduce:
+    types = [plan.desc.types[i] for i in group_by] + [a.type for a in aggregates]
+    return Reduce(plan, group_by, aggregates, desc_of(*types))
+
+
+# --- functions ---
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "labels", [tuple(islice(CORPUS, n, n + 40)) for n in range(0, len(CORPUS), 40)], ids=lambda labels: labels[0]
+)
+def test_functions_and_casts_have_the_same_values_and_types_on_both_engines(
+    labels: tuple[str, ...], duckdb_engine: Engine, spark_engine: Engine
+) -> None:
+    plan = computed(get(), *(CORPUS[label] for label in labels))
+    inputs = {VALUES: TableInput(table())}
+    one, other = (engine.run(plan, ALL, inputs, AT).batches.read_all() for engine in (duckdb_engine, spark_engine))
+    assert one.schema == other.schema
+    for index, label in enumerate(labels):
+        values = [[repr(value) for value in answered.column(index).to_pylist()] for answered in (one, other)]
+        assert values[0] == values[1], label
+
+
+def test_the_corpus_calls_every_function() -> None:
+    def calls(scalar: Any) -> Iterator[str]:
+        if hasattr(scalar, "function"):
+            yield scalar.function
+        for part in (getattr(scalar, "operand", None), *getattr(scalar, "arguments", ()), getattr(scalar, "otherwise", None)):
+            if part is not None:
+                yield from calls(part)
+        for condition, result in getattr(scalar, "branches", ()):
+            yield from calls(condition)
+            yield from calls(result)
+
+    called = {name for scalar in CORPUS.values() for name in calls(scalar)}
+    synonyms = {"ceiling", "char_length", "character_length", "btrim", "substr"}
+    inexact = {"exp", "ln", "power"}
+    assert set(SCALARS) - called - synonyms - inexact == set()
+
+
+@pytest.mark.spark
+def test_every_letter_of_unicode_has_the_same_case_on_both_engines(duckdb_engine: Engine, spark_engine: Engine) -> None:
+    letters = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code <= 0xDFFF]
+    chunks = ["|".join(letters[start : start + 1000]) for start in range(0, len(letters), 1000)]
+    desc = desc_of(INTEGER, TEXT)
+    inputs = {VALUES: TableInput(table(desc, enumerate(chunks)))}
+    text = ColumnRef(1, TEXT)
+    plan = computed(get(desc=desc), ColumnRef(0, INTEGER), call("lower", text), call("upper", text))
+    one, other = (engine.run(plan, ALL, inputs, AT).batches.read_all().sort_by("e0") for engine in (duckdb_engine, spark_engine))
+    assert one.num_rows == len(chunks)
+    assert one == other
+
+
+ERRORS: dict[str, tuple[Callable[[], Scalar], str]] = {
+    "integer overflow": (lambda: call("+", column("i"), 2**31 - 1), "22003"),
+    "product": (lambda: call("*", column("m"), cast(lit(Decimal(10**30)), numeric(38, 0))), "22003"),
+    "smallint overflow": (lambda: call("+", column("s"), cast(lit(32767), SMALLINT)), "22003"),
+    "integer division by zero": (lambda: call("/", column("i"), call("-", column("j"), column("j"))), "22012"),
+    "remainder by zero": (lambda: call("%", column("i"), call("-", column("j"), column("j"))), "22012"),
+    "double division by zero": (lambda: call("/", column("x"), call("*", column("y"), 0.0)), "22012"),
+    "numeric division by zero": (lambda: call("/", column("n"), call("-", column("n"), column("n"))), "22012"),
+    "negation of the least": (lambda: call("negate", call("-", call("-", -(2**31) + 1, column("i")), -6)), "22003"),
+    "absolute value of the least": (lambda: call("abs", call("-", call("-", -(2**31) + 1, column("i")), -6)), "22003"),
+    "least by minus one": (lambda: call("/", call("-", call("-", -(2**31) + 1, column("i")), -6), -1), "22003"),
+    "square root": (lambda: call("sqrt", call("negate", call("abs", column("y")))), "2201F"),
+    "logarithm": (lambda: call("ln", call("*", column("y"), 0.0)), "2201E"),
+    "negative length": (lambda: call("substring", column("t"), 1, -1), "22011"),
+    "field zero": (lambda: call("split_part", column("t"), column("u"), 0), "22023"),
+    "not a number": (lambda: cast(column("t"), INTEGER), "22P02"),
+    "fraction as integer": (lambda: cast(call("concat", "4.", column("i")), INTEGER), "22P02"),
+    "integer with an exponent": (lambda: cast(call("concat", column("i"), "e3"), INTEGER), "22P02"),
+    "double with a suffix": (lambda: cast(call("concat", column("i"), "d"), DOUBLE), "22P02"),
+    "not a boolean": (lambda: cast(column("t"), BOOLEAN), "22P02"),
+    "not a date": (lambda: cast(call("concat", column("t"), "2020-01-01"), DATE), "22007"),
+    "no such day": (lambda: cast(call("replace", call("concat", "2021-02-", column("t")), "hello", "30"), DATE), "22008"),
+    "no such time": (
+        lambda: cast(call("replace", call("concat", "2021-02-01 ", column("t")), "hello", "25:00"), TIMESTAMPTZ),
+        "22008",
+    ),
+    "no such date": (lambda: call("make_date", 2021, 2, call("+", call("*", column("j"), 0), 30)), "22008"),
+    "bigint too large for integer": (lambda: cast(call("+", column("l"), 2**40), INTEGER), "22003"),
+    "double too large for bigint": (lambda: cast(call("*", column("y"), 1e300), BIGINT), "22003"),
+    "NaN as integer": (lambda: cast(call("*", column("y"), NAN), INTEGER), "22003"),
+    "numeric too narrow": (lambda: cast(call("+", column("n"), 1000), numeric(5, 3)), "22003"),
+    "double too large for numeric": (lambda: cast(call("*", column("y"), 1e20), numeric(20, 2)), "22003"),
+    "NaN as numeric": (lambda: cast(call("*", column("y"), NAN), numeric(20, 2)), "22003"),
+}
+
+
+@pytest.mark.parametrize("label", ERRORS)
+def test_a_value_that_does_not_fit_is_an_error_with_postgresqls_code(label: str, engine: Engine) -> None:
+    scalar, sqlstate = ERRORS[label]
+    inputs = {VALUES: TableInput(table(rows=ROWS[:1]))}
+    with pytest.raises(EvaluationError) as raised:
+        answer(engine, computed(get(), scalar()), inputs)
+    assert raised.value.sqlstate == sqlstate, (raised.value, raised.value.detail)
+
+
+def test_a_branch_that_is_not_taken_cannot_fail(engine: Engine) -> None:
+    guarded = Case(((call("=", column("j"), 2), lit(0)),), call("/", column("i"), call("-", column("j"), 2)), INTEGER)
+    plan = computed(get(), guarded)
+    assert answer(engine, plan, {VALUES: TableInput(table(rows=ROWS[:1]))}) == [(0,)]
+
+
+def test_the_text_of_a_double_is_left_to_duckdb(duckdb_engine: Engine) -> None:
+    given = constant([DOUBLE], (1.0,), (0.1,), (1e20,), (NAN,), (float("-inf"),), (None,))
+    assert multiset(answer(duckdb_engine, computed(given, cast(ref(given, 0), TEXT)))) == multiset(
+        [("1",), ("0.1",), ("1e+20",), ("NaN",), ("-Infinity",), (None,)]
+    )
+    with pytest.raises(UnsupportedSql):
+        write_cast("spark", "x", DOUBLE, TEXT)
+
+
+# --- reading ---
+
+
+DESC = RelationDesc((Column("c1", TEXT), Column('we"ird `n', DOUBLE), Column("n", BIGINT), Column("tz", TIMESTAMPTZ)))
+NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
+U2 = StorageCollectionId(GlobalId("u2"))
+
+
+def append(lake: Lake, id: StorageCollectionId, updates: list[Update], *, is_monotonic: bool = False) -> CollectionInput:
+    """The updates, one append for each time."""
+    collection = lake.create(id, DESC, is_monotonic=is_monotonic)
+    for time in sorted({update.time for update in updates}):
+        part = updates_table([update for update in updates if update.time == time], DESC)
+        collection.append(part, expected_upper=collection.upper(), new_upper=Timestamp(time + 1))
+    return CollectionInput(collection.pin())
+
+
+def change(name: str | None, value: float, time: int, diff: int = 1) -> Update:
+    return Update((name, value, 7, NOON), Timestamp(time), diff)
+
+
+def test_a_collection_is_read_at_a_time_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", 1.5, 5, 2), change(None, NAN, 5), change("a", 1.5, 7, -1), change(None, NAN, 9, -1)])
+    plan = get(U2, DESC)
+    nothing, first, second, third = ([], [("a", 1.5, 7, NOON)] * 2, [("a", 1.5, 7, NOON)], [("a", 1.5, 7, NOON)])
+    null = [(None, NAN, 7, NOON)]
+    for at, wanted in ((4, nothing), (5, first + null), (6, first + null), (8, second + null), (9, third), (99, third)):
+        assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
+
+
+def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: Lake) -> None:
+    given = CollectionInput(lake.create(U2, DESC).pin())
+    assert answer(engine, get(U2, DESC), {U2: given}) == []
+    assert answer(engine, reduce(get(U2, DESC), (), aggregate("count")), {U2: given}) == [(0,)]
+
+
+def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", 1.5, 5, 3), change("b", 0.0, 5), change("b", 0.0, 6)], is_monotonic=True)
+    wanted = [("a", 1.5, 7, NOON)] * 3 + [("b", 0.0, 7, NOON)]
+    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=5)) == multiset(wanted)
+    assert multiset(answer(engine, get(U2, DESC), {U2: given}, at=6)) == multiset([*wanted, ("b", 0.0, 7, NOON)])
+
+
+def test_a_row_with_a_negative_multiplicity_is_an_internal_error_and_never_an_answer(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", 1.5, 5, -1)])
+    with pytest.raises(InternalError, match="negative multiplicity"):
+        answer(engine, get(U2, DESC), {U2: given})
+
+
+def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", 1.0, 5), change("a", 2.0, 5), change("b", 3.0, 5), change("b", 3.0, 6, -1)])
+    whole = get(U2, DESC)
+    names = Project(whole, (0,), desc_of(TEXT))
+    assert multiset(answer(engine, names, {U2: given})) == multiset([("a",), ("a",)])
+    assert answer(engine, reduce(whole, (), aggregate("count")), {U2: given}) == [(2,)]
+    assert multiset(answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: given})) == [shown(("a", 3.0))]
+
+
+def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", -0.0, 5), change("b", 0.0, 5)], is_monotonic=True)
+    plan = Distinct(Project(get(U2, DESC), (1,), desc_of(DOUBLE)))
+    assert multiset(answer(engine, plan, {U2: given})) == [shown((0.0,))]
+
+
+def test_answers_have_the_types_and_names_of_the_plan(engine: Engine, lake: Lake) -> None:
+    given = append(lake, U2, [change("a", 1.5, 5)])
+    answered = engine.run(get(U2, DESC), ALL, {U2: given}, AT)
+    assert answered.engine == engine.name
+    assert answered.columns == DESC.columns
+    assert answered.batches.schema == pa.schema(
+        [("c1", pa.string()), ('we"ird `n', pa.float64()), ("n", pa.int64()), ("tz", pa.timestamp("us", "UTC"))]
+    )
+    assert answered.batches.read_all().num_rows == 1
+
+
+# --- operators ---
+
+
+LEFT = constant([INTEGER, TEXT], (1, "a"), (2, "b"), (2, "b"), (None, "n"), (4, None))
+RIGHT = constant([INTEGER, INTEGER], (2, 10), (2, 20), (None, 30), (5, 50))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (JoinKind.INNER, [(2, "b", 2, 20)] * 2),
+        (JoinKind.LEFT, [(2, "b", 2, 20)] * 2 + [(1, "a", None, None), (None, "n", None, None), (4, None, None, None)]),
+        (JoinKind.RIGHT, [(2, "b", 2, 20)] * 2 + [(None, None, 2, 10), (None, None, None, 30), (None, None, 5, 50)]),
+        (
+            JoinKind.FULL,
+            [(2, "b", 2, 20)] * 2
+            + [(1, "a", None, None), (None, "n", None, None), (4, None, None, None)]
+            + [(None, None, 2, 10), (None, None, None, 30), (None, None, 5, 50)],
+        ),
+        (JoinKind.SEMI, [(2, "b")] * 2),
+        (JoinKind.ANTI, [(1, "a"), (None, "n"), (4, None)]),
+    ],
+)
+def test_joins_pair_equal_keys_and_keep_the_unpaired_as_their_kind_says(engine: Engine, kind: JoinKind, wanted: list[Any]) -> None:
+    residual = (call(">", ColumnRef(3, INTEGER), 10),)
+    shape = desc_of(*LEFT.desc.types) if kind in (JoinKind.SEMI, JoinKind.ANTI) else desc_of(*LEFT.desc.types, *RIGHT.desc.types)
+    assert multiset(answer(engine, Join(LEFT, RIGHT, kind, ((0, 0),), residual, shape))) == multiset(wanted)
+
+
+def test_a_join_without_keys_pairs_everything(engine: Engine) -> None:
+    both = desc_of(*LEFT.desc.types, *RIGHT.desc.types)
+    assert len(answer(engine, Join(LEFT, RIGHT, JoinKind.INNER, (), (), both))) == 20
+    below = (call("<", ColumnRef(0, INTEGER), ColumnRef(2, INTEGER)),)
+    assert len(answer(engine, Join(LEFT, RIGHT, JoinKind.INNER, (), below, both))) == 6
+    assert multiset(answer(engine, Join(LEFT, RIGHT, JoinKind.ANTI, (), below, LEFT.desc))) == multiset([(None, "n")])
+
+
+def test_one_plan_read_twice_is_the_same_relation(engine: Engine) -> None:
+    both = desc_of(*LEFT.desc.types, *LEFT.desc.types)
+    assert len(answer(engine, Join(LEFT, LEFT, JoinKind.INNER, ((0, 0),), (), both))) == 6
+
+
+def test_map_filter_and_project_keep_multiplicities(engine: Engine) -> None:
+    mapped = Map(LEFT, (call("+", ColumnRef(0, INTEGER), 1),), desc_of(INTEGER, TEXT, INTEGER))
+    kept = Filter(mapped, (call(">", ColumnRef(2, INTEGER), 2),))
+    turned = Project(kept, (2, 0, 2), desc_of(INTEGER, INTEGER, INTEGER))
+    assert multiset(answer(engine, turned)) == multiset([(3, 2, 3), (3, 2, 3), (5, 4, 5)])
+
+
+def test_groups_count_null_as_a_value(engine: Engine) -> None:
+    plan = reduce(LEFT, (0,), aggregate("count"), aggregate("count", ref(LEFT, 1)))
+    assert multiset(answer(engine, plan)) == multiset([(1, 1, 1), (2, 2, 2), (None, 1, 1), (4, 1, 0)])
+    assert multiset(answer(engine, reduce(LEFT, (0, 0)))) == multiset([(1, 1), (2, 2), (None, None), (4, 4)])
+
+
+def test_without_groups_there_is_exactly_one_row(engine: Engine) -> None:
+    nothing = constant([INTEGER, DOUBLE, TEXT, BOOLEAN])
+    functions = [
+        aggregate("count"),
+        aggregate("sum", ref(nothing, 0)),
+        aggregate("avg", ref(nothing, 0)),
+        aggregate("sum", ref(nothing, 1)),
+        aggregate("avg", ref(nothing, 1)),
+        aggregate("min", ref(nothing, 2)),
+        aggregate("string_agg", ref(nothing, 2), ","),
+        aggregate("bool_and", ref(nothing, 3)),
+        aggregate("stddev_samp", ref(nothing, 1)),
+    ]
+    assert answer(engine, reduce(nothing, (), *functions)) == [(0, *[None] * 8)]
+    assert answer(engine, reduce(nothing, ())) == [()] or len(answer(engine, reduce(nothing, ()))) <= 1
+    one_row = Constant(((),), RelationDesc(()))
+    assert answer(engine, Map(one_row, (lit(5),), desc_of(INTEGER))) == [(5,)]
+    assert answer(engine, reduce(one_row, (), aggregate("count"))) == [(1,)]
+
+
+def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None:
+    dice = random.Random(7)
+    doubles = [dice.uniform(-1, 1) * 10 ** dice.randint(-8, 8) for _ in range(2000)]
+    given = [(i % 3, i * 10**15, x, Decimal(i) / 8, f"t{i % 7}", i % 2 == 0) for i, x in enumerate(doubles)]
+    dice.shuffle(given)
+    source = constant([INTEGER, BIGINT, DOUBLE, numeric(12, 3), TEXT, BOOLEAN])
+    inputs = {VALUES: TableInput(table(source.desc, given))}
+    plan = get(desc=source.desc)
+    odd = call("not", ColumnRef(5, BOOLEAN))
+    reduced = reduce(
+        plan,
+        (0,),
+        aggregate("sum", ref(plan, 1)),
+        aggregate("avg", ref(plan, 1)),
+        aggregate("sum", ref(plan, 2)),
+        aggregate("avg", ref(plan, 2)),
+        aggregate("sum", ref(plan, 2), filter=odd),
+        aggregate("sum", ref(plan, 3)),
+        aggregate("avg", ref(plan, 3)),
+        aggregate("count", ref(plan, 4), is_distinct=True),
+        aggregate("sum", ref(plan, 3), is_distinct=True),
+        aggregate("string_agg", ref(plan, 4), "-", is_distinct=True),
+        aggregate("max", ref(plan, 4), filter=odd),
+        aggregate("bool_or", ref(plan, 5)),
+        aggregate("variance", ref(plan, 2)),
+        aggregate("stddev_pop", ref(plan, 2), filter=odd),
+    )
+
+    def of_group(group: int) -> tuple[Any, ...]:
+        mine = [row for row in given if row[0] == group]
+        xs = sorted(row[2] for row in mine)
+        odd_xs = sorted(row[2] for row in mine if not row[5])
+        mean, odd_mean = sum(xs) / len(xs), sum(odd_xs) / len(odd_xs)
+        squares = sum(((x - mean) * (x - mean) for x in xs), 0.0)
+        odd_squares = sum(((x - odd_mean) * (x - odd_mean) for x in odd_xs), 0.0)
+        total, exact = sum(row[1] for row in mine), sum(row[3] for row in mine)
+        digits = Decimal("1e-18")
+        return (
+            group,
+            Decimal(total),
+            (Decimal(total) / len(mine)).quantize(digits),
+            sum(xs),
+            mean,
+            sum(odd_xs),
+            exact,
+            (exact / len(mine)).quantize(digits),
+            7,
+            exact,
+            "-".join(sorted({row[4] for row in mine})),
+            "t6",
+            True,
+            squares / (len(xs) - 1),
+            (odd_squares / len(odd_xs)) ** 0.5,
+        )
+
+    with localcontext(prec=60):
+        wanted = [of_group(group) for group in range(3)]
+    answered = sorted(answer(engine, reduced, inputs))
+    for one, other in zip(answered, wanted, strict=True):
+        assert one == other
+
+
+def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
+    huge = constant([numeric(38, 0), BIGINT], (Decimal(10**38 - 1), 2**63 - 1), (Decimal(1), 2**63 - 1))
+    assert answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 1)))) == [(Decimal(2**64 - 2),)]
+    with pytest.raises(EvaluationError):
+        answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 0))))
+
+
+def test_distinct_takes_nulls_and_nans_as_equal(engine: Engine) -> None:
+    given = constant([DOUBLE, TEXT], (NAN, None), (NAN, None), (1.0, "a"), (1.0, "A"))
+    assert multiset(answer(engine, Distinct(given))) == multiset([(NAN, None), (1.0, "a"), (1.0, "A")])
+
+
+def test_multisets_add_subtract_and_intersect(engine: Engine) -> None:
+    one = constant([INTEGER], (1,), (1,), (1,), (2,), (None,), (None,))
+    other = constant([INTEGER], (1,), (3,), (None,), (None,), (None,))
+    assert len(answer(engine, Union((one, other, other), one.desc))) == 16
+    assert multiset(answer(engine, Except(one, other))) == multiset([(1,), (1,), (2,)])
+    assert multiset(answer(engine, Intersect(one, other))) == multiset([(1,), (None,), (None,)])
+
+
+RANKED = constant(
+    [INTEGER, INTEGER, TEXT],
+    (1, 5, "b"),
+    (1, 5, "a"),
+    (1, None, "z"),
+    (1, 9, "c"),
+    (2, 1, "x"),
+    (2, 1, "x"),
+    (None, 3, "n"),
+    (2, 0, None),
+)
+
+
+def test_topk_takes_a_definite_part_of_each_group(engine: Engine) -> None:
+    by_value = (Ordering(1, is_descending=True, nulls_first=True),)
+    assert multiset(answer(engine, TopK(RANKED, (0,), by_value, 2, 1))) == multiset(
+        [(1, 9, "c"), (1, 5, "a"), (2, 1, "x"), (2, 0, None)]
+    )
+    assert multiset(answer(engine, TopK(RANKED, (0,), by_value, None, 3))) == multiset([(1, 5, "b")])
+    assert multiset(answer(engine, TopK(RANKED, (), (Ordering(1),), 2, 1))) == multiset([(2, 1, "x"), (2, 1, "x")])
+
+
+def test_finishing_orders_ties_by_the_remaining_columns_and_hides_what_was_only_ordered_by(engine: Engine) -> None:
+    ordered = answer(engine, RANKED, finishing=Finishing((Ordering(1, nulls_first=True),)))
+    assert ordered == [
+        (1, None, "z"),
+        (2, 0, None),
+        (2, 1, "x"),
+        (2, 1, "x"),
+        (None, 3, "n"),
+        (1, 5, "a"),
+        (1, 5, "b"),
+        (1, 9, "c"),
+    ]
+    hidden = Finishing((Ordering(2, is_descending=True, nulls_first=True),), limit=3, offset=1, visible=2)
+    assert answer(engine, RANKED, finishing=hidden) == [(1, None), (2, 1), (2, 1)]
+    assert answer(engine, RANKED, finishing=Finishing(limit=2)) == [(1, 5, "a"), (1, 5, "b")]
+    assert answer(engine, RANKED, finishing=Finishing(limit=0)) == []
+
+
+def test_text_is_ordered_by_its_bytes(engine: Engine) -> None:
+    given = constant([TEXT], ("b",), ("B",), ("é",), ("z",), ("",), (" ",), ("a",), ("世",), ("👩",), ("ﬁ",))
+    assert [text for (text,) in answer(engine, given, finishing=Finishing((Ordering(0),)))] == sorted(
+        (text for (text,) in given.rows), key=lambda text: text.encode()
+    )

@@ -1,0 +1,77 @@
+"""DuckDB as an engine of plans: it reads nothing but the lake, spills, stops when told, and stands several threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fixtures.lakes import DESC, FLIGHTS, put, update
+from fixtures.plans import aggregate, computed, desc_of, get, rows
+
+from reclock.algebra.relations import BIGINT, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.lake import Lake
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import CollectionInput
+from reclock.compute.plan import Finishing, Get, Join, JoinKind, Plan, Reduce
+from reclock.compute.scalars import ColumnRef
+from reclock.errors import InternalError, QueryCanceled
+
+AT = Timestamp(10)
+
+
+def counted(plan: Plan) -> Plan:
+    return Reduce(plan, (), (aggregate("count"),), desc_of(BIGINT))
+
+
+def crossed(plan: Plan, times: int) -> Plan:
+    """Every row of ``plan`` with every other, again and again."""
+    for _ in range(times):
+        both = RelationDesc((*plan.desc.columns, *plan.desc.columns))
+        plan = computed(Join(plan, plan, JoinKind.INNER, (), (), both), *(ColumnRef(i, t) for i, t in enumerate(plan.desc.types)))
+    return plan
+
+
+@pytest.fixture
+def flights(tmp_path: Path) -> CollectionInput:
+    collection = Lake(str(tmp_path / "lake")).create(FLIGHTS, DESC)
+    put(collection, *(update(f"f{number}", number, 5) for number in range(2000)), to=6)
+    return CollectionInput(collection.pin())
+
+
+def source() -> Get:
+    return get(FLIGHTS, DESC)
+
+
+def test_it_reads_no_file_outside_its_roots(flights: CollectionInput, tmp_path: Path) -> None:
+    elsewhere = DuckDbEngine([str(tmp_path / "another")])
+    with pytest.raises(InternalError):
+        rows(elsewhere.run(counted(source()), Finishing(), {FLIGHTS: flights}, AT))
+    engine = DuckDbEngine([str(tmp_path / "lake")])
+    assert rows(engine.run(counted(source()), Finishing(), {FLIGHTS: flights}, AT)) == [(2000,)]
+
+
+def test_an_interrupted_query_stops_and_says_so(flights: CollectionInput, tmp_path: Path) -> None:
+    engine = DuckDbEngine([str(tmp_path)])
+    answer = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
+    answer.batches.read_next_batch()
+    answer.interrupt()
+    with pytest.raises(QueryCanceled):
+        answer.batches.read_all()
+
+
+def test_rows_come_in_batches_while_they_are_computed(flights: CollectionInput, tmp_path: Path) -> None:
+    engine = DuckDbEngine([str(tmp_path)])
+    answer = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
+    assert 0 < answer.batches.read_next_batch().num_rows < 2000**2
+    answer.batches.close()
+
+
+def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path) -> None:
+    engine = DuckDbEngine([str(tmp_path)])
+
+    def count(_: int) -> int:
+        ((found,),) = rows(engine.run(counted(source()), Finishing(), {FLIGHTS: flights}, AT))
+        return int(found)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(count, range(20))) == {2000}

@@ -1,0 +1,150 @@
+"""The law of maintained results: at every readable time, what an index holds is what its plan answers there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fixtures.lakes import updates_table
+from fixtures.plans import aggregate, call, desc_of, get, rows, shown
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, DIFF_COLUMN, DOUBLE, TEXT, RelationDesc, numeric
+from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Row, Update
+from reclock.collections.lake import Lake
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import CollectionInput, Engine
+from reclock.compute.engines.spark import SparkEngine
+from reclock.compute.index import change_times, maintainer, refresh, refresh_times
+from reclock.compute.plan import (
+    Distinct,
+    Except,
+    Filter,
+    Finishing,
+    Join,
+    JoinKind,
+    Map,
+    Ordering,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+    Union,
+)
+from reclock.compute.scalars import ColumnRef
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEFT, RIGHT, INDEX = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2", "u3"))
+DESC = desc_of(TEXT, BIGINT, DOUBLE)
+ONE, OTHER = get(LEFT, DESC), get(RIGHT, DESC)
+KEY, NUMBER, REAL = ColumnRef(0, TEXT), ColumnRef(1, BIGINT), ColumnRef(2, DOUBLE)
+BOTH = RelationDesc((*DESC.columns, *desc_of(TEXT, BIGINT, DOUBLE).columns))
+
+PLANS: dict[str, Plan] = {
+    "filter": Filter(ONE, (call(">", NUMBER, 0),)),
+    "map": Map(ONE, (call("+", NUMBER, 1),), desc_of(TEXT, BIGINT, DOUBLE, BIGINT)),
+    "project": Project(ONE, (0,), desc_of(TEXT)),
+    "sums": Reduce(
+        ONE,
+        (0,),
+        (aggregate("count"), aggregate("sum", REAL), aggregate("avg", NUMBER), aggregate("max", NUMBER)),
+        desc_of(TEXT, BIGINT, DOUBLE, numeric(38, 18), BIGINT),
+    ),
+    "total": Reduce(ONE, (), (aggregate("count"), aggregate("sum", NUMBER)), desc_of(BIGINT, numeric(38, 0))),
+    "inner": Project(Join(ONE, OTHER, JoinKind.INNER, ((0, 0),), (), BOTH), (0, 1, 4), desc_of(TEXT, BIGINT, BIGINT)),
+    "left": Project(Join(ONE, OTHER, JoinKind.LEFT, ((0, 0), (1, 1)), (), BOTH), (0, 3), desc_of(TEXT, TEXT)),
+    "anti": Join(ONE, OTHER, JoinKind.ANTI, ((0, 0),), (), DESC),
+    "distinct": Distinct(Project(ONE, (0, 2), desc_of(TEXT, DOUBLE))),
+    "topk": TopK(ONE, (0,), (Ordering(1, is_descending=True),), 2, 0),
+    "union": Union((ONE, OTHER, ONE), DESC),
+    "except": Except(ONE, OTHER),
+}
+
+# Few values, so that rows meet, repeat and vanish.
+row = st.tuples(
+    st.sampled_from(["a", "b", None]), st.sampled_from([0, 1, None]), st.sampled_from([0.0, -0.0, 0.1, float("nan"), None])
+)
+change = st.tuples(st.integers(0, 1), row, st.integers(1, 9), st.integers(-2, 2))
+
+
+def possible(changes: Sequence[tuple[int, Row, int, int]], side: int) -> list[Update]:
+    """The changes of one input, less those that would leave a row there fewer than no times."""
+    counts: Counter[str] = Counter()
+    kept = []
+    for _, values, time, diff in sorted((c for c in changes if c[0] == side), key=lambda c: c[2]):
+        canonical = tuple(0.0 if value == 0 and isinstance(value, float) else value for value in values)
+        if diff and counts[shown(canonical)] + diff >= 0:
+            counts[shown(canonical)] += diff
+            kept.append(Update(canonical, Timestamp(time), diff))
+    return kept
+
+
+def check(engine: Engine, folder: str, plan: Plan, sides: Sequence[list[Update]], pauses: Sequence[int], limit: int) -> None:
+    """Refresh at each of ``pauses``; then compare at every time from the index's since to the end."""
+    lake = Lake(folder)
+    inputs = {}
+    for id, updates in zip((LEFT, RIGHT), sides, strict=True):
+        collection = lake.create(id, DESC)
+        for time in sorted({update.time for update in updates}):
+            part = updates_table([update for update in updates if update.time == time], DESC)
+            collection.append(part, expected_upper=collection.upper(), new_upper=Timestamp(time + 1))
+        inputs[id] = CollectionInput(collection.pin())
+    index = lake.create(INDEX, plan.desc)
+    kept = maintainer(plan, plan.desc)
+    upper = since = Timestamp(0)
+    for at in sorted(pauses):
+        changes = change_times([given.version for given in inputs.values()], upper, Timestamp(at + 1))
+        decided = refresh_times(
+            upper=upper, at=Timestamp(at), changes=changes, is_new=upper == 0, readable_from=Timestamp(0), limit=limit
+        )
+        previous = Timestamp(upper - 1) if upper else None
+        updates = refresh(kept, engine, inputs, index.pin(), previous, decided.times)
+        upper, since = Timestamp(max(upper, at + 1)), Timestamp(max(since, decided.since or 0))
+        if index.upper() < upper:
+            index.append(updates, expected_upper=index.upper(), new_upper=upper)
+    for time in range(since, upper):
+        answer = engine.run(plan, Finishing(), inputs, Timestamp(time))
+        recomputed = Counter(map(shown, rows(answer)))
+        maintained = {
+            shown([record[name] for name in plan.desc.names]): record[DIFF_COLUMN]
+            for record in index.pin().snapshot(Timestamp(time)).to_pylist()
+        }
+        assert maintained == recomputed, f"at {time}"
+
+
+@pytest.fixture(scope="module")
+def duckdb_engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, Path]:
+    root = tmp_path_factory.mktemp("maintained")
+    return DuckDbEngine([str(root)], threads=1), root
+
+
+@pytest.mark.parametrize("name", PLANS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.lists(change, max_size=16), pauses=st.sets(st.integers(1, 10), min_size=1, max_size=3), limit=st.integers(1, 6))
+def test_maintained_equals_recomputed(
+    name: str, changes: list[Any], pauses: set[int], limit: int, duckdb_engine: tuple[Engine, Path]
+) -> None:
+    engine, root = duckdb_engine
+    with TemporaryDirectory(dir=root) as folder:
+        check(engine, folder, PLANS[name], [possible(changes, side) for side in (0, 1)], sorted(pauses), limit)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["sums", "left"])
+def test_maintained_equals_recomputed_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    some: Callable[[int], list[Update]] = lambda by: (
+        [  # noqa: E731
+            Update(("ab"[i % 2], i % 3, i / 7), Timestamp(1 + i * by % 4), 1) for i in range(8)
+        ]
+        + [Update(("a", 0, 0.0), Timestamp(4), -1)]
+    )
+    check(SparkEngine(spark), str(tmp_path), PLANS[name], [some(1), some(3)], [2, 4], 4)

@@ -1,0 +1,481 @@
+"""CREATE, DROP, ALTER and SHOW: names, defaults, normalised text, dependencies, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.planning import SYSTEM_RELATION, World, new_york
+
+from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
+from reclock.catalog.objects import ItemType
+from reclock.compute.plan import Get, collections
+from reclock.errors import DependentObjects, ReclockError
+from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
+from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.planner.views import expand
+
+S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
+
+
+@pytest.fixture
+def world() -> World:
+    return new_york()
+
+
+# --- sources ---
+
+
+def test_a_source_is_kept_as_what_it_says_with_full_names_and_defaults(world: World) -> None:
+    statement = world.plan(f'CREATE SOURCE IF NOT EXISTS Trips (A int NOT NULL, "B" numeric(5,1), c text) {S3} FORMAT CSV')
+    assert isinstance(statement, statements.CreateSource)
+    assert statement.name == QualifiedName("reclock", "public", "trips")
+    assert statement.progress_name == QualifiedName("reclock", "public", "trips_progress")
+    assert [(c.name, c.type, c.is_nullable) for c in statement.desc.columns] == [
+        ("a", INTEGER, False),
+        ("B", numeric(5, 1), True),
+        ("c", TEXT, True),
+    ]
+    assert statement.source.connector == ObjectsConnector("b", "**")
+    assert statement.source.format == CsvFormat(has_header=False)
+    assert statement.source.progress_desc.names == ("mz_timestamp", "key", "byte_offset")
+    assert statement.create_sql == (
+        'CREATE SOURCE reclock.public.trips (A INT NOT NULL, "B" DECIMAL(5, 1), c TEXT) '
+        "FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV "
+        "EXPOSE PROGRESS AS reclock.public.trips_progress"
+    )
+
+
+def test_formats(world: World) -> None:
+    def planned(text: str) -> object:
+        statement = world.plan(f"CREATE SOURCE s (a int, b int) {S3} FORMAT {text}")
+        assert isinstance(statement, statements.CreateSource)
+        return statement.source.format
+
+    assert planned("JSON") == JsonFormat()
+    assert planned("CSV WITH HEADER NULL AS 'NA'") == CsvFormat(has_header=True, null_text="NA")
+    assert planned("CSV WITH 2 COLUMNS DELIMITED BY E'\\t'") == CsvFormat(has_header=False, delimiter="\t")
+
+
+def test_a_progress_relation_gets_the_first_free_name(world: World) -> None:
+    world.execute(f"CREATE SOURCE s_progress (a int) {S3} FORMAT JSON; CREATE VIEW s_progress1 AS SELECT 1 AS a")
+    statement = world.plan(f"CREATE SOURCE s (a int) {S3} FORMAT JSON")
+    assert isinstance(statement, statements.CreateSource)
+    assert statement.progress_name.item == "s_progress2"
+    explicit = world.plan(f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS p")
+    assert isinstance(explicit, statements.CreateSource)
+    assert explicit.progress_name.item == "p"
+
+
+def test_a_progress_relation_reads_the_remap_collection_of_its_source(world: World) -> None:
+    select = world.select("SELECT * FROM flights_progress")
+    assert collections(select.plan) == {StorageCollectionId(world.item("flights").id, CollectionType.REMAPPING)}
+    assert [(c.name, c.type) for c in select.desc.columns] == [("mz_timestamp", BIGINT), ("key", TEXT), ("byte_offset", BIGINT)]
+    assert select.depends_on == {world.item("flights_progress").id}
+
+
+# --- views and indexes ---
+
+
+def test_a_view_is_kept_with_full_names_of_what_it_reads_but_not_of_what_it_defines(world: World) -> None:
+    statement = world.plan(
+        """CREATE VIEW v (x) AS WITH flights AS (SELECT name FROM airlines a)
+           SELECT flights.name FROM flights, public.weather WHERE weather.origin = name AND EXISTS (SELECT 1 FROM delays)"""
+    )
+    assert isinstance(statement, statements.CreateView)
+    assert statement.create_sql == (
+        "CREATE VIEW reclock.public.v (x) AS WITH flights AS (SELECT name FROM reclock.public.airlines AS a) "
+        "SELECT flights.name FROM flights, reclock.public.weather WHERE weather.origin = name "
+        "AND EXISTS(SELECT 1 FROM reclock.public.delays)"
+    )
+    assert statement.depends_on == {world.item(name).id for name in ("airlines", "weather", "delays")}
+    assert statement.desc.names == ("x",)
+
+
+def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
+    statement = world.execute(
+        "CREATE VIEW v AS SELECT carrier, max(delay) AS d FROM delays WHERE flights NOT IN (1, 2) = true GROUP BY 1"
+    )
+    assert isinstance(statement, statements.CreateView)
+    entry = world.catalog.relation(world.item("v").id)
+    assert entry.query == statement.plan
+    assert entry.desc == statement.desc
+    assert entry.desc.key == ("carrier",)
+    assert entry.depends_on == statement.depends_on
+
+
+def test_system_relations_are_in_reach_by_bare_name(world: World) -> None:
+    statement = world.plan("CREATE VIEW v AS SELECT name FROM mz_sources")
+    assert isinstance(statement, statements.CreateView)
+    assert statement.create_sql == "CREATE VIEW reclock.public.v AS SELECT name FROM mz_catalog.mz_sources"
+    assert statement.depends_on == {SYSTEM_RELATION.id}
+
+
+def test_a_materialized_view_is_a_view_with_a_default_index_by_its_key(world: World) -> None:
+    statement = world.plan("CREATE MATERIALIZED VIEW m AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
+    assert isinstance(statement, statements.CreateView)
+    assert statement.create_sql.startswith("CREATE VIEW reclock.public.m AS")
+    index = statement.index
+    assert index is not None
+    assert (index.name.item, index.on, index.key, index.cluster_id) == ("m_primary_idx", None, (0,), 1)
+    assert index.create_sql == "CREATE INDEX m_primary_idx IN CLUSTER default ON reclock.public.m (carrier)"
+
+
+def test_a_materialized_source_is_a_source_with_a_default_index_on_all_columns(world: World) -> None:
+    statement = world.plan(f"CREATE MATERIALIZED SOURCE s IN CLUSTER other (a int, b int) {S3} FORMAT JSON")
+    assert isinstance(statement, statements.CreateSource)
+    assert statement.index is not None
+    assert statement.index.create_sql == "CREATE INDEX s_primary_idx IN CLUSTER other ON reclock.public.s (a, b)"
+    assert "MATERIALIZED" not in statement.create_sql
+    assert "CLUSTER" not in statement.create_sql
+
+
+def test_default_names_of_indexes(world: World) -> None:
+    names = []
+    for text in (
+        "DEFAULT INDEX ON delays",
+        "DEFAULT INDEX ON delays",
+        "INDEX ON delays (flights, carrier)",
+        "INDEX ON delays (flights, carrier)",
+    ):
+        statement = world.execute(f"CREATE {text}")
+        assert isinstance(statement, statements.CreateIndex)
+        names.append(statement.name.item)
+    assert names == ["delays_primary_idx", "delays_primary_idx1", "delays_flights_carrier_idx", "delays_flights_carrier_idx1"]
+    entry = next(world.catalog.indexes(world.item("delays").id))
+    assert entry.key == (0,)
+
+
+def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:
+    world.session = SessionNames(cluster="other")
+    statement = world.plan("CREATE INDEX i ON delays (flights)")
+    assert isinstance(statement, statements.CreateIndex)
+    assert statement.cluster_id == 2
+    assert statement.create_sql == "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)"
+    world.session = SessionNames(cluster="gone")
+    with pytest.raises(ReclockError, match='unknown cluster "gone"'):
+        world.plan("CREATE INDEX i ON delays (flights)")
+
+
+def test_or_replace_takes_the_old_view_and_its_indexes_along(world: World) -> None:
+    world.execute("CREATE MATERIALIZED VIEW m AS SELECT 1 AS a")
+    old = world.item("m").id
+    statement = world.plan("CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT 2 AS b")
+    assert isinstance(statement, statements.CreateView)
+    assert statement.replaces == (world.item("m_primary_idx").id, old)
+    assert statement.index is not None
+    assert statement.index.name.item == "m_primary_idx"
+    world.execute("CREATE VIEW n AS SELECT a FROM m")
+    with pytest.raises(DependentObjects):
+        world.plan("CREATE OR REPLACE VIEW m AS SELECT 2 AS b")
+    with pytest.raises(DependentObjects):
+        world.plan("CREATE OR REPLACE VIEW n AS SELECT a FROM n")
+
+
+def test_if_not_exists_skips_what_is_there(world: World) -> None:
+    skipped = world.plan("CREATE VIEW IF NOT EXISTS delays AS SELECT 1 AS a")
+    assert skipped == statements.Skipped("CREATE VIEW", 'view "reclock.public.delays" already exists, skipping')
+    assert isinstance(world.plan(f"CREATE SOURCE IF NOT EXISTS flights (a int) {S3} FORMAT JSON"), statements.Skipped)
+
+
+# --- dropping ---
+
+
+def test_a_drop_takes_parts_along_and_wants_cascade_for_the_others(world: World) -> None:
+    world.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM delays; CREATE VIEW n AS SELECT key FROM flights_progress")
+    with pytest.raises(DependentObjects) as error:
+        world.plan("DROP SOURCE flights RESTRICT")
+    assert error.value.dependents == ["reclock.public.n", "reclock.public.delays", "reclock.public.m"]
+    assert error.value.hint
+    statement = world.plan("DROP SOURCE flights CASCADE")
+    assert isinstance(statement, statements.Drop)
+    assert [name.item for name in statement.names] == ["n", "flights_progress", "m_primary_idx", "m", "delays", "flights"]
+    alone = world.plan("DROP SOURCE weather")
+    assert isinstance(alone, statements.Drop)
+    assert [name.item for name in alone.names] == ["weather_progress", "weather"]
+    both = world.plan("DROP VIEW delays, m")
+    assert isinstance(both, statements.Drop)
+    assert [name.item for name in both.names] == ["m_primary_idx", "m", "delays"]
+
+
+def test_dropping_what_is_not_there(world: World) -> None:
+    assert world.plan("DROP VIEW IF EXISTS nothing") == statements.Skipped("DROP VIEW", 'view "nothing" does not exist, skipping')
+    statement = world.plan("DROP VIEW IF EXISTS nothing, delays")
+    assert isinstance(statement, statements.Drop)
+    assert statement.notices == ('view "nothing" does not exist, skipping',)
+
+
+# --- ALTER SOURCE ---
+
+
+def test_decisions_about_a_source(world: World) -> None:
+    id, name = world.item("flights").id, QualifiedName("reclock", "public", "flights")
+    assert world.plan("ALTER SOURCE flights RETRY") == statements.RetrySource(id, name)
+    assert world.plan("ALTER SOURCE flights WAIVE 'x y'") == statements.WaiveCheck(id, name, "x y")
+    assert world.plan("ALTER SOURCE flights SKIP 'a.csv'") == statements.SkipRange(id, name, "a.csv")
+    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == statements.SkipRange(id, name, "a.csv", 3, 9)
+
+
+def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
+    world.execute(
+        """CREATE VIEW v AS
+           SELECT flights.carrier, public.flights.day FROM flights JOIN airlines AS a ON a.carrier = flights.carrier;
+           CREATE INDEX i ON flights (carrier); CREATE VIEW w AS SELECT f.day FROM flights AS f"""
+    )
+    before = {name: expand(world.select(f"SELECT * FROM {name}").plan, world.catalog) for name in ("v", "w", "delays")}
+    statement = world.execute('ALTER SOURCE flights RENAME TO "Trips"')
+    assert isinstance(statement, statements.RenameSource)
+    assert world.item("i").create_sql == 'CREATE INDEX i IN CLUSTER default ON reclock.public."Trips" (carrier)'
+    assert world.item("w").create_sql == 'CREATE VIEW reclock.public.w AS SELECT f.day FROM reclock.public."Trips" AS f'
+    for name, plan in before.items():
+        after = expand(world.select(f"SELECT * FROM {name}").plan, world.catalog)
+        assert collections(after) == collections(plan)
+        assert after.desc == plan.desc
+    assert world.select('SELECT * FROM "Trips"').depends_on == {statement.id}
+    with pytest.raises(ReclockError, match="unknown relation"):
+        world.plan("SELECT * FROM flights")
+    assert isinstance(world.plan("ALTER SOURCE IF EXISTS flights RENAME TO x"), statements.Skipped)
+
+
+# --- catalog ---
+
+
+def test_views_are_read_by_their_own_id_until_they_are_expanded(world: World) -> None:
+    select = world.select("SELECT carrier FROM delays")
+    view, flights = world.item("delays").id, world.item("flights").id
+    assert collections(select.plan) == {StorageCollectionId(view)}
+    assert collections(expand(select.plan, world.catalog)) == {StorageCollectionId(flights)}
+    index = StorageCollectionId(SYSTEM_RELATION.id)
+    chosen = expand(select.plan, world.catalog, lambda collection: index if collection.source_id == view else None)
+    assert collections(chosen) == {index}
+
+
+def test_names_are_looked_up_along_the_search_path(world: World) -> None:
+    world.execute("CREATE VIEW lab.delays AS SELECT 1 AS a; CREATE VIEW lab.solo AS SELECT 2 AS b")
+    assert world.select("SELECT * FROM delays").desc.names[0] == "carrier"
+    assert world.select("SELECT * FROM lab.delays").desc.names == ("a",)
+    assert world.select("SELECT * FROM reclock.lab.delays").desc.names == ("a",)
+    world.session = SessionNames(search_path=("lab", "public"))
+    assert world.select("SELECT * FROM delays").desc.names == ("a",)
+    assert world.select("SELECT name FROM airlines").desc.names == ("name",)
+    created = world.plan("CREATE VIEW here AS SELECT b FROM solo")
+    assert isinstance(created, statements.CreateView)
+    assert str(created.name) == "reclock.lab.here"
+    assert created.create_sql.endswith("FROM reclock.lab.solo")
+
+
+def test_a_newer_catalog_keeps_the_entries_that_did_not_change(world: World) -> None:
+    before = {entry.name.item: entry for entry in world.catalog.entries()}
+    world.execute("CREATE VIEW another AS SELECT 1 AS a")
+    after = {entry.name.item: entry for entry in world.catalog.entries()}
+    assert all(after[name] is entry for name, entry in before.items())
+    assert "another" in after
+
+
+def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
+    one, other = World(), World()
+    one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    other.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
+    assert other.catalog.snapshot is not None
+    mixed = PlannerCatalog.from_snapshot(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
+    assert mixed.relation(other.item("v").id).desc.names == ("b",)
+
+
+def test_an_entry_says_what_a_source_is(world: World) -> None:
+    entry = world.catalog.relation(world.item("flights").id)
+    assert isinstance(entry, RelationEntry)
+    assert entry.type is ItemType.SOURCE
+    assert entry.source is not None
+    assert entry.source.connector == ObjectsConnector("nyc", "flights/**/*.csv")
+    progress = world.catalog.progress_of(entry.id)
+    assert progress is not None
+    assert progress.name.item == "flights_progress"
+    assert world.select("SELECT * FROM flights").plan == Get(entry.collection, "flights", entry.desc)
+
+
+# --- SHOW, session ---
+
+
+def shown(world: World, sql: str) -> list[tuple[object, ...]]:
+    """The rows that a SHOW without a filter lists."""
+    plan = world.select(sql).plan
+    return sorted(getattr(plan, "rows", None) or plan.input.rows)  # type: ignore[union-attr]
+
+
+def test_what_show_lists(world: World) -> None:
+    world.execute(
+        "CREATE MATERIALIZED VIEW m AS SELECT carrier, name FROM airlines; CREATE INDEX i IN CLUSTER other ON delays (flights)"
+    )
+    assert shown(world, "SHOW SOURCES") == [("airlines", "s3"), ("flights", "s3"), ("weather", "s3")]
+    assert shown(world, "SHOW VIEWS") == [("delays",), ("m",)]
+    assert shown(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
+    assert shown(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
+    assert shown(world, "SHOW INDEXES") == [
+        ("default", "m", "m_primary_idx", 1, "carrier", False),
+        ("default", "m", "m_primary_idx", 2, "name", True),
+        ("other", "delays", "i", 1, "flights", False),
+    ]
+    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [("other", "delays", "i", 1, "flights", False)]
+    assert ("m_primary_idx", "index") in shown(world, "SHOW OBJECTS")
+    assert ("flights_progress", "source_progress") in shown(world, "SHOW OBJECTS FROM reclock.public")
+    assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
+    assert shown(world, "SHOW DATABASES") == [("reclock",)]
+    assert ("lab",) in shown(world, "SHOW SCHEMAS")
+    assert shown(world, "SHOW CLUSTERS") == [("default",), ("other",)]
+    assert world.select("SHOW COLUMNS FROM airlines").desc.names == ("name", "nullable", "type")
+    (created,) = shown(world, "SHOW CREATE MATERIALIZED VIEW m")
+    assert created[1] == (
+        "CREATE MATERIALIZED VIEW reclock.public.m IN CLUSTER default AS SELECT carrier, name FROM reclock.public.airlines"
+    )
+    (created,) = shown(world, "SHOW CREATE INDEX i")
+    assert created == ("reclock.public.i", "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)")
+
+
+def test_a_filter_of_show_is_typed(world: World) -> None:
+    assert world.explained("SHOW SOURCES LIKE 'fl%'").splitlines()[1] == "  Filter (name like 'fl%')"
+    assert world.explained("SHOW INDEXES WHERE seq_in_index > 1.5").splitlines()[1].startswith("  Filter (seq_in_index::numeric")
+    with pytest.raises(ReclockError, match="must be type boolean"):
+        world.plan("SHOW SOURCES WHERE name")
+
+
+def test_session_statements(world: World) -> None:
+    assert world.plan("SET cluster = Other") == statements.SetVariable("cluster", ("other",))
+    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == statements.SetVariable("search_path", ("a", "B", "c"), True)
+    assert world.plan("SET x = true") == statements.SetVariable("x", ("on",))
+    assert world.plan("SET x TO DEFAULT") == statements.SetVariable("x", None)
+    assert world.plan("RESET ALL") == statements.ResetVariable(None)
+    assert world.plan("SHOW Cluster") == statements.ShowVariable("cluster")
+    assert world.plan("SHOW ALL") == statements.ShowVariable(None)
+    assert world.plan("START TRANSACTION READ ONLY") == statements.Transaction("BEGIN", access="READ ONLY")
+    assert world.plan("ABORT") == statements.Transaction("ROLLBACK")
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("1649686079488", 1649686079488),
+        ("'1649686079488'", 1649686079488),
+        ("'2022-04-11 14:07:59.488'", 1649686079488),
+        ("TIMESTAMP '2022-04-11 14:07:59.488'", 1649686079488),
+        ("'2022-04-11 16:07:59.488999+02'", 1649686079488),
+        ("DATE '1970-01-02'", 86_400_000),
+        ("5.0", 5),
+        ("0", 0),
+    ],
+)
+def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
+    assert world.select(f"SELECT 1 AS OF {text}").as_of == statements.AsOf(at)  # type: ignore[arg-type]
+    assert world.select(f"SELECT 1 AS OF AT LEAST {text}").as_of == statements.AsOf(at, is_at_least=True)  # type: ignore[arg-type]
+    explain = world.plan(f"EXPLAIN TIMESTAMP FOR SELECT 1 AS OF {text}")
+    assert isinstance(explain, statements.Explain)
+    assert explain.is_timestamp
+    assert explain.select.as_of == statements.AsOf(at)  # type: ignore[arg-type]
+
+
+# --- what is refused ---
+
+REFUSED = {
+    "CREATE VIEW flights AS SELECT 1 AS a": ("42710", 'source "reclock.public.flights" already exists'),
+    "CREATE VIEW IF NOT EXISTS flights AS SELECT 1 AS a": ("42710", "already exists"),
+    "CREATE OR REPLACE VIEW flights AS SELECT 1 AS a": ("42809", '"reclock.public.flights" is not a view'),
+    "CREATE VIEW nowhere.v AS SELECT 1 AS a": ("42704", 'unknown schema "nowhere"'),
+    "CREATE VIEW nowhere.public.v AS SELECT 1 AS a": ("42704", 'unknown database "nowhere"'),
+    "CREATE VIEW mz_catalog.v AS SELECT 1 AS a": ("42501", '"mz_catalog" is a system object'),
+    "CREATE VIEW v AS SELECT 1 AS a, 2 AS a": ("42701", 'column "a" specified more than once'),
+    "CREATE VIEW v AS SELECT * FROM flights_progress": ("42939", 'the name "mz_timestamp" is reserved'),
+    "CREATE VIEW v (a, b) AS SELECT 1": ("42601", "2 column names"),
+    "CREATE VIEW v AS SELECT a FROM nothing": ("42P01", 'unknown relation "nothing"'),
+    "CREATE VIEW v AS SELECT * FROM m_idx": ("42P01", 'unknown relation "m_idx"'),
+    "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": ("42704", 'unknown cluster "bad"'),
+    f"CREATE SOURCE s (a int, a text) {S3} FORMAT JSON": ("42701", "more than once"),
+    f"CREATE SOURCE s (mz_diff int) {S3} FORMAT JSON": ("42939", "reserved"),
+    f"CREATE SOURCE s (a frob) {S3} FORMAT JSON": ("42704", 'unknown type "frob"'),
+    f"CREATE SOURCE s (a varchar(10)) {S3} FORMAT JSON": ("0A000", "not supported"),
+    f"CREATE SOURCE s (a numeric(50)) {S3} FORMAT JSON": ("22023", "numeric(50,0) is not supported"),
+    f"CREATE SOURCE s (a json) {S3} FORMAT JSON": ("0A000", "type json is not supported"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT CSV DELIMITED BY ';;'": ("22023", "one ASCII character"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT CSV WITH 2 COLUMNS": ("22023", "but 1 columns"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON WITH (frob = 'x')": ("22023", 'unknown option "frob"'),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS flights": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS s": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS lab.p": ("22023", "schema of its source"),
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS MATCHING 'a**' USING BUCKET SCAN 'b' FORMAT JSON": (
+        "22023",
+        "invalid object pattern",
+    ),
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN '' FORMAT JSON": ("22023", "bucket"),
+    "CREATE INDEX i ON delays (nothing)": ("42703", 'column "nothing" does not exist'),
+    "CREATE INDEX i ON delays (carrier, carrier)": ("42701", "more than once"),
+    "CREATE INDEX m_idx ON delays (carrier)": ("42710", 'index "reclock.public.m_idx" already exists'),
+    "CREATE INDEX i ON mz_sources (name)": ("42501", "system object"),
+    "CREATE INDEX i ON flights_progress (key)": ("0A000", "not supported"),
+    "CREATE INDEX i ON m_idx (key)": ("42P01", "unknown relation"),
+    "DROP VIEW flights": ("42809", '"reclock.public.flights" is not a view'),
+    "DROP SOURCE flights_progress": ("42809", "is not a source"),
+    "DROP MATERIALIZED VIEW plain": ("42809", "is not a materialized view"),
+    "DROP VIEW nothing": ("42P01", 'unknown relation "nothing"'),
+    "DROP INDEX nothing": ("42704", 'unknown index "nothing"'),
+    "DROP INDEX delays": ("42809", "is not an index"),
+    "ALTER SOURCE delays RETRY": ("42809", "is not a source"),
+    "ALTER SOURCE nothing RETRY": ("42P01", "unknown relation"),
+    "ALTER SOURCE flights RENAME TO weather": ("42710", "already exists"),
+    "ALTER SOURCE flights SKIP 'a' FROM 5 TO 5": ("22023", "cannot skip"),
+    "ALTER SOURCE flights WAIVE ''": ("22023", "cannot be empty"),
+    "SHOW SOURCES IN CLUSTER default": ("42601", "takes no IN CLUSTER"),
+    "SHOW SOURCES FROM nowhere": ("42704", 'unknown schema "nowhere"'),
+    "SHOW INDEXES FROM nothing": ("42P01", "unknown relation"),
+    "SHOW INDEXES IN CLUSTER bad": ("42704", 'unknown cluster "bad"'),
+    "SHOW CREATE VIEW flights": ("42809", "is not a view"),
+    "SHOW COLUMNS FROM nothing": ("42P01", "unknown relation"),
+    "SELECT 1 AS OF -1": ("22023", "is not a timestamp"),
+    "SELECT 1 AS OF 'soon'": ("22P02", "invalid input syntax"),
+    "SELECT 1 AS OF (SELECT 1)": ("0A000", "subquery"),
+    "SELECT 1 AS OF (1 + 1)": ("0A000", "not supported"),
+    "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
+    "SELECT $1": ("0A000", "there is no parameter"),
+    "SELECT now()": ("42883", "function now() does not exist"),
+    "SELECT CURRENT_TIMESTAMP": ("0A000", "not supported"),
+    "SELECT row_number() OVER (ORDER BY carrier) FROM flights": ("0A000", "window functions"),
+    "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("0A000", "WITH RECURSIVE"),
+    "SELECT * FROM generate_series(1, 2) AS g": ("0A000", "not supported"),
+    "SELECT carrier FROM flights GROUP BY ROLLUP (carrier)": ("0A000", "ROLLUP"),
+    "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
+    "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
+    "SELECT interval '1 month'": ("0A000", "months"),
+    "SELECT (SELECT max(day) FROM flights f WHERE f.day > a.x) FROM (SELECT 1 AS x) AS a": ("0A000", "query around it"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_refused_and_why(text: str, world: World) -> None:
+    world.execute("CREATE VIEW plain AS SELECT 1 AS a; CREATE VIEW m AS SELECT 1 AS a; CREATE INDEX m_idx ON m (a)")
+    sqlstate, message = REFUSED[text]
+    with pytest.raises(ReclockError) as error:
+        world.plan(text)
+    assert error.value.sqlstate == sqlstate, error.value
+    assert message in error.value.message
+
+
+HINTS = {
+    "SELECT carier FROM flights": 'did you mean "carrier"?',
+    "SELECT f.carier FROM flights f": 'did you mean "carrier"?',
+    "SELECT * FROM flight": 'did you mean "flights"?',
+    "SELECT * FROM public.airline": 'did you mean "airlines"?',
+    "SELECT flihts.day FROM flights": 'did you mean "flights"?',
+    "CREATE INDEX i IN CLUSTER defualt ON delays (carrier)": 'did you mean "default"?',
+    "CREATE INDEX i ON delays (carier)": 'did you mean "carrier"?',
+    "SELECT * FROM pulic.flights": 'there is no schema "pulic"',
+    "SELECT * FROM m_idx": '"m_idx" is an index',
+    "SELECT a.carrier FROM flights, airlines b": "it is not in the FROM clause",
+    "SELECT carrier FROM flights, airlines": "put the relation's name in front",
+    "DROP SOURCE flights": "CASCADE",
+}
+
+
+@pytest.mark.parametrize("text", HINTS)
+def test_an_error_helps_on(text: str, world: World) -> None:
+    world.execute("CREATE VIEW m AS SELECT 1 AS a; CREATE INDEX m_idx ON m (a)")
+    with pytest.raises(ReclockError) as error:
+        world.plan(text)
+    assert HINTS[text] in (error.value.hint or "")

@@ -1,0 +1,193 @@
+"""Every statement parses to a node of its own and prints to text that parses to an equal node: nothing is lost on the way."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.dialect import to_sql
+from reclock.sql.parse import parse, parse_one
+
+STATEMENTS: dict[str, type[nodes.Statement]] = {
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON": nodes.CreateSourceStatement,
+    """CREATE SOURCE IF NOT EXISTS d.s.x (year int NOT NULL, "Dep Time" timestamp, p numeric(10,2), q double precision NULL)
+       FROM S3 DISCOVER OBJECTS MATCHING 'flights/**.csv' USING BUCKET SCAN 'nyc'
+       FORMAT CSV WITH HEADER DELIMITED BY ';' NULL AS 'NA' EXPOSE PROGRESS AS x_p WITH (a = '2020', b = 3, c = true)""": (
+        nodes.CreateSourceStatement
+    ),
+    """create materialized source s in cluster default (x real) from s3 discover objects using bucket scan 'b'
+       format csv with 3 columns""": nodes.CreateSourceStatement,
+    "CREATE VIEW v AS SELECT 1": nodes.CreateViewStatement,
+    "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": nodes.CreateViewStatement,
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": nodes.CreateViewStatement,
+    "CREATE MATERIALIZED VIEW v (a) AS VALUES (1) ORDER BY 1 LIMIT 1": nodes.CreateViewStatement,
+    'CREATE INDEX i IN CLUSTER c ON s.v (a, "B")': nodes.CreateIndexStatement,
+    "CREATE INDEX ON v (a)": nodes.CreateIndexStatement,
+    "CREATE INDEX IN CLUSTER default ON v (a)": nodes.CreateIndexStatement,
+    "CREATE DEFAULT INDEX IN CLUSTER c ON v": nodes.CreateIndexStatement,
+    "CREATE DEFAULT INDEX ON v": nodes.CreateIndexStatement,
+    "DROP SOURCE a": nodes.DropStatement,
+    "DROP VIEW IF EXISTS a, b.c RESTRICT": nodes.DropStatement,
+    "DROP MATERIALIZED VIEW a CASCADE": nodes.DropStatement,
+    "DROP INDEX a, b": nodes.DropStatement,
+    "ALTER SOURCE s RETRY": nodes.AlterSourceRetryStatement,
+    "ALTER SOURCE s WAIVE 'no offset twice'": nodes.AlterSourceWaiveStatement,
+    "ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9": nodes.AlterSourceSkipStatement,
+    "ALTER SOURCE s SKIP 'x/y.csv'": nodes.AlterSourceSkipStatement,
+    'ALTER SOURCE IF EXISTS a.s RENAME TO "T"': nodes.AlterSourceRenameStatement,
+    "SHOW SOURCES": nodes.ShowObjectsStatement,
+    "SHOW VIEWS FROM d.s LIKE 'a%'": nodes.ShowObjectsStatement,
+    "SHOW MATERIALIZED VIEWS IN s IN CLUSTER c": nodes.ShowObjectsStatement,
+    "SHOW INDEXES FROM v IN CLUSTER c WHERE key_name = 'x' AND nullable": nodes.ShowObjectsStatement,
+    "SHOW INDEX IN v": nodes.ShowObjectsStatement,
+    "SHOW KEYS IN CLUSTER default": nodes.ShowObjectsStatement,
+    "SHOW OBJECTS": nodes.ShowObjectsStatement,
+    "SHOW DATABASES": nodes.ShowObjectsStatement,
+    "SHOW SCHEMAS FROM d": nodes.ShowObjectsStatement,
+    "SHOW CLUSTERS WHERE name <> 'x'": nodes.ShowObjectsStatement,
+    "SHOW COLUMNS FROM a.b LIKE 'c%'": nodes.ShowColumnsStatement,
+    "SHOW CREATE SOURCE s": nodes.ShowCreateStatement,
+    "SHOW CREATE MATERIALIZED VIEW s": nodes.ShowCreateStatement,
+    "SHOW server_version": nodes.ShowVariableStatement,
+    "SHOW ALL": nodes.ShowVariableStatement,
+    "SET cluster = other": nodes.SetVariableStatement,
+    "SET SESSION search_path TO a, \"B\", 'c'": nodes.SetVariableStatement,
+    "SET LOCAL x = -3": nodes.SetVariableStatement,
+    "SET x TO DEFAULT": nodes.SetVariableStatement,
+    "SET TIME ZONE 'UTC'": nodes.SetVariableStatement,
+    "RESET x": nodes.ResetVariableStatement,
+    "RESET ALL": nodes.ResetVariableStatement,
+    "EXPLAIN SELECT 1": nodes.ExplainStatement,
+    "EXPLAIN PLAN FOR SELECT a FROM t AS OF 5": nodes.ExplainStatement,
+    "EXPLAIN TIMESTAMP FOR SELECT a FROM t": nodes.ExplainStatement,
+    "BEGIN": nodes.TransactionStatement,
+    "BEGIN ISOLATION LEVEL SERIALIZABLE, READ ONLY": nodes.TransactionStatement,
+    "START TRANSACTION READ WRITE": nodes.TransactionStatement,
+    "COMMIT WORK": nodes.TransactionStatement,
+    "ROLLBACK": nodes.TransactionStatement,
+    "TABLE t": nodes.QueryStatement,
+    "VALUES (1, 'a'), (2, NULL) ORDER BY 1 LIMIT 1": nodes.QueryStatement,
+    "SELECT a AS of FROM t AS of": nodes.QueryStatement,
+    "SELECT a FROM t WHERE a > 1 AS OF 5": nodes.QueryStatement,
+    "SELECT a FROM t AS OF AT LEAST '2013-01-01 00:00:00+01'": nodes.QueryStatement,
+    "SELECT a FROM t JOIN u USING (a) ORDER BY a AS OF TIMESTAMP '2013-01-01'": nodes.QueryStatement,
+    "SELECT 1 AS OF (1 + 1)": nodes.QueryStatement,
+    "(SELECT 1) UNION ALL (SELECT 2 LIMIT 1) LIMIT 3 OFFSET 1": nodes.QueryStatement,
+    "SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 3 EXCEPT SELECT 4 ORDER BY 1": nodes.QueryStatement,
+    "SELECT count(*), count(DISTINCT a) FILTER (WHERE b > 1) FROM t GROUP BY 1, b HAVING count(*) > 1": nodes.QueryStatement,
+    "SELECT DISTINCT ON (a, b) a, b FROM t ORDER BY a, b DESC NULLS LAST, c NULLS FIRST": nodes.QueryStatement,
+    "SELECT extract(year from d), substring(a from 2 for 3), trim(leading 'x' from y), position('a' in b), d::date FROM t": (
+        nodes.QueryStatement
+    ),
+    "SELECT x NOT IN (SELECT y FROM t), EXISTS (SELECT 1), x IS NOT DISTINCT FROM y, x IS NOT TRUE, x = ANY (SELECT 1)": (
+        nodes.QueryStatement
+    ),
+    "SELECT x NOT LIKE 'a' ESCAPE 'b', NOT a = b, -2 ^ 2, a || b || 'c', $$it's$$, E'a\\nb', INTERVAL '1 day', 1e10, .5": (
+        nodes.QueryStatement
+    ),
+    "SELECT * FROM a JOIN (b JOIN c ON b.x = c.x) ON a.x = b.x, d NATURAL JOIN e CROSS JOIN f": nodes.QueryStatement,
+    "SELECT * FROM a JOIN b JOIN c ON b.x = c.x ON a.x = b.x": nodes.QueryStatement,
+    "SELECT CASE a WHEN 1 THEN 'x' ELSE 'y' END, CASE WHEN a THEN b END FROM (VALUES (1, 2)) AS t (a, b)": nodes.QueryStatement,
+    'WITH a (x) AS (SELECT 1), b AS (SELECT x FROM a) SELECT "x" FROM b -- the end': nodes.QueryStatement,
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_statement_prints_to_text_that_parses_to_itself(text: str) -> None:
+    node = parse_one(text)
+    assert type(node) is STATEMENTS[text]
+    printed = to_sql(node)
+    assert parse_one(printed) == node, printed
+    assert to_sql(parse_one(printed)) == printed
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_no_part_of_a_statement_is_a_command_that_was_not_parsed(text: str) -> None:
+    assert not list(parse_one(text).find_all(exp.Command))
+
+
+def test_several_statements_are_told_apart_with_their_text_and_place() -> None:
+    text = "SELECT 1;\n ;; -- nothing\n SHOW SOURCES ;SELECT ';' "
+    parsed = parse(text)
+    assert [(statement.text, statement.position) for statement in parsed] == [
+        ("SELECT 1", 1),
+        ("SHOW SOURCES", text.index("SHOW") + 1),
+        ("SELECT ';'", text.index("SELECT ';'") + 1),
+    ]
+    assert parse("") == parse("; /* nothing */ ;") == []
+
+
+SYNTAX_ERRORS = {
+    "SELEC 1": 1,
+    "SELECT a, FROM t": 11,
+    "SELECT (1": 10,
+    "SELECT 1 1": 10,
+    "SELECT 1; SELEC 2": 11,
+    "FROM t": 1,
+    "SELECT a FROM t WHERE": 22,
+    "SELECT a BETWEEN 1": 19,
+    "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON": 17,
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN b FORMAT JSON": 68,
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV WITH 1.5 COLUMNS": 88,
+    "CREATE VIEW v AS SELECT 1 AS OF 5": 27,
+    "CREATE OR REPLACE VIEW IF NOT EXISTS v AS SELECT 1": 31,
+    "CREATE VIEW v AS DROP VIEW w": 18,
+    "CREATE INDEX ON v": 18,
+    "WITH x AS (SELECT 1) DROP VIEW v": 22,
+    "DROP VIEW": 10,
+    "ALTER SOURCE s": 15,
+    "ALTER SOURCE s SKIP 'p' FROM 1": 31,
+    "ALTER SOURCE IF EXISTS s RETRY": 26,
+    "SHOW": 5,
+    "SET x": 6,
+    "EXPLAIN DROP VIEW v": 9,
+    "BEGIN ISOLATION LEVEL CHAOS": 23,
+    "START SELECT": 7,
+}
+
+
+@pytest.mark.parametrize("text", SYNTAX_ERRORS)
+def test_a_syntax_error_tells_its_place(text: str) -> None:
+    with pytest.raises(SqlSyntaxError) as error:
+        parse(text)
+    assert error.value.sqlstate == "42601"
+    assert error.value.position == SYNTAX_ERRORS[text], error.value
+
+
+@pytest.mark.parametrize("text", ["SELECT 'abc", 'SELECT "abc', "SELECT /* abc", "SELECT $$abc", "SELECT \x00"])
+def test_an_open_quote_is_a_syntax_error(text: str) -> None:
+    with pytest.raises(SqlSyntaxError):
+        parse(text)
+
+
+def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
+    with pytest.raises((SqlSyntaxError, UnsupportedSql)):
+        parse("SELECT " + "(" * 20_000 + "1" + ")" * 20_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a int)",
+        "CREATE CLUSTER c VIRTUAL",
+        "CREATE SINK s FROM v INTO KAFKA BROKER 'x'",
+        "CREATE ROLE r",
+        "CREATE SOURCE s (a int) FROM KAFKA BROKER 'x' TOPIC 'y' FORMAT JSON",
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT AVRO",
+        "DROP TABLE t",
+        "ALTER CLUSTER c SIZE 'x'",
+        "INSERT INTO t VALUES (1)",
+        "UPDATE t SET a = 1",
+        "DELETE FROM t",
+        "TAIL t",
+        "COPY t FROM STDIN",
+        "SHOW CREATE TABLE t",
+    ],
+)
+def test_what_is_not_done_says_so(text: str) -> None:
+    with pytest.raises(UnsupportedSql) as error:
+        parse(text)
+    assert error.value.sqlstate == "0A000"
+    assert "is not supported" in error.value.message

@@ -1,0 +1,130 @@
+# ruff: noqa: E501, PT017 (statements stay on one line; what an error holds is checked where it is caught)
+"""Whatever a client sends, it gets a plan or an error of Reclock's: nothing else comes out of parsing and planning."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from fixtures.planning import new_york
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reclock.errors import InternalError, ReclockError
+from reclock.sql import statements
+from reclock.sql.dialect import to_sql
+from reclock.sql.explain import explain
+from reclock.sql.parse import parse, parse_one
+from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planner.views import expand
+
+SEEDS = """
+SELECT carrier, count(*) FROM flights WHERE dep_delay > 10 AND origin = 'JFK' GROUP BY carrier HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 3
+SELECT f.carrier, w.temp FROM flights f JOIN weather w ON f.origin = w.origin AND f.time_hour = w.time_hour LEFT JOIN airlines a USING (carrier)
+SELECT DISTINCT ON (carrier) carrier, flight FROM flights ORDER BY carrier, dep_delay DESC NULLS LAST
+WITH x (c) AS (SELECT carrier FROM flights) SELECT c FROM x UNION ALL SELECT carrier FROM airlines EXCEPT VALUES ('UA')
+SELECT CASE WHEN dep_delay BETWEEN 1 AND 5 THEN 'a' ELSE NULL END, dep_delay::int, coalesce(dest, 'x') || '!' FROM flights
+SELECT name FROM airlines a WHERE carrier NOT IN (SELECT dest FROM flights) AND EXISTS (SELECT 1 FROM flights f WHERE f.carrier = a.carrier)
+SELECT name, (SELECT max(dep_delay) FROM flights f WHERE f.carrier = a.carrier) FROM airlines a AS OF AT LEAST 1700000000000
+SELECT extract(hour FROM time_hour), time_hour + interval '1 day', date '2013-01-01' FROM flights WHERE origin LIKE 'J%' OR dest IS NULL
+CREATE SOURCE s (a int NOT NULL, b numeric(10, 2)) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER DELIMITED BY ';'
+CREATE MATERIALIZED VIEW v IN CLUSTER default AS SELECT carrier, sum(distance) FROM flights GROUP BY carrier
+CREATE INDEX i IN CLUSTER other ON delays (carrier)
+DROP SOURCE IF EXISTS flights, weather CASCADE
+ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9
+ALTER SOURCE flights RENAME TO trips
+SHOW INDEXES FROM delays IN CLUSTER default WHERE key_name = 'x'
+SHOW CREATE MATERIALIZED VIEW delays
+SET search_path = public, 'x'
+EXPLAIN TIMESTAMP FOR SELECT 1
+BEGIN ISOLATION LEVEL SERIALIZABLE
+""".strip().splitlines()
+WORDS = sorted({word for seed in SEEDS for word in seed.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()})
+WORDS += [
+    "*",
+    "'",
+    '"',
+    ";",
+    "$1",
+    "::",
+    "-",
+    "/",
+    "%",
+    "||",
+    "ANY",
+    "OVER",
+    "LATERAL",
+    "NATURAL",
+    "1e400",
+    "99999999999999999999",
+    "\\",
+    "é",
+    "::x",
+]
+WORLD = new_york()
+
+
+def survives(text: str) -> bool:
+    """Parses, plans, expands, explains and prints ``text``; True if it had a meaning. Anything but a user's error gets out."""
+    try:
+        for parsed in parse(text):
+            statement = plan_statement(parsed, WORLD.catalog, WORLD.session)
+            assert parse_one(to_sql(parsed.node)) == parsed.node, to_sql(parsed.node)
+            if isinstance(statement, statements.Select):
+                explain(expand(statement.plan, WORLD.catalog), statement.finishing)
+    except InternalError:
+        raise
+    except ReclockError as error:
+        assert len(error.sqlstate) == 5
+        assert error.message
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_seeds_mean_something(seed: str) -> None:
+    if "SHOW CREATE MATERIALIZED" not in seed:
+        assert survives(seed)
+
+
+def mutated(draw: random.Random) -> str:
+    words = draw.choice(SEEDS).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(len(words)) if words else 0
+        match draw.randrange(5):
+            case 0:
+                words[at : at + 1] = []
+            case 1:
+                words.insert(at, draw.choice(WORDS))
+            case 2:
+                words[at : at + 1] = [draw.choice(WORDS)]
+            case 3:
+                other = draw.randrange(len(words)) if words else 0
+                words[at : at + 3], words[other : other + 3] = words[other : other + 3], words[at : at + 3]
+            case _:
+                other_seed = draw.choice(SEEDS).split()
+                words = words[:at] + other_seed[draw.randrange(len(other_seed)) :]
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("round_", range(20))
+def test_statements_with_words_lost_moved_and_added(round_: int) -> None:
+    draw = random.Random(round_)
+    for _ in range(150):
+        text = mutated(draw)
+        try:
+            survives(text)
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__}: {error}\n{text}") from error
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=60) | st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
+def test_text_of_any_kind(text: str) -> None:
+    survives(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join))
+def test_expressions_of_any_kind(text: str) -> None:
+    survives(f"SELECT {text} FROM flights")
