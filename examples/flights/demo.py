@@ -28,10 +28,10 @@ RUN_LIMIT_S = 900
 WORST_HOURS = """\
 SELECT origin, time_hour, flights, cancelled, round(mean_delay, 1) AS mean_delay, worst_delay,
        round(temp) AS temp, round(wind_speed::numeric, 1) AS wind_speed, visib
-FROM delays {as_of}
+FROM delays
 WHERE mean_delay IS NOT NULL
 ORDER BY mean_delay DESC, origin, time_hour
-LIMIT 8"""
+LIMIT 8{as_of}"""
 
 console = Console(highlight=False)
 
@@ -135,7 +135,7 @@ def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
     console.rule("[bold]the worst hours, with their weather, from the materialized view")
     query(home, WORST_HOURS.format(as_of=""))
     console.rule("[bold]the same, as of an earlier tick")
-    query(home, WORST_HOURS.format(as_of=f"AS OF {earlier}"))
+    query(home, WORST_HOURS.format(as_of=f"\nAS OF {earlier}"))
     console.rule("[bold]how far the source flights has been read: byte offsets, and the time that each belongs to")
     query(home, "SELECT * FROM flights_progress ORDER BY key")
     console.rule("[bold]counted in SQL, and in the files")

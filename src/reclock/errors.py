@@ -189,7 +189,7 @@ class NothingClaimed(ReclockError):
     sqlstate = "55000"
 
     def __init__(self, group: str) -> None:
-        super().__init__(f'frontier group "{group}" has no claim to decide on')
+        super().__init__(f'nothing of "{group}" is stalled', hint="decisions are about a step that does not go on")
         self.group = group
 
 

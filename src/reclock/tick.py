@@ -220,9 +220,10 @@ def _record_stall(environment: Environment, id_: str, error: ReclockError) -> No
 
 @dataclass(frozen=True, slots=True)
 class TickReport:
-    """All steps of one tick."""
+    """All steps of one tick over ``sources``."""
 
     at: Timestamp
+    sources: tuple[str, ...]
     ingested: tuple[IngestReport, ...]
     audited: tuple[AuditReport, ...]
     published: PublishReport
@@ -235,10 +236,9 @@ class TickReport:
 
     def summary(self) -> str:
         """A line for the tick, and one for each failure."""
-        idle = sum(report.state is State.IDLE for report in self.ingested)
-        rows = sum(self.published.rows.values())
+        published, rows = self.published.rows, sum(self.published.rows.values())
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
-        first = f"tick at {self.at}: {len(self.published.rows)} sources published ({rows} rows), {idle} idle, {updates} index updates"
+        first = f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
         return "\n".join([first, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
 
 
@@ -257,4 +257,4 @@ def run(environment: Environment, *, only: Sequence[str] | None = None, at: int 
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]
     failures += [*published.failed, *(failure for report in refreshed for failure in report.failed)]
-    return TickReport(time, tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(failures))
+    return TickReport(time, tuple(names), tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(failures))

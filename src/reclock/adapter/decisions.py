@@ -7,7 +7,7 @@ from typing import Any
 
 from reclock.adapter.definitions import Change
 from reclock.environment import Environment
-from reclock.errors import UpperMismatch
+from reclock.errors import NothingClaimed, UpperMismatch
 from reclock.ingest import payload
 from reclock.sql import statements
 
@@ -33,7 +33,10 @@ def decide(statement: statements.RetrySource | statements.WaiveCheck | statement
             except UpperMismatch:
                 if attempt == _ATTEMPTS - 1:
                     raise
-    environment.frontiers.decide(statement.id, change)
+    try:
+        environment.frontiers.decide(statement.id, change)
+    except NothingClaimed:
+        raise NothingClaimed(str(statement.name)) from None
 
 
 def _change_of(

@@ -54,9 +54,9 @@ class Query:
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease."""
-        ready = self.prepare()
         scope = ExitStack()
         try:
+            ready = self.prepare()
             scope.enter_context(
                 read_time.held_readable(
                     self.environment,
@@ -64,6 +64,7 @@ class Query:
                     ready.groups,
                     timeout_ms=self.variables.statement_timeout_ms,
                     notice=self.notice,
+                    name_of=self._name_of,
                 )
             )
             inputs = self._inputs(ready)
@@ -76,6 +77,9 @@ class Query:
                 large=self.environment.large_engine,
                 threshold_bytes=self.environment.settings.spark_threshold_bytes,
             )
+        except NotReadable as error:
+            scope.close()
+            raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         except BaseException:
             scope.close()
             raise
@@ -132,6 +136,10 @@ class Query:
             lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {'yes' if frontier.is_readable_at(ready.time.at) else 'not yet'}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
+
+    def _name_of(self, group: str) -> str:
+        entry = self.catalog.entry(GlobalId(group))
+        return str(entry.name) if entry else group
 
     def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         cluster = self.catalog.cluster_id(self.variables.get("cluster"))

@@ -44,26 +44,31 @@ def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: 
 
 @contextmanager
 def held_readable(
-    environment: Environment, at: Timestamp, groups: frozenset[str], *, timeout_ms: int, notice: Callable[[str], None]
+    environment: Environment, at: Timestamp, groups: frozenset[str], *, timeout_ms: int, notice: Callable[[str], None], name_of: Callable[[str], str]
 ) -> Iterator[None]:
     """Inside the block every one of ``groups`` is readable at ``at``: a read hold keeps ``since``.
 
     Groups that are behind and idle are moved past ``at``, unless ``at`` lies beyond the oracle's read timestamp; claimed ones are
-    waited for, with a notice that names them. Raises ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``.
+    waited for, with a notice that says so, by ``name_of``. Raises ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``.
     """
     if not groups:
         yield
         return
     hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms)
     try:
-        _await_complete(environment, at, groups, timeout_ms, notice)
+        _await_complete(environment, at, groups, timeout_ms, notice, name_of)
         yield
     finally:
         environment.holds.release(hold)
 
 
 def _await_complete(
-    environment: Environment, at: Timestamp, groups: frozenset[str], timeout_ms: int, notice: Callable[[str], None]
+    environment: Environment,
+    at: Timestamp,
+    groups: frozenset[str],
+    timeout_ms: int,
+    notice: Callable[[str], None],
+    name_of: Callable[[str], str],
 ) -> None:
     deadline = time.monotonic() + timeout_ms / 1000
     told = False
@@ -74,7 +79,7 @@ def _await_complete(
         idle = [group for group, frontier in late.items() if frontier.claim is None]
         if idle and environment.frontiers.advance_idle(idle, Timestamp(at + 1)) >= late.keys():
             return
-        waiting = _describe(late, at)
+        waiting = _describe(late, at, name_of)
         if not told:
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
@@ -87,9 +92,9 @@ def _await_complete(
         time.sleep(_POLL_S)
 
 
-def _describe(late: Mapping[str, GroupFrontier], at: Timestamp) -> str:
+def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]) -> str:
     return ", ".join(
-        f'"{group}", {at + 1 - frontier.upper} ms behind'
+        f'"{name_of(group)}", {at + 1 - frontier.upper} ms behind'
         + (f" and claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim else "")
         for group, frontier in sorted(late.items())
     )

@@ -17,6 +17,22 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 Home = Annotated[Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")]
 
 
+@app.callback()
+def log_to_stderr() -> None:
+    """Puts a lakehouse on one clock."""
+    import logging
+
+    import structlog
+
+    from reclock.config import Settings
+
+    with errors_on_stderr():
+        level = getattr(logging, Settings.load().log_level)
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level), logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+    )
+
+
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
     """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; anything else is a bug and shows itself."""

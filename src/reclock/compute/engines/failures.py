@@ -30,5 +30,10 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
     if is_of_data:
         for pattern, sqlstate, message in _PATTERNS:
             if re.search(pattern, first, re.IGNORECASE):
-                return EvaluationError(message, detail=first, sqlstate=sqlstate)
+                return EvaluationError(message, detail=_plain(first), sqlstate=sqlstate)
     return InternalError("a plan failed in its engine", detail=first)
+
+
+def _plain(text: str) -> str:
+    """The engine's sentence without its kind of error and its advice, which is about the engine's own settings."""
+    return re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text).split(" Use TRY")[0].rstrip(".")
