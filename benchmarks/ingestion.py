@@ -1,4 +1,4 @@
-"""Reclocked ingestion of CSV objects, audit on, against plain Spark reading the same files and appending to plain Delta; both warm."""
+"""Reclocked ingestion of CSV objects, audit on, against plain Spark reading the same files into plain Delta; both warm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from reclock.environment import Environment
 ROWS = 2_000_000
 OBJECTS = 8
 RUNS = 3
-COLUMNS = "id BIGINT, at TIMESTAMP, carrier STRING, origin STRING, dest STRING, delay INT, distance DOUBLE, fare DECIMAL(10,2), note STRING"
+COLUMNS = (
+    "id BIGINT, at TIMESTAMP, carrier STRING, origin STRING, dest STRING, "
+    "delay INT, distance DOUBLE, fare DECIMAL(10,2), note STRING"
+)
 
 
 def main() -> None:
@@ -82,5 +85,15 @@ def _write(path: Path, rows: int, *, seed: int) -> None:
             fare = f"{chance.random() * 1000:.2f}"
             note = f"row {row} of {seed}"
             writer.writerow(
-                [row, moment, "UA", chance.choice(places), chance.choice(places), chance.randint(-20, 200), chance.random() * 3000, fare, note]
+                [
+                    row,
+                    moment,
+                    "UA",
+                    chance.choice(places),
+                    chance.choice(places),
+                    chance.randint(-20, 200),
+                    chance.random() * 3000,
+                    fare,
+                    note,
+                ]
             )

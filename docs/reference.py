@@ -47,8 +47,8 @@ def errors() -> str:
 def system_relations() -> str:
     return _page(
         "System relations",
-        """What an environment tells about itself, as relations that any query can read. They are computed when read, from the catalog
-and from consensus.""",
+        """What an environment tells about itself, as relations that any query can read. They are computed when read, from the
+catalog and from consensus.""",
         "| relation | columns |\n|---|---|",
         [f"| `{builtin.schema}.{builtin.name}` | {', '.join(builtin.desc.names)} |" for builtin in BUILTINS],
     )

@@ -1,4 +1,4 @@
-"""One source's part of a tick, as a Spark application of its own: ``spark-submit jobs/ingest_source.py --home H --source S --at T``.
+"""One source's part of a tick, as a Spark application of its own, for spark-submit.
 
 Exit code 0: staged or nothing new. 1: the source stalled; the error is on standard error and in ``mz_source_statuses``.
 """

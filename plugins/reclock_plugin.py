@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
@@ -61,29 +60,12 @@ def pages() -> FastAPI:
 
 
 def overview_page() -> str:
-    from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+    from reclock.adapter.overview import overview_of
     from reclock.environment import Environment
-    from reclock.ingest.bindings import read_remap
-    from reclock.introspection.overview import overview
     from reclock.introspection.page import render
-    from reclock.quality.docs_index import latest, read_index
-    from reclock.reclocking.remap import Remap
 
     with Environment.open(HOME) as environment:
-
-        def remap_of(source: GlobalId) -> Remap:
-            id_ = StorageCollectionId(source, CollectionType.REMAPPING)
-            return read_remap(environment.lake.open(id_).pin()) if environment.lake.exists(id_) else Remap.of([])
-
-        found = overview(
-            environment.catalog.sync(),
-            environment.frontiers.get_all(),
-            environment.statuses.current(),
-            remap_of,
-            latest(read_index(Path(environment.settings.home) / "quality")),
-            environment.clock(),
-        )
-    return render(found, docs_url=f"{PREFIX}/data-docs/")
+        return render(overview_of(environment), docs_url=f"{PREFIX}/data-docs/")
 
 
 class ReclockPlugin(AirflowPlugin):

@@ -16,36 +16,43 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="RECLOCK_", extra="forbid", frozen=True)
 
-    home: Path = Field(Path(".reclock"), description="folder of the environment; reclock.toml is read from here")
-    lake: str = Field("", description="root of the Delta tables: a folder or an s3:// prefix; <home>/lake if empty")
+    home: Path = Field(default=Path(".reclock"), description="folder of the environment; reclock.toml is read from here")
+    lake: str = Field(default="", description="root of the Delta tables: a folder or an s3:// prefix; <home>/lake if empty")
     consensus_url: SecretStr = Field(
-        SecretStr(""), description="SQLAlchemy URL of consensus: sqlite or postgresql+psycopg; <home>/consensus.db if empty"
+        default=SecretStr(""),
+        description="SQLAlchemy URL of consensus: sqlite or postgresql+psycopg; <home>/consensus.db if empty",
     )
-    catalog: Literal["stash"] = Field("stash", description="implementation of the durable catalog")
-    deploy_generation: int = Field(0, ge=0, description="a higher generation fences every process of a lower one")
+    catalog: Literal["stash"] = Field(default="stash", description="implementation of the durable catalog")
+    deploy_generation: int = Field(default=0, ge=0, description="a higher generation fences every process of a lower one")
 
-    buckets: str = Field("", description="folder whose subfolders are buckets, or s3:// for an S3 endpoint; <home>/buckets if empty")
-    s3_endpoint: str = Field("", description="URL of an S3 endpoint other than the default, for buckets and lake")
-    s3_region: str = Field("us-east-1", description="region of the S3 endpoint")
-    s3_access_key_id: str = Field("", description="access key; the usual AWS chain if empty")
-    s3_secret_access_key: SecretStr = Field(SecretStr(""), description="secret of the access key")
+    buckets: str = Field(
+        default="", description="folder whose subfolders are buckets, or s3:// for an S3 endpoint; <home>/buckets if empty"
+    )
+    s3_endpoint: str = Field(default="", description="URL of an S3 endpoint other than the default, for buckets and lake")
+    s3_region: str = Field(default="us-east-1", description="region of the S3 endpoint")
+    s3_access_key_id: str = Field(default="", description="access key; the usual AWS chain if empty")
+    s3_secret_access_key: SecretStr = Field(default=SecretStr(""), description="secret of the access key")
 
-    spark_master: str = Field("local[2]", description="master of the environment's own Spark session")
-    spark_remote: str = Field("", description="sc:// URL of a Spark Connect server to use instead of a session of one's own")
-    spark_driver_memory: str = Field("2g", description="memory of the Spark driver")
-    spark_jars: str = Field("", description="folder of the fetched jars; the project's .cache/jars if empty")
+    spark_master: str = Field(default="local[2]", description="master of the environment's own Spark session")
+    spark_remote: str = Field(default="", description="sc:// URL of a Spark Connect server to use instead of an own session")
+    spark_driver_memory: str = Field(default="2g", description="memory of the Spark driver")
+    spark_jars: str = Field(default="", description="folder of the fetched jars; the project's .cache/jars if empty")
     spark_threshold_bytes: int = Field(
-        256 << 20, ge=0, description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory"
+        default=256 << 20,
+        ge=0,
+        description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory",
     )
 
-    claim_lease_ms: int = Field(60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
-    read_hold_lease_ms: int = Field(60_000, gt=0, description="how long a read hold lasts without renewal")
-    statement_timeout_ms: int = Field(60_000, gt=0, description="how long a statement may wait and run")
-    retention_ms: int = Field(30 * 86_400_000, ge=0, description="how far since lags behind upper in maintenance")
+    claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
+    read_hold_lease_ms: int = Field(default=60_000, gt=0, description="how long a read hold lasts without renewal")
+    statement_timeout_ms: int = Field(default=60_000, gt=0, description="how long a statement may wait and run")
+    retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how far since lags behind upper in maintenance")
     refresh_times_limit: int = Field(
-        16, gt=0, description="an index that lags by more distinct times than this jumps, moving its since, instead of keeping them apart"
+        default=16,
+        gt=0,
+        description="an index behind by more distinct times than this jumps, moving its since, instead of keeping them apart",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="least severe level that is logged")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least severe level that is logged")
 
     @classmethod
     def settings_customise_sources(

@@ -139,7 +139,11 @@ class Environment:
             return {}
         options = {"AWS_REGION": settings.s3_region, "aws_conditional_put": "etag"}
         if settings.s3_endpoint:
-            options |= {"AWS_ENDPOINT_URL": settings.s3_endpoint, "AWS_ALLOW_HTTP": "true", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false"}
+            options |= {
+                "AWS_ENDPOINT_URL": settings.s3_endpoint,
+                "AWS_ALLOW_HTTP": "true",
+                "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
+            }
         if settings.s3_access_key_id:
             options["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
             options["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()

@@ -494,7 +494,7 @@ class InvalidOption(ReclockError):
 
 
 class EvaluationError(ReclockError):
-    """A query failed on a value of the data: division by zero, a cast out of range. ``sqlstate`` is of class 22, as PostgreSQL's."""
+    """A query failed on a value of the data: division by zero, a cast out of range. Its SQLSTATE is of class 22, as PostgreSQL's."""
 
     sqlstate = "22000"
 
@@ -510,7 +510,8 @@ class OutOfMemory(ReclockError):
     sqlstate = "53200"
 
     def __init__(self, *, detail: str | None = None) -> None:
-        super().__init__("out of memory", detail=detail, hint="select fewer rows, or lower spark_threshold_bytes to run it on Spark")
+        hint = "select fewer rows, or lower spark_threshold_bytes to run it on Spark"
+        super().__init__("out of memory", detail=detail, hint=hint)
 
 
 class QueryCanceled(ReclockError):
@@ -574,6 +575,6 @@ class AuditFailed(SourceError):
         super().__init__(
             f'audit of source "{source}" failed: {", ".join(checks)}',
             detail=detail,
-            hint="see mz_source_statuses; correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE … WAIVE '<check>'",
+            hint="correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE … WAIVE '<check>'",
         )
         self.source, self.checks = source, checks

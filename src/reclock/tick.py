@@ -159,9 +159,7 @@ def _conclude(environment: Environment, case: AuditCase, result: AuditResult) ->
         details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
         error = AuditFailed(case.source.name, list(step.blocking), detail=details)
         _record_stall(environment, case.source.id, error)
-    return AuditReport(
-        case.source.name, step.at, not step.blocking, step.blocking, tuple(result.names("waived")), result.docs
-    )
+    return AuditReport(case.source.name, step.at, not step.blocking, step.blocking, tuple(result.names("waived")), result.docs)
 
 
 def publish(environment: Environment, sources: Sequence[str], at: int, *, owner: str) -> PublishReport:
@@ -238,7 +236,9 @@ class TickReport:
         """A line for the tick, and one for each failure."""
         published, rows = self.published.rows, sum(self.published.rows.values())
         updates = sum(index.updates for report in self.refreshed for index in report.indexes)
-        first = f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
+        first = (
+            f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
+        )
         return "\n".join([first, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
 
 

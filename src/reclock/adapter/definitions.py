@@ -37,7 +37,9 @@ class Change:
             raise InternalError(f'schema of "{name}" is gone')
         return schema.id
 
-    def insert(self, name: QualifiedName, type_: ItemType, create_sql: str | None, progress: SourceProgress | None = None) -> GlobalId:
+    def insert(
+        self, name: QualifiedName, type_: ItemType, create_sql: str | None, progress: SourceProgress | None = None
+    ) -> GlobalId:
         id_ = self.tx.allocate_user_id()
         self.tx.insert(Item(id_, self.schema_id(name), name.item, type_, create_sql, OWNER_ROLE_ID, self.begins_at, progress))
         return id_

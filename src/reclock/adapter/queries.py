@@ -118,7 +118,7 @@ class Query:
         return [*lines, "", f"engine: {'spark' if large else 'duckdb'}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
-        """The time and why; of each input its frontiers, and the Delta table and version whose rows up to that time are the read."""
+        """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
         ready = self.prepare()
         lines = [
             f"query timestamp: {ready.time.at}",
@@ -133,7 +133,9 @@ class Query:
             version = self.environment.lake.open(collection).pin()
             name = self.catalog.entry(collection.source_id)
             lines.append(f"input {name.name if name else collection} ({collection}):")
-            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {'yes' if frontier.is_readable_at(ready.time.at) else 'not yet'}")
+            lines.append(
+                f"  since: {frontier.since}, upper: {frontier.upper}, readable: {'yes' if frontier.is_readable_at(ready.time.at) else 'not yet'}"
+            )
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 
@@ -145,11 +147,7 @@ class Query:
         cluster = self.catalog.cluster_id(self.variables.get("cluster"))
         indexes = [index for index in self.catalog.indexes() if index.cluster_id == cluster]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
-        return {
-            index.on: index
-            for index in indexes
-            if index.id in frontiers and frontiers[index.id].is_readable_at(at)
-        }
+        return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 
     def _inputs(self, ready: ReadPlan) -> dict[StorageCollectionId, Input]:
         """Each collection pinned to one version; system relations and progress as the rows they are now, or then."""

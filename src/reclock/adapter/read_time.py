@@ -28,8 +28,8 @@ class ReadTime:
 def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, *, is_serializable: bool) -> ReadTime:
     """The time a query over groups with these frontiers reads at.
 
-    ``AS OF`` decides alone. Else the oracle's read timestamp (strict serializable), or, if asked for, the newest time at which every
-    group is complete (serializable).
+    ``AS OF`` decides alone. Else the oracle's read timestamp (strict serializable), or, if asked for, the newest time at which
+    every group is complete (serializable).
     """
     earliest = max((frontier.since for frontier in frontiers.values()), default=MINIMUM)
     if as_of is not None and not as_of.is_at_least:
@@ -44,7 +44,13 @@ def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: 
 
 @contextmanager
 def held_readable(
-    environment: Environment, at: Timestamp, groups: frozenset[str], *, timeout_ms: int, notice: Callable[[str], None], name_of: Callable[[str], str]
+    environment: Environment,
+    at: Timestamp,
+    groups: frozenset[str],
+    *,
+    timeout_ms: int,
+    notice: Callable[[str], None],
+    name_of: Callable[[str], str],
 ) -> Iterator[None]:
     """Inside the block every one of ``groups`` is readable at ``at``: a read hold keeps ``since``.
 

@@ -48,4 +48,3 @@ def _make(environment: Environment, catalog: PlannerCatalog, item: Item) -> None
     for id, desc, is_monotonic in collections_of(source_spec(catalog.relation(item.id))):
         environment.lake.create(id, desc, is_monotonic=is_monotonic)
     environment.frontiers.create(item.id, since=item.created_at, upper=Timestamp(item.created_at + 1))
-

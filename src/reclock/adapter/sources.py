@@ -15,7 +15,7 @@ _NAMES = SessionNames()
 
 
 def source_specs(environment: Environment, only: Sequence[str] | None = None) -> list[SourceSpec]:
-    """Every source, or those named (as SQL would, qualified or not), in order of id. Raises ``UnknownRelation``, ``UnknownObject``."""
+    """Every source, or those named (as SQL would, qualified or not), in order of id. Raises ``UnknownRelation``."""
     catalog = environment.planner_catalog()
     if only:
         return [_named(catalog, name) for name in dict.fromkeys(only)]

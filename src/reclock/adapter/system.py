@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
@@ -54,7 +56,7 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
     )
 
 
-def _table(desc: RelationDesc, rows: list[tuple[object, ...]]) -> pa.Table:
+def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:
     schema = arrow_schema(desc, with_updates=False)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(desc)
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

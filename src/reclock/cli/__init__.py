@@ -14,7 +14,9 @@ from reclock.errors import ReclockError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
 
-Home = Annotated[Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")]
+Home = Annotated[
+    Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")
+]
 
 
 @app.callback()
@@ -35,7 +37,7 @@ def log_to_stderr() -> None:
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:
-    """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; anything else is a bug and shows itself."""
+    """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; all else is a bug, and shows."""
     from reclock.cli.output import error_lines
 
     try:
@@ -72,7 +74,9 @@ def tick(
     every: Annotated[str, typer.Option(help="pause between ticks, such as 1s, 500ms or 5m; one tick if absent")] = "",
     count: Annotated[int | None, typer.Option(min=1, help="stop after so many ticks")] = None,
     source: Annotated[list[str] | None, typer.Option(help="only these sources; repeat for several")] = None,
-    at: Annotated[int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")] = None,
+    at: Annotated[
+        int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")
+    ] = None,
 ) -> None:
     """Do the steps of the DAG here, in one warm process."""
     from reclock.cli.loop import run_ticks

@@ -76,7 +76,13 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
     dependencies = ElementTree.SubElement(module, "dependencies")
     for jar in jars:
         ElementTree.SubElement(
-            dependencies, "dependency", org=jar.organisation, name=jar.name, rev=jar.version, transitive="false", conf="default->master"
+            dependencies,
+            "dependency",
+            org=jar.organisation,
+            name=jar.name,
+            rev=jar.version,
+            transitive="false",
+            conf="default->master",
         )
     description = scratch / "ivy.xml"
     ElementTree.ElementTree(module).write(description)

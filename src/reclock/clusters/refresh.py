@@ -55,8 +55,8 @@ class Refresher:
     def refresh(self, index: IndexSpec, at: Timestamp) -> IndexReport:
         """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
 
-        Times at which inputs changed are kept apart, up to the limit of the settings; beyond it the index's ``since`` moves to the time
-        it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
+        Times at which inputs changed are kept apart, up to the limit of the settings; beyond it the index's ``since`` moves to the
+        time it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
         """
         done: list[Timestamp] = []
         updates = 0
@@ -80,7 +80,9 @@ class Refresher:
         )
         for time in steps.times:
             payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
-            claim = self.frontiers.claim(index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
+            claim = self.frontiers.claim(
+                index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
+            )
             crashpoints.reach("refresh.after_claim")
             updates += self._finish(index, claim)
             done.append(time)

@@ -187,7 +187,9 @@ BUILTINS: tuple[Builtin, ...] = (
         "mz_catalog",
         "mz_clusters",
         _desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT),
-        lambda state: ((cluster.id, cluster.name, cluster.size is None, cluster.size) for cluster in state.catalog.clusters.values()),
+        lambda state: (
+            (cluster.id, cluster.name, cluster.size is None, cluster.size) for cluster in state.catalog.clusters.values()
+        ),
     ),
     Builtin(
         "mz_catalog",
@@ -195,9 +197,12 @@ BUILTINS: tuple[Builtin, ...] = (
         _desc(id=TEXT, name=TEXT),
         lambda state: ((role.id, role.name) for role in state.catalog.roles.values()),
     ),
-    Builtin("mz_catalog", "mz_audit_events", _desc(
-        id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ
-    ), _audit_events),
+    Builtin(
+        "mz_catalog",
+        "mz_audit_events",
+        _desc(id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ),
+        _audit_events,
+    ),
     Builtin("mz_internal", "mz_source_statuses", _STATUS, lambda state: _statuses(state, state.statuses())),
     Builtin("mz_internal", "mz_source_status_history", _STATUS, lambda state: _statuses(state, state.status_history())),
     Builtin(

@@ -57,7 +57,11 @@ class QueryParser(MaterializeParser):
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         token = self._curr if token is None else token
-        about = "" if message.startswith(("Required", "Invalid expression")) else f": {message[:1].lower()}{message[1:]}"
+        about = (
+            ""
+            if message.startswith(("Required", "Invalid expression"))
+            else f": {message[:1].lower()}{message[1:].split(' but got <')[0]}"
+        )
         if not token or not token.text:
             raise Rejected(f"syntax error at end of input{about}", None)
         raise Rejected(f'syntax error at or near "{token.text}"{about}', token.start + 1)
