@@ -494,7 +494,7 @@ class InvalidOption(ReclockError):
 
 
 class EvaluationError(ReclockError):
-    """A query failed on a value of the data: division by zero, a cast out of range. Its SQLSTATE is of class 22, as PostgreSQL's."""
+    """A query failed on a value of the data: division by zero, a cast out of range. Its SQLSTATE is PostgreSQL's, of class 22."""
 
     sqlstate = "22000"
 

@@ -298,6 +298,12 @@ def test_answers_have_the_types_and_names_of_the_plan(engine: Engine, lake: Lake
     assert answered.batches.read_all().num_rows == 1
 
 
+def test_a_table_in_many_pieces_is_read_whole(engine: Engine) -> None:
+    piece = table(desc_of(INTEGER), [(1,), (2,)])
+    pieces = pa.concat_tables([piece.slice(0, 0), piece.slice(0, 0), piece, piece.slice(0, 0), piece])
+    assert multiset(answer(engine, get(desc=desc_of(INTEGER)), {VALUES: TableInput(pieces)})) == multiset([(1,), (1,), (2,), (2,)])
+
+
 # --- operators ---
 
 

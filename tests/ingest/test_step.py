@@ -325,6 +325,27 @@ def test_a_step_that_was_probed_before_another_was_published_is_probed_again(wor
     first.close()
 
 
+def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_commit(world, monkeypatch):
+    """The first writer stands right before its commit; what it is committing must not be taken away, nor made twice."""
+    world.write("a.csv", "1,x\n2,y\n")
+    world.ingest(10, owner="first")
+    world.audit(owner="first")
+
+    def decided_and_staged_again():
+        monkeypatch.undo()
+        decide(world, payload.skip, "a.csv", 0, 1)
+        claim = world.frontiers.get("u4").claim
+        world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
+        assert world.ingest(20, owner="second").rows == 1
+
+    reach_and(monkeypatch, "ingest.before_commit", decided_and_staged_again)
+    assert world.publish(10, owner="first").waiting == (EVENTS.name,)
+    assert world.visible() == []
+    assert world.ingest(30, owner="second").state is State.IDLE
+    assert world.visible() == [(1, "x", 10), (2, "y", 10)]
+    assert world.frontiers.get("u4").claim is None
+
+
 def test_two_drivers_at_once_make_no_duplicate_and_no_deadlock(world, spark):
     drivers = [World(world.home, lambda: spark, lease_ms=2_000) for _ in range(2)]
     errors = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -141,10 +141,8 @@ def test_maintained_equals_recomputed(
 @pytest.mark.spark
 @pytest.mark.parametrize("name", ["sums", "left"])
 def test_maintained_equals_recomputed_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
-    some: Callable[[int], list[Update]] = lambda by: (
-        [  # noqa: E731
-            Update(("ab"[i % 2], i % 3, i / 7), Timestamp(1 + i * by % 4), 1) for i in range(8)
-        ]
-        + [Update(("a", 0, 0.0), Timestamp(4), -1)]
-    )
+    def some(by: int) -> list[Update]:
+        appearing = [Update(("ab"[i % 2], i % 3, i / 7), Timestamp(1 + i * by % 4), 1) for i in range(8)]
+        return [*appearing, Update(("a", 0, 0.0), Timestamp(4), -1)]
+
     check(SparkEngine(spark), str(tmp_path), PLANS[name], [some(1), some(3)], [2, 4], 4)

@@ -133,9 +133,8 @@ class Query:
             version = self.environment.lake.open(collection).pin()
             name = self.catalog.entry(collection.source_id)
             lines.append(f"input {name.name if name else collection} ({collection}):")
-            lines.append(
-                f"  since: {frontier.since}, upper: {frontier.upper}, readable: {'yes' if frontier.is_readable_at(ready.time.at) else 'not yet'}"
-            )
+            is_readable = "yes" if frontier.is_readable_at(ready.time.at) else "not yet"
+            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {is_readable}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 

@@ -54,7 +54,7 @@ class SparkEngine:
             parts.append((own, result_so_far.through))
         sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
         frames = self._frames(relations, inputs, as_of)
-        frames[added.name] = self._session.createDataFrame(result_so_far.added)
+        frames[added.name] = self._table(result_so_far.added)
         if result_so_far.version is not None:
             frames[own.name] = self._updates(result_so_far.version, result_so_far.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
@@ -63,9 +63,14 @@ class SparkEngine:
         return {
             relations[str(id)].name: self._updates(given.version, as_of)
             if isinstance(given, CollectionInput)
-            else self._session.createDataFrame(given.table)
+            else self._table(given.table)
             for id, given in inputs.items()
         }
+
+    def _table(self, table: pa.Table) -> DataFrame:
+        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out."""
+        filled = [batch for batch in table.to_batches() if batch.num_rows]
+        return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
     def _updates(self, version: Version, as_of: Timestamp) -> DataFrame:
         """A version's updates at times up to ``as_of``, perhaps with some later ones.

@@ -1,0 +1,85 @@
+"""An Airflow of the tests' own: SQLite in a temporary folder, and everything that imports it in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+Worker = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def airflow_settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    home = tmp_path_factory.mktemp("airflow")
+    return os.environ | {
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(PROJECT / "src"),
+        "PYTHONWARNINGS": "ignore",
+        "PYSPARK_PYTHON": sys.executable,
+        "RECLOCK_HOME": str(home / "reclock"),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": "admin:admin,guest:viewer",
+        "AIRFLOW__API_AUTH__JWT_SECRET": "a-secret-of-the-tests-that-is-long-enough-for-a-signature-of-512-bits",
+        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
+    }
+
+
+@pytest.fixture(scope="session")
+def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
+    """The settings, with Airflow's tables made."""
+    subprocess.run([str(BIN / "airflow"), "db", "migrate"], env=airflow_settings, check=True, capture_output=True)
+    return airflow_settings
+
+
+@pytest.fixture(scope="session")
+def spark_remote(airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A warm Spark Connect server."""
+    home = tmp_path_factory.mktemp("connect")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(port)]
+    settings = airflow_settings | {"RECLOCK_SPARK_MASTER": "local[1]", "RECLOCK_SPARK_DRIVER_MEMORY": "1g"}
+    with (home / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=settings, stdout=log, stderr=log, start_new_session=True)
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            assert process.poll() is None, (home / "log").read_text()
+            time.sleep(0.2)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait()
+
+
+@pytest.fixture
+def run_worker(airflow_settings: dict[str, str]) -> Worker:
+    """Run one of the scripts beside this file with arguments as JSON; answers the JSON it prints last."""
+
+    def run(script: str, *arguments: Any, **settings: str) -> Any:
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, str(path), *(json.dumps(argument) for argument in arguments)]
+        done = subprocess.run(
+            command, env=airflow_settings | settings, capture_output=True, text=True, cwd=airflow_settings["AIRFLOW_HOME"]
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run

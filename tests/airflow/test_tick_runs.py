@@ -1,0 +1,155 @@
+"""Runs of `reclock_tick` over a real environment, with a real Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.quality.suites import suite_path
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+Ticks = Callable[..., list[dict[str, Any]]]
+
+CREATE = """CREATE SOURCE {name} (k text, v integer) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN '{name}'
+FORMAT CSV WITH HEADER"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An environment with the sources a and b, one object each, and an index on what they have together."""
+    with Environment.initialise(tmp_path / "home") as environment:
+        session = Session(environment)
+        for name in ("a", "b"):
+            append(tmp_path / "home", name, "k,v\nx,1\ny,2\n")
+            list(session.execute(CREATE.format(name=name)))
+        list(session.execute("CREATE MATERIALIZED VIEW both AS SELECT a.k, a.v + b.v AS v FROM a JOIN b ON a.k = b.k"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def ticks(home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str) -> Ticks:
+    """Run the DAG once for each configuration given."""
+
+    def run(*confs: dict[str, Any]) -> list[dict[str, Any]]:
+        done: list[dict[str, Any]] = run_worker(
+            "tick_worker.py", list(confs), RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote
+        )
+        return done
+
+    return run
+
+
+def append(home: Path, bucket: str, text: str) -> None:
+    path = home / "buckets" / bucket / "object.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.write(text)
+
+
+def rows(home: Path, text: str) -> list[tuple[Any, ...]]:
+    with Environment.open(home) as environment:
+        (result,) = Session(environment).execute(text)
+        return [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()]
+
+
+def states(run: dict[str, Any], task: str) -> dict[str, str]:
+    """By the name shown in the UI, the state of each mapped instance of ``task``."""
+    return {
+        name.removeprefix(f"{task}[").removesuffix("]"): state
+        for name, state in run["tasks"].items()
+        if name.partition("[")[0] == task
+    }
+
+
+def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: Ticks) -> None:
+    first, idle = ticks({}, {})
+    assert first["state"] == idle["state"] == "success"
+    assert states(first, "ingest") == {"reclock.public.a": "success", "reclock.public.b": "success"}
+    assert states(first, "refresh") == {"default": "success"}
+    assert first["tasks"]["verdict"] == "skipped"
+    assert rows(home, "SELECT k, v FROM both ORDER BY k") == [("x", 2), ("y", 4)]
+    # what other DAGs follow carries the published upper; nothing new upstream is no event
+    with Environment.open(home) as environment:
+        uppers = {frontier.upper for frontier in environment.frontiers.get_all().values()}
+    assert set(first["assets"]) == {"reclock://reclock/public/a", "reclock://reclock/public/b"}
+    assert all(extra["rows"] == 2 and 0 < extra["upper"] <= max(uppers) for extra in first["assets"].values())
+    assert idle["assets"] == {}
+
+
+def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
+    (only,) = ticks({"sources": ["b"]})
+    assert states(only, "ingest") == {"reclock.public.b": "success"}
+    assert rows(home, "SELECT count(*) FROM b") == [(2,)]
+    with Environment.open(home) as environment:
+        before = environment.frontiers.get_all()
+    (refused,) = ticks({"at": 4_000_000_000_000})
+    assert refused["state"] == "failed"
+    assert refused["tasks"]["allocate_write_timestamp"] == "failed"
+    assert refused["tasks"]["audit"] == "skipped"
+    assert refused["tasks"]["publish"] in ("skipped", "upstream_failed")
+    with Environment.open(home) as environment:
+        assert environment.frontiers.get_all() == before
+
+
+def test_a_failed_source_fails_its_own_task_and_ends_the_run_red(home: Path, ticks: Ticks) -> None:
+    append(home, "a", "z,not a number\n")
+    append(home, "b", "z,3\n")
+    (run,) = ticks({})
+    assert run["state"] == "failed"
+    assert states(run, "ingest") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
+    assert {name: run["tasks"][name] for name in ("audit", "publish", "verdict")} == {
+        "audit": "success",
+        "publish": "success",
+        "verdict": "failed",
+    }
+    assert set(run["assets"]) == {"reclock://reclock/public/b"}
+    assert rows(home, "SELECT count(*) FROM b") == [(3,)]
+    statuses = "SELECT name, status, error FROM mz_internal.mz_source_statuses ORDER BY name"
+    (a, b) = rows(home, statuses)
+    assert (a[:2], b[:2]) == (("a", "stalled"), ("b", "running"))
+    assert "object.csv" in a[2]
+
+
+def test_a_failed_check_keeps_its_source_back_until_it_is_waived(home: Path, ticks: Ticks) -> None:
+    check = {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "v", "max_value": 1},
+        "meta": {"check": "v_is_small"},
+    }
+    suite = suite_path(home / "expectations", "reclock.public.a")
+    suite.parent.mkdir()
+    suite.write_text(json.dumps({"expectations": [check]}))
+    (blocked,) = ticks({})
+    assert blocked["state"] == "failed"
+    assert {name: blocked["tasks"][name] for name in ("audit", "publish", "verdict")} == {
+        "audit": "failed",
+        "publish": "success",
+        "verdict": "failed",
+    }
+    assert set(blocked["assets"]) == {"reclock://reclock/public/b"}
+    assert rows(home, "SELECT count(*) FROM b") == [(2,)]
+    assert rows(home, "SELECT status FROM mz_internal.mz_source_statuses WHERE name = 'a'") == [("stalled",)]
+    with Environment.open(home) as environment:
+        list(Session(environment).execute("ALTER SOURCE a WAIVE 'v_is_small'"))
+    (waived,) = ticks({})
+    assert waived["state"] == "success"
+    assert set(waived["assets"]) == {"reclock://reclock/public/a"}
+    assert rows(home, "SELECT count(*) FROM a") == [(2,)]
+
+
+def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -> None:
+    shutil.rmtree(home / "buckets" / "b")
+    (run,) = ticks({"engine": "spark-submit"})
+    assert run["state"] == "failed"
+    assert states(run, "ingest_by_spark_submit") == {"reclock.public.a": "success", "reclock.public.b": "failed"}
+    assert run["tasks"]["ingest"] == "skipped"
+    assert set(run["assets"]) == {"reclock://reclock/public/a"}
+    assert rows(home, "SELECT count(*) FROM a") == [(2,)]
