@@ -43,12 +43,6 @@ def environment() -> Environment:
     return Environment.open(HOME)
 
 
-def job_arguments(source: str) -> list[str]:
-    """The command line of the job of one source; what is in braces is filled in by its task."""
-    at = "{{ ti.xcom_pull(task_ids='allocate_write_timestamp') }}"
-    return ["--home", HOME, "--source", source, "--at", at, "--owner", "{{ run_id }}"]
-
-
 @dag(
     schedule=os.environ.get("RECLOCK_TICK_SCHEDULE", "* * * * *") or None,
     catchup=False,
@@ -105,7 +99,12 @@ def reclock_tick() -> None:
     @task.branch
     def choose_engine(params: dict[str, Any]) -> str:
         """Which of the two mapped tasks runs; the other is skipped."""
-        return "ingest" if params["engine"] == "warm" else "ingest_by_spark_submit"
+        return "ingest" if params["engine"] == "warm" else "describe_jobs"
+
+    @task
+    def describe_jobs(sources: list[str], at: int, run_id: str) -> list[list[str]]:
+        """The command line of each source's job: what is mapped over is not a template, so it is complete."""
+        return [["--home", HOME, "--source", source, "--at", str(at), "--owner", run_id] for source in sources]
 
     @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
     def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
@@ -171,19 +170,21 @@ def reclock_tick() -> None:
         list_clusters(),
     )
     ingested = ingest.partial(at=at).expand(source=sources)
+    jobs = describe_jobs(sources, at)
     submitted = SparkSubmitOperator.partial(
         task_id="ingest_by_spark_submit",
         application=str(INGEST_JOB),
         name="reclock-ingest",
         map_index_template="{{ task.application_args[3] }}",
-    ).expand(application_args=sources.map(job_arguments))
+    ).expand(application_args=jobs)
     audited = audit(sources)
     published = publish(sources, at)
     refreshed = refresh.partial(at=at).expand(cluster=clusters)
 
     epoch >> at >> [sources, clusters]
-    engine >> [ingested, submitted] >> audited >> published >> refreshed
-    [epoch, at, engine, sources, clusters, ingested, submitted, audited, published, refreshed] >> verdict()
+    engine >> [ingested, jobs]
+    [ingested, submitted] >> audited >> published >> refreshed
+    [epoch, at, engine, sources, clusters, ingested, jobs, submitted, audited, published, refreshed] >> verdict()
 
 
 reclock_tick()

@@ -561,7 +561,7 @@ class DecodeFailed(SourceError):
         super().__init__(
             f'record at byte {offset} of "{partition}" does not decode',
             detail=detail,
-            hint="correct the object and ALTER SOURCE … RETRY, or give the record up with ALTER SOURCE … SKIP",
+            hint="correct the object, keeping its length, and ALTER SOURCE … RETRY; or give the record up with ALTER SOURCE … SKIP",
         )
         self.partition, self.offset = partition, offset
 

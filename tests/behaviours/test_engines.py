@@ -281,6 +281,35 @@ def test_columns_that_nobody_reads_do_not_change_multiplicities(engine: Engine, 
     assert multiset(answer(engine, reduce(whole, (0,), aggregate("sum", ref(whole, 1))), {U2: given})) == [shown(("a", 3.0))]
 
 
+def test_a_column_has_the_same_values_whatever_else_is_read(engine: Engine, lake: Lake) -> None:
+    changes = [change("ab"[i % 2], float(i % 3), 5) for i in range(9)] + [change("a", 0.0, 6, -1), change(None, 1.0, 6)]
+    inputs = {U2: append(lake, U2, changes), VALUES: append(lake, VALUES, changes[2:8])}
+    one, other = get(U2, DESC), get(VALUES, DESC)
+    number, bigger = ref(one, 1), (call(">", ref(one, 1), 1.0),)
+    both = desc_of(*DESC.types, *DESC.types)
+    plans = [
+        Map(one, (call("+", number, 1.0),), desc_of(*DESC.types, DOUBLE)),
+        Filter(one, bigger),
+        Project(one, (1, 0, 1), desc_of(DOUBLE, TEXT, DOUBLE)),
+        Join(one, other, JoinKind.LEFT, ((0, 0), (1, 1)), (call("<=", ref(one, 2), ColumnRef(6, BIGINT)),), both),
+        Join(one, other, JoinKind.ANTI, ((1, 1),), bigger, DESC),
+        reduce(one, (0, 1), aggregate("max", ref(one, 3)), aggregate("count", filter=bigger[0])),
+        Distinct(one),
+        TopK(one, (0,), (Ordering(1),), 1, 1),
+        Union((one, other), DESC),
+        Except(one, other),
+        Intersect(one, other),
+    ]
+    if engine.name == "spark":
+        plans = plans[3:6]
+    for plan in plans:
+        whole = answer(engine, plan, inputs)
+        assert whole
+        for index, column_type in enumerate(plan.desc.types):
+            alone = answer(engine, Project(plan, (index,), desc_of(column_type)), inputs)
+            assert multiset(alone) == multiset((row[index],) for row in whole), (type(plan).__name__, index)
+
+
 def test_negative_zero_is_zero_for_every_operator(engine: Engine, lake: Lake) -> None:
     given = append(lake, U2, [change("a", -0.0, 5), change("b", 0.0, 5)], is_monotonic=True)
     plan = Distinct(Project(get(U2, DESC), (1,), desc_of(DOUBLE)))

@@ -63,6 +63,8 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     ]
     # the same from the collections of the lake, read by Spark through s3a
     on_spark = select(
-        "SELECT city, sum(n) AS n FROM trips GROUP BY city ORDER BY city", RECLOCK_SPARK_THRESHOLD_BYTES="0", RECLOCK_HOME=str(tmp_path)
+        "SELECT city, sum(n) AS n FROM trips GROUP BY city ORDER BY city",
+        RECLOCK_SPARK_THRESHOLD_BYTES="0",
+        RECLOCK_HOME=str(tmp_path),
     )
     assert on_spark == now

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from reclock.catalog.objects import ItemType
 from reclock.environment import Environment
-from reclock.errors import UnknownObject
+from reclock.errors import SqlSyntaxError, UnknownObject
 from reclock.sources.description import SourceSpec
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
-from reclock.sql.names import SessionNames
+from reclock.sql.names import SessionNames, parts
+from reclock.sql.nodes import ShowColumnsStatement
+from reclock.sql.parse import parse_one
 
 _NAMES = SessionNames()
 
@@ -24,10 +26,18 @@ def source_specs(environment: Environment, only: Sequence[str] | None = None) ->
 
 
 def _named(catalog: PlannerCatalog, name: str) -> SourceSpec:
-    entry = catalog.resolve(name.split("."), _NAMES)
+    entry = catalog.resolve(_written_parts(name), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
     return source_spec(entry)
+
+
+def _written_parts(name: str) -> tuple[str, ...]:
+    """The parts of a name as SQL would read it, quoted where needed."""
+    statement = parse_one(f"SHOW COLUMNS FROM {name}")
+    if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):
+        raise SqlSyntaxError(f'"{name}" is not a name')
+    return parts(statement.this)
 
 
 def source_spec(entry: RelationEntry) -> SourceSpec:

@@ -1,0 +1,167 @@
+"""A refresh that ends at any point between two durable steps is finished by the next, to the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from reclock import crashpoints
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.clusters.refresh import IndexSpec, Refresher
+from reclock.collections.lake import Lake
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.plan import Get, Reduce
+from reclock.compute.scalars import Aggregate
+from reclock.config import Settings
+from reclock.consensus import fence
+from reclock.consensus.fence import Leadership
+from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.holds import ReadHolds
+from reclock.consensus.store import Consensus
+from reclock.errors import ClaimConflict, SinceHeld
+
+SOURCE = StorageCollectionId(GlobalId("u1"))
+INDEX = StorageCollectionId(GlobalId("u2"))
+DESC = RelationDesc((Column("word", TEXT), Column("number", INTEGER)))
+COUNTS = RelationDesc((Column("word", TEXT), Column("count", BIGINT)))
+PLAN = Reduce(Get(SOURCE, "words", DESC), (0,), (Aggregate("count", (), BIGINT),), COUNTS)
+SPEC = IndexSpec(INDEX.source_id, "counts", PLAN, COUNTS)
+POINTS = ["refresh.after_claim", "refresh.after_append", "refresh.after_publish"]
+
+
+class Crash(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+@dataclass
+class Replica:
+    """One source and one index on it, and any number of replicas by owner."""
+
+    folder: Path
+    now: int = 1_000_000
+    times_limit: int = 16
+
+    def __post_init__(self) -> None:
+        self.consensus = Consensus.connect(f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now))
+        self.leadership = Leadership(epoch=2, deploy_generation=0)
+        self.consensus.transact(lambda connection: fence.advance(connection, self.leadership))
+        self.lake = Lake(str(self.folder / "lake"))
+        self.lake.create(SOURCE, DESC, is_monotonic=True)
+        self.lake.create(INDEX, COUNTS)
+        self.frontiers = Frontiers(self.consensus, self.leadership)
+        self.holds = ReadHolds(self.consensus, self.leadership)
+        self.frontiers.create(SOURCE.source_id, since=Timestamp(10), upper=Timestamp(11))
+        self.frontiers.create(INDEX.source_id, since=Timestamp(10), upper=Timestamp(10))
+
+    def write(self, at: int, *words: str) -> None:
+        rows = [{"word": word, "number": 1, "mz_timestamp": at, "mz_diff": 1} for word in words]
+        collection = self.lake.open(SOURCE)
+        collection.append(pa.Table.from_pylist(rows), expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
+        self.frontiers.advance_idle([SOURCE.source_id], Timestamp(at + 1))
+
+    def refresh(self, at: int, owner: str = "r1"):
+        settings = Settings(home=self.folder, refresh_times_limit=self.times_limit)
+        engine = DuckDbEngine([str(self.folder)])
+        refresher = Refresher(self.frontiers, self.holds, self.lake, settings, owner, engine, lambda: engine)
+        return refresher.refresh(SPEC, Timestamp(at))
+
+    def read(self, at: int) -> dict[str, int]:
+        assert self.frontiers.get(INDEX.source_id).is_readable_at(Timestamp(at))
+        rows = self.lake.open(INDEX).pin().snapshot(Timestamp(at)).to_pylist()
+        assert all(row["mz_diff"] == 1 for row in rows)
+        return {row["word"]: row["count"] for row in rows}
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Iterator[Replica]:
+    made = Replica(tmp_path)
+    yield made
+    made.consensus.close()
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("crash_at_refresh", [1, 2])
+def test_a_crash_leaves_what_the_next_refresh_finishes(
+    replica: Replica, point: str, crash_at_refresh: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica.write(20, "a", "b")
+    if crash_at_refresh == 2:
+        replica.refresh(20)
+        replica.write(30, "a")
+    replica.frontiers.advance_idle([SOURCE.source_id], Timestamp(31))
+
+    def crash(name: str) -> None:
+        if name == point:
+            raise Crash(name)
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(crashpoints, "reach", crash)
+        replica.refresh(30)
+    if point == "refresh.after_claim":
+        with pytest.raises(ClaimConflict):
+            replica.refresh(30, owner="r2")  # its lease lasts
+    replica.now += 3_600_000
+    replica.refresh(30, owner="r2")
+    replica.refresh(30, owner="r2")
+    assert replica.read(20) == {"a": 1, "b": 1}
+    assert replica.read(30) == ({"a": 2, "b": 1} if crash_at_refresh == 2 else {"a": 1, "b": 1})
+
+
+def test_each_time_is_kept_apart_up_to_the_limit(replica: Replica) -> None:
+    for at in (20, 30, 40):
+        replica.write(at, "a")
+    report = replica.refresh(40)
+    assert report.times == (10, 20, 30, 40)
+    assert [replica.read(at) for at in (15, 25, 35, 40)] == [{}, {"a": 1}, {"a": 2}, {"a": 3}]
+
+
+def test_beyond_the_limit_since_moves_to_the_time_it_was_refreshed_at(replica: Replica) -> None:
+    replica.times_limit = 2
+    for at in (20, 30, 40):
+        replica.write(at, "a")
+    assert replica.refresh(40).times == (40,)
+    frontier = replica.frontiers.get(INDEX.source_id)
+    assert (frontier.since, frontier.upper) == (40, 41)
+    assert replica.read(40) == {"a": 3}
+
+
+def test_a_reader_of_the_index_keeps_its_times(replica: Replica) -> None:
+    replica.refresh(10)
+    replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
+    replica.times_limit = 2
+    for at in (20, 30, 40):
+        replica.write(at, "a")
+    with pytest.raises(SinceHeld):
+        replica.refresh(40)
+    assert replica.read(10) == {}
+    replica.now += 3_600_000
+    replica.refresh(40, owner="r2")
+    assert replica.read(40) == {"a": 3}
+
+
+def test_an_index_without_new_input_advances_without_a_commit(replica: Replica) -> None:
+    replica.write(20, "a")
+    replica.refresh(20)
+    before = replica.lake.open(INDEX).pin().number
+    replica.frontiers.advance_idle([SOURCE.source_id], Timestamp(51))
+    assert replica.refresh(50).upper == 51
+    assert replica.lake.open(INDEX).pin().number == before
+
+
+def test_an_index_goes_no_further_than_its_inputs(replica: Replica) -> None:
+    replica.write(20, "a")
+    assert replica.refresh(100).upper == 21
+
+
+def test_inputs_are_held_at_the_upper_of_the_index(replica: Replica) -> None:
+    replica.write(20, "a")
+    replica.refresh(20)
+    with pytest.raises(SinceHeld):
+        replica.frontiers.allow_compaction(SOURCE.source_id, Timestamp(21))
+    replica.frontiers.allow_compaction(SOURCE.source_id, Timestamp(20))
