@@ -1,4 +1,4 @@
-"""The shape of docker/compose.yaml without containers: consensus in PostgreSQL, lake and buckets in an S3 store, Spark standalone."""
+"""The shape of docker/compose.yaml without containers: PostgreSQL, an S3 store, a Spark standalone cluster."""
 
 from __future__ import annotations
 
