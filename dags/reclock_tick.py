@@ -175,6 +175,7 @@ def reclock_tick() -> None:
         task_id="ingest_by_spark_submit",
         application=str(INGEST_JOB),
         name="reclock-ingest",
+        env_vars={"RECLOCK_SPARK_REMOTE": ""},  # the job is a Spark application of its own
         map_index_template="{{ task.application_args[3] }}",
     ).expand(application_args=jobs)
     audited = audit(sources)

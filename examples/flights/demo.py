@@ -140,7 +140,10 @@ def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
     query(home, "SELECT * FROM flights_progress ORDER BY key")
     console.rule("[bold]counted in SQL, and in the files")
     counts = " UNION ALL ".join(f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES)
-    found = {row["source"]: int(row["rows"]) for row in json.loads(reclock(home, "sql", "--format", "json", "-c", counts))}
+    found = {
+        row["source"]: int(row["rows"])
+        for row in map(json.loads, reclock(home, "sql", "--format", "json", "-c", counts).splitlines())
+    }
     expected = feed.count()
     for name in SOURCES:
         mark = "[green]equal[/green]" if found.get(name) == expected[name] else "[red]DIFFERENT[/red]"

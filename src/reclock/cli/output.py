@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TextIO
@@ -72,6 +73,8 @@ def text(value: Any) -> str:
         return repr(value).removesuffix(".0")
     if isinstance(value, Decimal):
         return format(value, "f")
+    if isinstance(value, datetime):
+        return str(value).removesuffix(":00") if value.tzinfo else str(value)
     if isinstance(value, bytes):
         return "\\x" + value.hex()
     return str(value)

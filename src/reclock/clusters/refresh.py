@@ -13,11 +13,12 @@ from reclock.collections.lake import Lake
 from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
-from reclock.compute.engines.engine import CollectionInput, Engine
+from reclock.compute.engines.engine import CollectionInput, Engine, Inputs
 from reclock.compute.plan import Plan, collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
+from reclock.errors import UnsupportedSql
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,23 @@ class Refresher:
         if version.upper <= claim.at:
             inputs = {id: CollectionInput(version) for id, version in self._versions(index).items()}
             previous = Timestamp(version.upper - 1) if version.upper else None
-            is_large = peek.is_large(inputs, claim.at, self.settings.spark_threshold_bytes)
-            engine = self.large() if is_large else self.small
-            found = maintenance.refresh(
-                maintenance.maintainer(index.plan, index.desc), engine, inputs, version, previous, [claim.at]
-            )
+            engine = self._engine(inputs, claim.at)
+            kept = maintenance.maintainer(index.plan, index.desc)
+            try:
+                found = maintenance.refresh(kept, engine, inputs, version, previous, [claim.at])
+            except UnsupportedSql:
+                if engine is self.small:
+                    raise
+                found = maintenance.refresh(kept, self.small, inputs, version, previous, [claim.at])  # it spills to disk
             count = found.num_rows
             own.append(found, expected_upper=version.upper, new_upper=Timestamp(claim.at + 1))
             crashpoints.reach("refresh.after_append")
         self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
         crashpoints.reach("refresh.after_publish")
         return count
+
+    def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
+        return self.large() if peek.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
 
     def _versions(self, index: IndexSpec) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
