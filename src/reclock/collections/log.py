@@ -48,7 +48,7 @@ class TableLog:
                 folder.uri,
                 Schema.from_arrow(schema),
                 mode="error",
-                configuration={"delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}", **properties},
+                configuration=_configuration(schema) | dict(properties),
                 storage_options=folder.storage_options,
                 commit_properties=CommitProperties(max_commit_retries=0),
                 raise_if_key_not_exists=False,
@@ -192,3 +192,13 @@ def add(file: StagedFile, *, is_new_data: bool = True) -> AddAction:
 def remove(file: DataFile, at: Timestamp) -> RemoveAction:
     """The action by which a rewrite drops a file at the wall-clock time ``at``."""
     return RemoveAction(file.path, False, at, file.size_bytes, {})
+
+
+def _configuration(schema: pa.Schema) -> dict[str, str]:
+    """What delta-rs is told of a new table."""
+    configuration = {"delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}"}
+    if any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
+        # Such columns are a table feature, so the protocol must list every feature in use. delta-rs forgets NOT NULL ("invariants"),
+        # and delta-spark then refuses the table, unless the writer version is asked for.
+        configuration["delta.minWriterVersion"] = "7"
+    return configuration

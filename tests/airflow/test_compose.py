@@ -1,0 +1,52 @@
+"""The production shape on paper: its images are pinned, its ports on loopback, its users not root, its settings real."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reclock.config import Settings
+
+DOCKER = Path(__file__).resolve().parents[2] / "docker"
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict[str, Any]]:
+    compose: dict[str, dict[str, Any]] = yaml.safe_load((DOCKER / "compose.yaml").read_text())["services"]
+    return compose
+
+
+def test_images_are_pinned(services: dict[str, dict[str, Any]]) -> None:
+    base = re.findall(r"^FROM (\S+)", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
+    for image in [*base, *(service["image"] for service in services.values())]:
+        assert re.search(r":[\w.-]*\d+\.\d+[\w.-]*$|:RELEASE\.\d{4}-", image), image
+
+
+def test_what_is_published_is_on_loopback(services: dict[str, dict[str, Any]]) -> None:
+    ports = [port for service in services.values() for port in service.get("ports", [])]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+
+
+def test_what_keeps_running_is_not_root_and_has_no_capabilities(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        if service.get("restart") == "unless-stopped":
+            assert service["user"].split(":")[0] not in ("root", "0"), name
+            assert service["cap_drop"] == ["ALL"], name
+
+
+def test_settings_are_those_of_the_package_and_no_secret_is_written_down(services: dict[str, dict[str, Any]]) -> None:
+    settings = {key for service in services.values() for key in service.get("environment", {}) if key.startswith("RECLOCK_")}
+    known = {f"RECLOCK_{name.upper()}" for name in Settings.model_fields}
+    assert settings - known == {"RECLOCK_TICK_SCHEDULE", "RECLOCK_DB_PASSWORD"}
+    for service in services.values():
+        for key, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|SECRET|FERNET|://[^/]*@", f"{key}={value}"):
+                assert re.search(r"\$\{\w+:\?\}", value), key
+    example = (DOCKER / ".env.example").read_text()
+    wanted = set(re.findall(r"\$\{(\w+):\?\}", (DOCKER / "compose.yaml").read_text()))
+    assert wanted == set(re.findall(r"^(\w+)=$", example, re.MULTILINE))

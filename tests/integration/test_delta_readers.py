@@ -1,0 +1,53 @@
+"""A collection is an ordinary Delta table: delta-spark, in a session of the environment's own, reads what Reclock reads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from datetime import date, datetime, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Column, RelationDesc, numeric
+from reclock.clusters.session import start
+from reclock.collections.compaction import compact
+from reclock.collections.lake import Lake
+from reclock.config import Settings
+
+settings = Settings.load(sys.argv[1])
+types = dict(a=INTEGER, b=TEXT, c=DOUBLE, d=numeric(10, 2), e=DATE, f=TIMESTAMP, g=TIMESTAMPTZ, h=BOOLEAN, i=BYTEA)
+desc = RelationDesc(tuple(Column(name, kind) for name, kind in types.items()))
+collection = Lake(settings.lake_root).create(StorageCollectionId(GlobalId("u1")), desc)
+moment = datetime(2013, 1, 1, 5, 30)
+row = dict(a=1, b="x", c=0.5, d=Decimal("1.25"), e=date(2013, 1, 1), f=moment, g=moment.replace(tzinfo=timezone.utc), h=True, i=b"y")
+empty = dict.fromkeys(types)
+for number, values in enumerate([row, empty, row], 1):
+    update = pa.Table.from_pylist([values | {"mz_timestamp": number * 10, "mz_diff": 1}], collection.pin().updates().schema)
+    collection.append(update, expected_upper=collection.upper(), new_upper=number * 10 + 1)
+compact(collection, 20)
+
+spark = start(settings)
+found = spark.read.format("delta").load(collection.uri)
+assert [(field.name, field.dataType.simpleString()) for field in found.schema] == [
+    ("a", "int"), ("b", "string"), ("c", "double"), ("d", "decimal(10,2)"), ("e", "date"), ("f", "timestamp_ntz"),
+    ("g", "timestamp"), ("h", "boolean"), ("i", "binary"), ("mz_timestamp", "bigint"), ("mz_diff", "bigint"),
+], found.schema
+times = sorted(tuple(row) for row in found.select("mz_timestamp", "mz_diff").collect())
+assert times == [(20, 1), (20, 1), (30, 1)], times
+assert found.where("mz_timestamp <= 20 AND a = 1 AND d = 1.25 AND f = TIMESTAMP_NTZ '2013-01-01 05:30:00'").count() == 1
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+def test_delta_spark_reads_a_collection(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
