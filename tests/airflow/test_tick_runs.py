@@ -104,7 +104,7 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, t
     append(home, "b", "z,3\n")
     run, again = ticks({}, {})
     for failed in (run, again):
-        assert failed["state"] == "failed"
+        assert failed["state"] == "failed", failed
         assert states(failed, "ingest") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
         assert {name: failed["tasks"][name] for name in ("audit", "publish", "verdict")} == {
             "audit": "success",

@@ -16,7 +16,8 @@ from decimal import Decimal
 import pyarrow as pa
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, Column, RelationDesc, numeric
+from reclock.algebra.relations import BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
+from reclock.algebra.relations import Column, RelationDesc, numeric
 from reclock.clusters.session import start
 from reclock.collections.compaction import compact
 from reclock.collections.lake import Lake
@@ -27,7 +28,8 @@ types = dict(a=INTEGER, b=TEXT, c=DOUBLE, d=numeric(10, 2), e=DATE, f=TIMESTAMP,
 desc = RelationDesc(tuple(Column(name, kind) for name, kind in types.items()))
 collection = Lake(settings.lake_root).create(StorageCollectionId(GlobalId("u1")), desc)
 moment = datetime(2013, 1, 1, 5, 30)
-row = dict(a=1, b="x", c=0.5, d=Decimal("1.25"), e=date(2013, 1, 1), f=moment, g=moment.replace(tzinfo=timezone.utc), h=True, i=b"y")
+row = dict(a=1, b="x", c=0.5, d=Decimal("1.25"), e=date(2013, 1, 1), f=moment, h=True, i=b"y")
+row["g"] = moment.replace(tzinfo=timezone.utc)
 empty = dict.fromkeys(types)
 for number, values in enumerate([row, empty, row], 1):
     update = pa.Table.from_pylist([values | {"mz_timestamp": number * 10, "mz_diff": 1}], collection.pin().updates().schema)

@@ -198,7 +198,7 @@ def _configuration(schema: pa.Schema) -> dict[str, str]:
     """What delta-rs is told of a new table."""
     configuration = {"delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}"}
     if any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
-        # Such columns are a table feature, so the protocol must list every feature in use. delta-rs forgets NOT NULL ("invariants"),
-        # and delta-spark then refuses the table, unless the writer version is asked for.
+        # Such columns are a table feature, so the protocol must list every feature in use. Unless the writer version is asked for,
+        # delta-rs forgets NOT NULL ("invariants"), and delta-spark then refuses the table.
         configuration["delta.minWriterVersion"] = "7"
     return configuration

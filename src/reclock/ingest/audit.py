@@ -17,6 +17,8 @@ from reclock.ingest.payload import Audit, Phase, Step
 from reclock.quality.slice import AuditSlice
 from reclock.sources.description import SourceSpec
 
+AUDITABLE = (Phase.STAGED, Phase.AUDITED)
+
 
 @dataclass(frozen=True, slots=True)
 class AuditCase:
@@ -31,8 +33,8 @@ class AuditCase:
 def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000) -> AuditCase | None:
     """The source's step, if it is staged; one that failed its audit before is looked at again. None if there is nothing to do."""
     frontier = frontiers.get(source.id)
-    if frontier.claim is None:
-        return None
+    if frontier.claim is None or Step.from_payload(frontier.claim.payload).phase not in AUDITABLE:
+        return None  # not taken over: its lease is its writer's, or nobody's
     try:
         claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
     except ClaimConflict:
@@ -41,7 +43,7 @@ def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: La
         return None
     step = Step.from_payload(claim.payload)
     lineup = Lineup.open(lake, source)
-    if step.phase not in (Phase.STAGED, Phase.AUDITED) or lineup.has_landed(claim.at):
+    if step.phase not in AUDITABLE or lineup.has_landed(claim.at):
         return None
     return AuditCase(source, claim, step, audit_slice(source, step, frontier.upper, lineup))
 

@@ -41,17 +41,21 @@ def commit_and_publish(
     waiting: list[str] = []
     for source in sources:
         try:
+            standing = frontiers.get(source.id).claim
+            if standing is None:
+                continue
+            lineup = Lineup.open(lake, source)
+            # looked at before it is taken over: the lease of a step that cannot be committed is its writer's, or nobody's
+            if not _is_ready(source, standing, lineup):
+                waiting.append(source.name)
+                continue
             claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
             if claim is None:
                 continue
+            if not _is_ready(source, claim, lineup):
+                waiting.append(source.name)
+                continue
             step = Step.from_payload(claim.payload)
-            lineup = Lineup.open(lake, source)
-            if not lineup.has_landed(claim.at):
-                if step.phase is not Phase.AUDITED:
-                    waiting.append(source.name)
-                    continue
-                if step.blocking:
-                    raise AuditFailed(source.name, list(step.blocking))
             crashpoints.reach("ingest.before_commit")
             lineup.commit(step.staged, step.growths, claim.at)
             crashpoints.reach("ingest.after_commit")
@@ -67,6 +71,16 @@ def commit_and_publish(
     waiting += [name for name in claims if groups[name] in lost]
     published = {name: step for name, step in steps.items() if groups[name] not in lost}
     return Published(upper, published, failed, tuple(waiting))
+
+
+def _is_ready(source: SourceSpec, claim: Claim, lineup: Lineup) -> bool:
+    """Whether the step may be committed, or was. Raises ``AuditFailed`` if a check stands against it."""
+    step = Step.from_payload(claim.payload)
+    if lineup.has_landed(claim.at):
+        return True
+    if step.blocking:
+        raise AuditFailed(source.name, list(step.blocking))
+    return step.phase is Phase.AUDITED
 
 
 def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -> set[str]:
