@@ -1,7 +1,7 @@
 """The main job on real data: five sources over growing CSV objects, several ticks of the DAG `reclock_tick` in a real Airflow,
 then queries. Every run starts clean in its home (`demo-home` unless told) and leaves it there for `make up`.
 
-    .venv/bin/python examples/flights/demo.py [--home DIR] [--ticks 6] [--days 2]
+    .venv/bin/python examples/flights/demo.py [--home DIR] [--ticks 4] [--days 2]
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ SOURCES = ("flights", "weather", "airlines", "airports", "planes")
 RUN_LIMIT_S = 900
 
 WORST_HOURS = """\
-SELECT origin, time_hour, flights, cancelled, round(mean_delay, 1) AS mean_delay, worst_delay,
-       round(temp) AS temp, round(wind_speed::numeric, 1) AS wind_speed, visib
+SELECT origin, time_hour, flights, cancelled,
+       round(mean_delay, 1) AS mean_delay, worst_delay,
+       round(temp) AS temp, round(wind_speed::numeric, 1) AS wind, visib
 FROM delays
 WHERE mean_delay IS NOT NULL
 ORDER BY mean_delay DESC, origin, time_hour
 LIMIT 8{as_of}"""
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment; emptied first")
-    parser.add_argument("--ticks", type=int, default=6, help="runs of the DAG")
+    parser.add_argument("--ticks", type=int, default=4, help="runs of the DAG")
     parser.add_argument("--days", type=int, default=2, help="days of flights, from 1 January 2013 on")
     arguments = parser.parse_args()
     if arguments.ticks < 2 or arguments.days < 1:
@@ -136,7 +137,7 @@ def look(home: Path, feed: Feed, uppers: list[int]) -> bool:
     query(home, WORST_HOURS.format(as_of=""))
     console.rule("[bold]the same, as of an earlier tick")
     query(home, WORST_HOURS.format(as_of=f"\nAS OF {earlier}"))
-    console.rule("[bold]how far the source flights has been read: byte offsets, and the time that each belongs to")
+    console.rule("[bold]progress of flights: bytes read of each object, and their time")
     query(home, "SELECT * FROM flights_progress ORDER BY key")
     console.rule("[bold]counted in SQL, and in the files")
     counts = " UNION ALL ".join(f"SELECT '{name}' AS source, count(*) AS rows FROM {name}" for name in SOURCES)
