@@ -95,3 +95,13 @@ def test_a_repeated_downgrade_is_no_loss(holds: ReadHolds) -> None:
     with pytest.raises(ReadHoldLost):
         holds.downgrade(hold, T(8))
     assert holds.earliest() == {"u1": 9}
+
+
+def test_a_sweep_takes_what_has_run_out_and_nothing_else(holds: ReadHolds, clock) -> None:
+    holds.acquire(["u1"], T(5), owner="index", lease_ms=None)
+    holds.acquire(["u1"], T(5), owner="reader", lease_ms=2000)
+    holds.acquire(["u1", "u2"], T(5), owner="gone", lease_ms=1000)
+    clock.advance(1000)
+    assert holds.sweep() == 1
+    assert holds.sweep() == 0
+    assert [len(holds.owned_by(owner)) for owner in ("index", "reader", "gone")] == [1, 1, 0]

@@ -57,3 +57,13 @@ def test_a_forgotten_name_keeps_its_history(statuses: Statuses) -> None:
     statuses.forget(["u1", "u9"])
     assert statuses.current() == {}
     assert len(statuses.history("u1")) == 1
+
+
+def test_a_pruned_history_begins_later_and_the_present_stays(statuses: Statuses) -> None:
+    for at, status in enumerate(("running", "stalled", "running"), 1):
+        statuses.record("u1", status, at=T(at))
+    statuses.record("u2", "running", at=T(1))
+    assert statuses.prune(T(3)) == 3
+    assert [(s.name, s.at) for s in statuses.history()] == [("u1", 3)]
+    assert {name: s.at for name, s in statuses.current().items()} == {"u1": 3, "u2": 1}
+    assert statuses.prune(T(3)) == 0

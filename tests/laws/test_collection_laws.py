@@ -16,6 +16,7 @@ from reclock.algebra import relations as types
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.algebra.updates import Row, Update, advance, consolidate, snapshot
+from reclock.collections import selection
 from reclock.collections.compaction import checkpoint, compact, vacuum
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
@@ -35,7 +36,10 @@ class CollectionAgainstModel(RuleBasedStateMachine):
         self.since = Timestamp(0)
         self.pinned: list[tuple[Version, list[Update], Timestamp]] = []
 
+        self.thresholds = (selection.LARGE_FILE_BYTES, selection.SMALL_FILES)
+
     def teardown(self) -> None:
+        selection.LARGE_FILE_BYTES, selection.SMALL_FILES = self.thresholds
         self.folder.cleanup()
 
     @rule(pieces=st.lists(st.tuples(rows, st.integers(0, 4), st.sampled_from([-1, 1, 2])), max_size=6), width=st.integers(1, 5))
@@ -51,8 +55,9 @@ class CollectionAgainstModel(RuleBasedStateMachine):
         self.collection = Lake(self.folder.name).open(FLIGHTS)
 
     @precondition(lambda self: self.upper > 0)
-    @rule(back=st.integers(-3, 6))
-    def compact(self, back: int) -> None:
+    @rule(back=st.integers(-3, 6), large_bytes=st.sampled_from([1_500, 16 << 20]), small_files=st.integers(1, 8))
+    def compact(self, back: int, large_bytes: int, small_files: int) -> None:
+        selection.LARGE_FILE_BYTES, selection.SMALL_FILES = large_bytes, small_files
         self.since = Timestamp(max(self.since, self.upper - back))
         compact(self.collection, self.since)
 

@@ -180,8 +180,12 @@ class Collection:
             self._refresh()
             return self._log.dropped_since(moment)
 
+    def stored_bytes(self) -> int:
+        """What all files of the table's folder take, the log and what waits for vacuum included."""
+        return sum(info.size for info in self.folder.walk(""))
+
     def checkpoint(self) -> None:
-        """Write the log's newest state as one file, so that opening stays fast."""
+        """The log's newest state is in one file, so that opening stays fast."""
         with self._lock:
             self._refresh()
             self._log.checkpoint()

@@ -17,7 +17,9 @@ from reclock.collections.consolidate import advanced_updates
 from reclock.collections.files import StagedFile, write_file
 from reclock.collections.folder import DATA, STAGING
 from reclock.collections.schema import arrow_schema
+from reclock.collections.selection import worth_rewriting
 from reclock.collections.version import Version
+from reclock.errors import VersionGone
 
 TARGET_FILE_BYTES = 256 << 20
 """Arrow bytes that go into one rewritten file; Parquet takes less."""
@@ -37,21 +39,24 @@ class Compaction:
 
 
 def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_clock) -> Compaction | None:
-    """Rewrite all updates at times below ``since`` to ``since``, summed. None if there was nothing to rewrite.
+    """Rewrite the files that are worth it, updates at times below ``since`` to ``since``, summed. None if there were none.
 
     Guarantees that every snapshot and change at ``since`` or later stays as it was; that the upper stays; and that a version
-    pinned before can be read until vacuum. Appends may go on meanwhile. The caller has moved the collection's since already.
-    ``since`` counts at most as the last time below the physical upper, so that times never pass the upper.
+    pinned before can be read until vacuum. Appends and other compactions may go on meanwhile. The caller has moved the
+    collection's since already. It counts at most as the last time below the physical upper, so that times never pass the upper.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()
         target = Timestamp(min(since, version.upper - 1))
-        removed = [file for file in version.all_files if file.min_time < target]
+        removed = worth_rewriting(version.all_files, target, is_monotonic=version.is_monotonic)
         if not removed:
             return None
         schema = arrow_schema(version.desc, with_updates=True)
-        with version.reading():
-            added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
+        try:
+            with version.reading():
+                added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
+        except VersionGone:  # another maintainer has replaced the files, and vacuumed
+            continue
         crashpoints.reach("collections.compact.before_commit")
         if collection.replace(version, removed, added, at=clock()):
             crashpoints.reach("collections.compact.after_commit")
@@ -137,5 +142,5 @@ def _modified_ms(info: pafs.FileInfo) -> int:
 
 
 def checkpoint(collection: Collection) -> None:
-    """Write the log's state as one file and drop log entries past Delta's retention, so that opening stays fast."""
+    """The log's state is in one file, and log entries past Delta's retention are gone, so that opening stays fast."""
     collection.checkpoint()

@@ -44,6 +44,16 @@ class Folder:
     def absolute(self, path: str) -> str:
         return f"{self.uri}/{path}"
 
+    def make(self) -> list[str]:
+        """Make a local folder; the folders to flush so that all new names survive, from this one upwards. Object stores have none."""
+        if not self.is_local:
+            return []
+        chain = [self.uri]
+        while len(chain) < 3 or not os.path.isdir(chain[-1]):
+            chain.append(os.path.dirname(chain[-1]))
+        os.makedirs(self.uri, exist_ok=True)
+        return chain
+
     def make_parent(self, path: str) -> None:
         """The folder that will hold the file ``path``. Object stores have none."""
         if self.is_local:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -42,7 +41,7 @@ class Lake:
         """
         check_storable(desc)
         folder = self._folder_of(id)
-        parents = _make_folders(folder)
+        parents = folder.make()
         properties = {DESC_PROPERTY: encode_desc(desc), MONOTONIC_PROPERTY: "true" if is_monotonic else "false"}
         TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
         crashpoints.reach("collections.create.landed")
@@ -94,14 +93,3 @@ class Lake:
 
     def _folder_of(self, id: StorageCollectionId) -> Folder:
         return Folder(f"{self._folder.uri}/{id.source_id}/{id.collection}", self._folder.storage_options)
-
-
-def _make_folders(folder: Folder) -> list[str]:
-    """Make a local table's folder; the folders to flush so that all new names survive, from the table's own upwards."""
-    if not folder.is_local:
-        return []
-    chain = [folder.uri]
-    while len(chain) < 3 or not os.path.isdir(chain[-1]):
-        chain.append(os.path.dirname(chain[-1]))
-    os.makedirs(folder.uri, exist_ok=True)
-    return chain

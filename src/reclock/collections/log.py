@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import structlog
@@ -25,6 +26,9 @@ from reclock.errors import InternalError
 
 COMMITS_PER_CHECKPOINT = 50
 """How many commits a reader that opens the table has to replay at most, as a rule."""
+
+MARK = "reclock.mark"
+"""Where a commit's own mark stands in its log entry."""
 
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _logger = structlog.get_logger(__name__)
@@ -103,10 +107,13 @@ class TableLog:
         fsync(self._folder.absolute(LOG))
         self._durable_version = self.version
 
-    def commit(self, actions: Sequence[AddAction | RemoveAction], transactions: Mapping[str, int]) -> bool:
+    def commit(
+        self, actions: Sequence[AddAction | RemoveAction], transactions: Mapping[str, int], *, mark: str | None = None
+    ) -> bool:
         """Commit at the version after the one last seen, durably. False if another commit took that version; then it has been seen.
 
-        After an error of the store the outcome is unknown; ``transaction`` tells, once it can be reached again.
+        After an error of the store the outcome is unknown; ``transaction`` tells, once it can be reached again. Where that cannot
+        tell one writer from another, ``is_marked`` does, by a ``mark`` that no other commit has.
         """
         self.make_durable()
         read_version = self.version
@@ -118,6 +125,7 @@ class TableLog:
                 commit_properties=CommitProperties(
                     app_transactions=[Transaction(application, version) for application, version in transactions.items()],
                     max_commit_retries=0,
+                    custom_metadata={MARK: mark} if mark else None,
                 ),
                 post_commithook_properties=_NO_HOOKS,
             )
@@ -131,6 +139,10 @@ class TableLog:
         if (read_version + 1) % COMMITS_PER_CHECKPOINT == 0:
             self._try_checkpoint()
         return True
+
+    def is_marked(self, version: int, mark: str) -> bool:
+        """Whether the commit ``version`` was made with this mark, as far back as the log goes."""
+        return any(action.get("commitInfo", {}).get(MARK) == mark for action in self._entry(version) or ())
 
     def files(self) -> tuple[DataFile, ...]:
         """The data files of the version last seen, by their statistics in the log."""
@@ -149,10 +161,8 @@ class TableLog:
         """The files dropped at the wall-clock time ``moment`` or later, as far back as the log goes."""
         dropped: set[str] = set()
         for version in range(self.version, -1, -1):
-            try:
-                with self._folder.filesystem.open_input_stream(log_entry(version)) as entry:
-                    actions = [json.loads(line) for line in entry.read().splitlines()]
-            except FileNotFoundError:
+            actions = self._entry(version)
+            if actions is None:
                 break
             removes = [action["remove"] for action in actions if "remove" in action]
             dropped.update(r["path"] for r in removes if r["deletionTimestamp"] >= moment)
@@ -161,7 +171,9 @@ class TableLog:
         return frozenset(dropped)
 
     def checkpoint(self) -> None:
-        """Write the state of the version last seen as one file, durably, and drop log entries past Delta's log retention."""
+        """The state of the version last seen is in one file, durably; log entries past Delta's log retention are dropped."""
+        if self._last_checkpoint() == self.version:
+            return
         self._table.create_checkpoint()
         if self._folder.is_local:
             for name in os.listdir(self._folder.absolute(LOG)):
@@ -169,6 +181,21 @@ class TableLog:
                     fsync(self._folder.absolute(f"{LOG}/{name}"))
             fsync(self._folder.absolute(LOG))
         self._table.cleanup_metadata()
+
+    def _last_checkpoint(self) -> int | None:
+        try:
+            with self._folder.filesystem.open_input_stream(f"{LOG}/_last_checkpoint") as file:
+                return int(json.loads(file.read())["version"])
+        except FileNotFoundError:
+            return None
+
+    def _entry(self, version: int) -> list[dict[str, Any]] | None:
+        """The actions of one commit; None if its log entry is not, or no longer, there."""
+        try:
+            with self._folder.filesystem.open_input_stream(log_entry(version)) as entry:
+                return [json.loads(line) for line in entry.read().splitlines()]
+        except FileNotFoundError:
+            return None
 
     def _try_checkpoint(self) -> None:
         """A checkpoint only saves time: a commit that has landed does not fail for want of it."""

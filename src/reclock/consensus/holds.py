@@ -102,6 +102,10 @@ class ReadHolds:
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
 
+    def sweep(self) -> int:
+        """The holds that have run out are gone; how many."""
+        return self._write(self._sweep)
+
     def _change(
         self, connection: sa.Connection, hold: ReadHold, values: dict[str, Any], *conditions: sa.ColumnElement[bool]
     ) -> None:
@@ -110,9 +114,11 @@ class ReadHolds:
         if connection.execute(change).rowcount != 1:
             raise ReadHoldLost(hold.owner, at=hold.at)
 
-    def _sweep(self, connection: sa.Connection) -> None:
+    def _sweep(self, connection: sa.Connection) -> int:
         expired = read_holds.c.lease_until <= self._consensus.now(connection)
-        _remove(connection, connection.scalars(sa.select(read_holds.c.id).where(expired)).all())
+        ids = connection.scalars(sa.select(read_holds.c.id).where(expired)).all()
+        _remove(connection, ids)
+        return len(ids)
 
     def _lease(self, connection: sa.Connection, lease_ms: int | None) -> Timestamp | None:
         return None if lease_ms is None else Timestamp(self._consensus.now(connection) + lease_ms)

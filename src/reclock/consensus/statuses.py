@@ -110,13 +110,21 @@ class Statuses:
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
+    def prune(self, before: Timestamp) -> int:
+        """The history holds nothing from earlier than ``before``; how many entries went. Present statuses stay."""
+
+        def work(connection: sa.Connection) -> int:
+            return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount
+
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
     def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
         """The present status of each of the names, or of all; one that never had any is absent."""
         wanted = None if names is None else sorted(set(names))
         return self._consensus.read(lambda connection: _get(connection, wanted))
 
     def history(self, name: str | None = None) -> list[Status]:
-        """Every status that ``name``, or anything, ever had, in the order they were recorded."""
+        """Every status that ``name``, or anything, had since the history was pruned, in the order they were recorded."""
         query = sa.select(_history).order_by(_history.c.id)
         if name is not None:
             query = query.where(_history.c.name == name)

@@ -1,0 +1,41 @@
+"""Which files a compaction rewrites: few files for readers, no deletion kept for long, and no byte rewritten again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.files import DataFile
+
+LARGE_FILE_BYTES = 16 << 20
+"""A file of this size is read well as it is."""
+
+SMALL_FILES = 8
+"""As many small files, at times that must stay apart, are worth becoming one."""
+
+GROWTH = 4
+"""What was merged before is merged again once the rest has grown to a fourth of it: so its bytes are rewritten a few times in all."""
+
+
+def worth_rewriting(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
+    """The files to rewrite as one, with times below ``since`` moved up to it. None are chosen if that would gain nothing.
+
+    A large file waits until all of its times are below ``since``, and where nothing is ever deleted it stays as it is.
+    """
+    past = [file for file in files if file.min_time < since and (not _is_large(file) or file.max_time <= since)]
+    merged = [file for file in past if _is_large(file) and (is_monotonic or file.min_time == file.max_time)]
+    chosen = [file for file in past if file not in merged]
+    if not is_monotonic and _bytes(merged) <= GROWTH * _bytes(chosen):
+        chosen = past
+    if len(chosen) == 1 and chosen[0].min_time == chosen[0].max_time:
+        chosen = []
+    small = [file for file in files if file.min_time >= since and not _is_large(file)]
+    return chosen + small if len(small) >= SMALL_FILES else chosen
+
+
+def _is_large(file: DataFile) -> bool:
+    return file.size_bytes >= LARGE_FILE_BYTES
+
+
+def _bytes(files: Iterable[DataFile]) -> int:
+    return sum(file.size_bytes for file in files)
