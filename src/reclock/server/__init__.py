@@ -1,0 +1,1 @@
+"""The SQL port: the PostgreSQL wire protocol over sessions of the adapter."""
