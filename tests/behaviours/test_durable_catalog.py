@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,9 +10,10 @@ import pytest
 from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, contents, create_schema, install, joined, opened, sample, stored
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
+from reclock.catalog.acl import AclItem
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.durable import DurableCatalogState
-from reclock.catalog.encoding import canonical, decode, encode, encode_rows
+from reclock.catalog.encoding import canonical, decode, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION, SYSTEM_SCHEMAS
 from reclock.catalog.objects import (
     Cluster,
@@ -88,7 +90,7 @@ class TestOpen:
         assert database is not None
         assert snapshot.schema_by_name(database.id, "public") is not None
         assert all(snapshot.schema_by_name(None, name) for name in SYSTEM_SCHEMAS)
-        assert snapshot.cluster_by_name("default") == Cluster(1, "default", None, "s1")
+        assert snapshot.cluster_by_name("default") == Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))
         assert {role.name for role in snapshot.roles.values()} == {"mz_system", "reclock"}
         assert snapshot.config("version") == CATALOG_VERSION
         assert set(snapshot.all(Kind.TIMESTAMP)) == {EPOCH_MS, CATALOG}
@@ -120,8 +122,8 @@ class TestOpen:
         state = place.state()
         state.open(BUILTINS)
         assert [(m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()] == [
-            ("mz_statuses", "s1", "a1"),
-            ("mz_lag", "s2", "b1"),
+            ("mz_statuses", "s8", "a1"),
+            ("mz_lag", "s9", "b1"),
         ]
         assert place.state().is_current(BUILTINS)
         before = place.log().snapshot()[1]
@@ -134,8 +136,8 @@ class TestOpen:
         state = place.state()
         state.open(changed)
         assert sorted((m.object_name, m.id, m.fingerprint) for m in state.get_system_object_mappings()) == [
-            ("mz_hydration", "s3", "c1"),
-            ("mz_statuses", "s1", "a2"),
+            ("mz_hydration", "s10", "c1"),
+            ("mz_statuses", "s8", "a2"),
         ]
 
     def test_a_reopen_with_nothing_to_do_writes_the_epoch_and_nothing_else(
@@ -164,7 +166,7 @@ class TestUpgrade:
         newest = {decode(*row, value) for (row, value) in sample(CATALOG_VERSION).items() if row[0] == "item"}
         assert set(state.get_items()) == newest
         assert state.snapshot().config("version") == CATALOG_VERSION
-        assert joined(place).get_clusters() == [Cluster(1, "default", None, "s1")]
+        assert joined(place).get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
 
     def test_an_older_catalog_can_be_checked_but_only_opening_migrates_it(self, place: CatalogPlace) -> None:
         install(place, sample(1))
@@ -189,9 +191,8 @@ class TestUpgrade:
 
     def test_a_migration_that_fails_leaves_everything_and_fences_nobody(self, place: CatalogPlace) -> None:
         rows = sample(1)
-        broken = decode("item", canonical({"id": "u5"}), rows["item", canonical({"id": "u5"})])
-        _, key, value = encode(replace(broken, create_sql="CREATE INDEX i /* ON t"))  # type: ignore[call-arg]
-        rows["item", key] = value
+        index = "item", canonical({"id": "u5"})
+        rows[index] = canonical({**json.loads(rows[index]), "create_sql": "CREATE INDEX i /* ON t"})
         install(place, rows)
         before = stored(place)
         for refused in (place.state().check_open, place.state().open):
@@ -206,11 +207,28 @@ class TestCorruption:
         ("kind", "key", "value", "complaint"),
         [
             ("cluster", '{"id":1}', "{", "not JSON"),
-            ("cluster", '{"id":1}', '{"name":"default"}', "exactly the fields name, size, owner_role_id"),
-            ("cluster", '{"id":1}', '{"name":3,"owner_role_id":"s1","size":null}', "name: "),
-            ("cluster", '{"id":2}', '{"name":"default","owner_role_id":"s1","size":null}', "the same name"),
-            ("cluster", '{"id":1}', '{"owner_role_id":"s1","name":"default","size":null}', "not canonical"),
-            ("schema", '{"id":8}', '{"database_id":77,"name":"on","owner_role_id":"u3"}', 'database "77", which is not there'),
+            ("cluster", '{"id":1}', '{"name":"default"}', "exactly the fields name, size, owner_role_id, privileges"),
+            ("cluster", '{"id":1}', '{"name":3,"owner_role_id":"s1","privileges":[],"size":null}', "name: "),
+            ("cluster", '{"id":2}', '{"name":"default","owner_role_id":"s1","privileges":[],"size":null}', "the same name"),
+            ("cluster", '{"id":1}', '{"owner_role_id":"s1","name":"default","privileges":[],"size":null}', "not canonical"),
+            (
+                "schema",
+                '{"id":8}',
+                '{"database_id":77,"name":"on","owner_role_id":"u3","privileges":[]}',
+                'database "77", which is not there',
+            ),
+            (
+                "schema",
+                '{"id":8}',
+                '{"database_id":3,"name":"on","owner_role_id":"u3","privileges":[{"grantee":"u9","grantor":"u3","privileges":"U"}]}',
+                'role "u9", which is not there',
+            ),
+            (
+                "schema",
+                '{"id":8}',
+                '{"database_id":3,"name":"on","owner_role_id":"u3","privileges":[{"grantee":"u1","grantor":"u3","privileges":"Ur"}]}',
+                '"Ur" are not privileges',
+            ),
             ("id_allocator", '{"name":"user"}', '{"next_id":5}', "give out its id again"),
             ("klaster", '{"id":1}', "{}", "no object kind"),
             ("config", '{"key":"epoch"}', None, "it is missing"),

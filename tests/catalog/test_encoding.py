@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reclock.catalog.acl import AclItem, Privilege, letters
 from reclock.catalog.encoding import CatalogUpdate, decode, decode_update, difference, encode, rows_of
 from reclock.catalog.kinds import SPECS, CatalogObject, identity
-from reclock.catalog.objects import AuditEvent, Kind
+from reclock.catalog.objects import AuditEvent, DefaultPrivilege, Kind, SystemPrivilege
 from reclock.errors import CatalogCorrupt
 
 JSON = st.recursive(
@@ -18,12 +19,16 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-OBJECTS = st.one_of(
-    [
-        st.builds(AuditEvent, details=st.dictionaries(st.text(), JSON)) if s.type is AuditEvent else st.from_type(s.type)
-        for s in SPECS.values()
-    ]
-)
+PRIVILEGES = st.sets(st.sampled_from(Privilege), min_size=1).map(letters)
+FIELDS = {
+    AuditEvent: {"details": st.dictionaries(st.text(), JSON)},
+    AclItem: {"privileges": PRIVILEGES},
+    DefaultPrivilege: {"privileges": PRIVILEGES},
+    SystemPrivilege: {"privileges": PRIVILEGES},
+}
+for type_, fields in FIELDS.items():
+    st.register_type_strategy(type_, st.builds(type_, **fields))
+OBJECTS = st.one_of([st.from_type(spec.type) for spec in SPECS.values()])
 
 
 @given(OBJECTS)
@@ -44,14 +49,14 @@ def test_every_kind_has_rules() -> None:
     ("key", "value"),
     [
         ('{"id":1}', '{"database_id":null,"name":"a"}'),
-        ('{"id":1}', '{"database_id":null,"name":"a","owner_role_id":"s1","more":1}'),
-        ('{"id":"1"}', '{"database_id":null,"name":"a","owner_role_id":"s1"}'),
-        ('{"id":1.0}', '{"database_id":null,"name":"a","owner_role_id":"s1"}'),
-        ('{"id":true}', '{"database_id":null,"name":"a","owner_role_id":"s1"}'),
-        ('{"id": 1}', '{"database_id":null,"name":"a","owner_role_id":"s1"}'),
-        ('{"id":1}', '[null,"a","s1"]'),
+        ('{"id":1}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[],"more":1}'),
+        ('{"id":"1"}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
+        ('{"id":1.0}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
+        ('{"id":true}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
+        ('{"id": 1}', '{"database_id":null,"name":"a","owner_role_id":"s1","privileges":[]}'),
+        ('{"id":1}', '[null,"a","s1",[]]'),
         ('{"id":1}', ""),
-        ('{"id":1}', '{"database_id":NaN,"name":"a","owner_role_id":"s1"}'),
+        ('{"id":1}', '{"database_id":NaN,"name":"a","owner_role_id":"s1","privileges":[]}'),
     ],
 )
 def test_what_encode_does_not_write_is_refused(key: str, value: str) -> None:
@@ -67,6 +72,7 @@ def test_a_field_left_out_of_a_nested_value_is_noticed() -> None:
         "created_at": 1,
         "name": "p",
         "owner_role_id": "u1",
+        "privileges": [],
         "progress": {"desc": {"columns": []}, "source_id": "u1"},
         "schema_id": 1,
         "type": "source_progress",

@@ -15,7 +15,8 @@ from fixtures.catalogs import SAMPLES, sample
 
 from reclock.algebra.timestamps import MINIMUM
 from reclock.catalog import migrations
-from reclock.catalog.initial import CATALOG_VERSION
+from reclock.catalog.encoding import encode_rows
+from reclock.catalog.initial import CATALOG_VERSION, initial_objects
 from reclock.catalog.migrations import ladder, migrate
 from reclock.catalog.objects import APPEND_ONLY, Kind
 from reclock.catalog.upgrade import load
@@ -41,8 +42,8 @@ def test_every_sample_upgrades_to_the_newest(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_sample_has_every_kind_that_its_version_kept(version: int) -> None:
-    later = {Kind.CLUSTER, Kind.CLUSTER_REPLICA, Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX}
-    wanted = set(Kind) - APPEND_ONLY - later | ({Kind.CLUSTER} if version > 1 else set())
+    since = {Kind.CLUSTER: 2, Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX: 3, Kind.CLUSTER_REPLICA: CATALOG_VERSION + 1}
+    wanted = {kind for kind in set(Kind) - APPEND_ONLY if since.get(kind, 1) <= version}
     assert {kind for kind, _ in sample(version)} == wanted
 
 
@@ -91,7 +92,7 @@ def test_a_step_leaves_its_input_as_it_was() -> None:
 
 
 def test_there_is_no_way_back_and_none_over_a_gap() -> None:
-    for found, wanted in ((2, 1), (0, 2), (2, 3)):
+    for found, wanted in ((2, 1), (0, 2), (2, CATALOG_VERSION + 1)):
         with pytest.raises(CatalogVersionUnsupported):
             migrate(sample(2), found=found, wanted=wanted)
 
@@ -124,3 +125,32 @@ def test_a_ladder_with_a_gap_or_a_stray_module_is_refused(
     monkeypatch.setattr(migrations, "PACKAGE", "broken_migrations")
     with pytest.raises(InternalError):
         ladder.__wrapped__()
+
+
+def test_spelled_privileges_become_letters_and_what_is_none_is_an_error() -> None:
+    [system] = [thing for thing in objects(2) if thing["kind"] == "system_privilege"]
+    several = {**system, "value": {"privileges": "CREATEDB, createrole"}}
+    others = [thing for thing in objects(2) if thing is not system and thing["kind"] != "system_privilege"]
+    assert [t["value"] for t in ladder()[3]([several, *others]) if t["kind"] == "system_privilege"] == [{"privileges": "RB"}]
+    with pytest.raises(ValueError, match="names no privileges"):
+        ladder()[3]([{**system, "value": {"privileges": "FLY"}}, *others])
+
+
+def test_a_default_cluster_that_was_dropped_gets_no_source_indexes() -> None:
+    kept = [thing for thing in objects(2) if thing["kind"] != "cluster"]
+    migrated = ladder()[3](kept)
+    assert not [thing for thing in migrated if thing["kind"] == "cluster_introspection_source_index"]
+    assert [t["value"] for t in migrated if t["key"] == {"name": "system"}] == [
+        t["value"] for t in kept if t["key"] == {"name": "system"}
+    ]
+
+
+def test_a_migrated_catalog_has_what_a_new_one_has() -> None:
+    """The same introspection source indexes, and the same things that everyone may use."""
+    rows = sample(CATALOG_VERSION)
+    fresh = encode_rows(initial_objects())
+    kinds = ("cluster_introspection_source_index",)
+    assert {row for row in rows if row[0] in kinds} == {row for row in fresh if row[0] in kinds}
+    shared = [row for row in rows if row[0] in ("cluster", "database", "schema") and row in fresh]
+    assert len(shared) > 5
+    assert all(rows[row] == fresh[row] for row in shared)

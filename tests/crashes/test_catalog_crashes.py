@@ -14,6 +14,7 @@ from fixtures.catalogs import BUILTINS, CatalogPlace, StashPlace, create_schema,
 import reclock
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG
+from reclock.catalog.acl import AclItem
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import Cluster
@@ -74,8 +75,8 @@ def test_a_first_open_happens_or_does_not(place: CatalogPlace, consensus_url: st
     assert place.state().deploy_generation() == (None if point in EPOCH_KEPT else 0)
     state = open_again(place)
     assert state.epoch == (2 if point in EPOCH_KEPT else 3)
-    assert state.get_clusters() == [Cluster(1, "default", None, "s1")]
-    assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s1", "s2"]
+    assert state.get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
+    assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s8", "s9"]
 
 
 @pytest.mark.parametrize("point", EPOCH_KEPT + EPOCH_RAISED + OPENED)

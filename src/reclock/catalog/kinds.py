@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
+from reclock.catalog.acl import PUBLIC_ROLE_ID
 from reclock.catalog.objects import (
     APPEND_ONLY,
     AuditEvent,
@@ -54,9 +55,6 @@ Key = Any
 """The key of an object in memory: the value of its only key field, or the tuple of several."""
 
 Reference = tuple[Kind, Key]
-
-PUBLIC_ROLE_ID = "p"
-"""Stands for every role in privileges; no role has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +109,26 @@ def _grant(*role_ids: str) -> list[Reference]:
     return [(Kind.ROLE, role_id) for role_id in role_ids if role_id != PUBLIC_ROLE_ID]
 
 
-def _owner(thing: Cluster | Database | Item | Schema) -> Reference:
-    return (Kind.ROLE, thing.owner_role_id)
+Owned = Cluster | Database | Item | Schema
+"""What has an owner and privileges."""
+
+
+def _roles(thing: Owned) -> list[Reference]:
+    """The owner, and those named in privileges."""
+    return [
+        (Kind.ROLE, thing.owner_role_id),
+        *_grant(*(role for item in thing.privileges for role in (item.grantee, item.grantor))),
+    ]
 
 
 def _schema_references(schema: Schema) -> list[Reference]:
     inside = [] if schema.database_id is None else [(Kind.DATABASE, schema.database_id)]
-    return [*inside, _owner(schema)]
+    return [*inside, *_roles(schema)]
 
 
 def _item_references(item: Item) -> list[Reference]:
     source = [] if item.progress is None else [(Kind.ITEM, item.progress.source_id)]
-    return [(Kind.SCHEMA, item.schema_id), _owner(item), *source]
+    return [(Kind.SCHEMA, item.schema_id), *_roles(item), *source]
 
 
 def _default_privilege_references(privilege: DefaultPrivilege) -> list[Reference]:
@@ -141,7 +147,7 @@ _SPECS = (
         Cluster,
         "id",
         unique="name",
-        references=lambda cluster: (_owner(cluster),),
+        references=_roles,
         allocated=lambda cluster: ("cluster", cluster.id),
     ),
     _spec(
@@ -166,7 +172,7 @@ _SPECS = (
         Database,
         "id",
         unique="name",
-        references=lambda database: (_owner(database),),
+        references=_roles,
         allocated=lambda database: ("database", database.id),
     ),
     _spec(
@@ -189,7 +195,7 @@ _SPECS = (
         Role,
         "id",
         unique="name",
-        references=lambda role: _grant(*role.membership),
+        references=lambda role: _grant(*role.membership, *role.membership.values()),
         allocated=_role_id,
     ),
     _spec(

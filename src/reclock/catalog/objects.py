@@ -8,6 +8,7 @@ from enum import StrEnum
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.acl import Acl, check_letters
 
 
 class Kind(StrEnum):
@@ -66,6 +67,7 @@ class Cluster:
     name: str
     size: str | None
     owner_role_id: str
+    privileges: Acl = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,12 @@ class Database:
     id: int
     name: str
     owner_role_id: str
+    privileges: Acl = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultPrivilege:
-    """Privileges that objects made later will carry. None means any."""
+    """Privileges (letters) that objects made later by ``role_id``, or by anyone if it is PUBLIC, will carry. None means any."""
 
     role_id: str
     database_id: int | None
@@ -110,6 +113,9 @@ class DefaultPrivilege:
     object_type: str
     grantee: str
     privileges: str
+
+    def __post_init__(self) -> None:
+        check_letters(self.privileges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +150,22 @@ class Item:
     owner_role_id: str
     created_at: Timestamp
     progress: SourceProgress | None = None
+    privileges: Acl = ()
+
+
+ROLE_ATTRIBUTES = ("superuser", "login")
+"""Superusers may do everything; roles without ``login`` only hold privileges for their members."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """``attributes`` are flags such as ``superuser``; ``configuration`` holds session defaults of the role."""
+    """``attributes`` are of ``ROLE_ATTRIBUTES``; ``membership`` maps the roles this one is a member of to who granted that;
+    ``configuration`` holds session defaults of the role."""
 
     id: str
     name: str
     attributes: tuple[str, ...] = ()
-    membership: tuple[str, ...] = ()
+    membership: dict[str, str] = field(default_factory=dict)
     configuration: dict[str, str] = field(default_factory=dict)
 
 
@@ -165,6 +177,7 @@ class Schema:
     database_id: int | None
     name: str
     owner_role_id: str
+    privileges: Acl = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +215,14 @@ class SystemObjectMapping:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrivilege:
+    """Privileges (letters) on the environment as a whole."""
+
     grantee: str
     grantor: str
     privileges: str
+
+    def __post_init__(self) -> None:
+        check_letters(self.privileges)
 
 
 @dataclass(frozen=True, slots=True)
