@@ -14,7 +14,7 @@ SMALL_FILES = 8
 """As many small files, at times that must stay apart, are worth becoming one."""
 
 GROWTH = 4
-"""What was merged before is merged again once the rest has grown to a fourth of it: so its bytes are rewritten a few times in all."""
+"""What was merged is merged again once the rest has grown to a fourth of it: so its bytes are rewritten a few times in all."""
 
 
 def worth_rewriting(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
