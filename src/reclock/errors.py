@@ -203,6 +203,43 @@ class ReadHoldLost(ReclockError):
         self.owner, self.at = owner, at
 
 
+class WriteConflict(ReclockError):
+    """A transaction read a table that another one has written since. Read again, decide again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, table: str, *, read_at: int) -> None:
+        super().__init__(
+            "could not serialize access due to concurrent update",
+            detail=f'table "{table}", read at {read_at}, was written since',
+            hint="the transaction might succeed if retried",
+        )
+        self.table, self.read_at = table, read_at
+
+
+class CatalogMoved(ReclockError):
+    """A write was planned on a catalog that has changed since. Look whether it still fits, and commit it again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, *, planned: int, found: int) -> None:
+        super().__init__(f"the catalog is at {found}, the statement was planned at {planned}", hint="plan it again")
+        self.planned, self.found = planned, found
+
+
+class StagedRowsGone(ReclockError):
+    """Rows that were staged for a commit were swept away because the commit did not come within the lease."""
+
+    sqlstate = "57014"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "the rows of the statement were staged too long ago",
+            detail=f'the lease of "{name}" has run out',
+            hint="run the statement again, or write fewer rows at once",
+        )
+
+
 class UnknownTimeline(ReclockError):
     """The oracle has not opened this timeline."""
 
@@ -278,6 +315,16 @@ class CatalogCorrupt(CatalogError):
 
     def __init__(self, kind: str, key: str, *, detail: str) -> None:
         super().__init__(f'catalog object {kind} "{key}" is corrupt', detail=detail)
+        self.kind, self.key = kind, key
+
+
+class EditRefused(CatalogError):
+    """An edit of the catalog by hand is not made: what it stores is no object, is protected, or would break the catalog."""
+
+    sqlstate = "22023"
+
+    def __init__(self, kind: str, key: str, *, is_removal: bool, detail: str | None) -> None:
+        super().__init__(f'catalog object {kind} "{key}" cannot be {"deleted" if is_removal else "stored"}', detail=detail)
         self.kind, self.key = kind, key
 
 
@@ -404,6 +451,16 @@ class InvalidText(ReclockError):
         self.type_name, self.text = type_name, text
 
 
+class InvalidBinary(ReclockError):
+    """A parameter in binary format is no value of its type."""
+
+    sqlstate = "22P03"
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__(f"incorrect binary data format for type {type_name}")
+        self.type_name = type_name
+
+
 class NumberOutOfRange(ReclockError):
     """A number in a statement is larger than its type can hold."""
 
@@ -521,6 +578,145 @@ class QueryCanceled(ReclockError):
 
     def __init__(self) -> None:
         super().__init__("canceling statement due to user request")
+
+
+# --- the SQL port ---
+
+
+class ProtocolViolation(ReclockError):
+    """A client sent what the protocol does not allow, or not there."""
+
+    sqlstate = "08P01"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class AuthenticationFailed(ReclockError):
+    """The user is not known, may not log in, or did not prove to know the password: which of them is not said."""
+
+    sqlstate = "28P01"
+
+    def __init__(self, user: str) -> None:
+        super().__init__(f'password authentication failed for user "{user}"')
+        self.user = user
+
+
+class ConnectionRefused(ReclockError):
+    """A connection cannot be taken, whoever asks for it: the database is unknown, or encryption is wanted."""
+
+    sqlstate = "08004"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class TooManyConnections(ReclockError):
+    """The server has as many connections as it may have."""
+
+    sqlstate = "53300"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("too many clients already", hint=f"max_connections is {limit}")
+        self.limit = limit
+
+
+class ServerStopping(ReclockError):
+    """The server is being stopped; the connection ends."""
+
+    sqlstate = "57P01"
+
+    def __init__(self) -> None:
+        super().__init__("terminating connection because the server is stopping")
+
+
+class UnsafeListener(ConfigurationError):
+    """The server would be reachable from other machines without passwords or without encryption."""
+
+    def __init__(self, host: str, *, detail: str) -> None:
+        super().__init__(
+            f'refusing to listen on "{host}"',
+            detail=detail,
+            hint="listen on 127.0.0.1, or give every role that may log in a password and set tls_certificate and tls_key",
+        )
+        self.host = host
+
+
+# --- prepared statements and cursors ---
+
+
+class UnknownParameter(ReclockError):
+    """A statement has no parameter of that number, or is of a kind that has none."""
+
+    sqlstate = "42P02"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no parameter {name}")
+        self.name = name
+
+
+class IndeterminateType(ReclockError):
+    """Nothing in the statement says of which type a parameter is."""
+
+    sqlstate = "42P18"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"could not determine data type of parameter ${number}", hint="write a cast, such as $1::text")
+        self.number = number
+
+
+class WrongNumberOfParameters(ReclockError):
+    """A prepared statement was executed with more or fewer values than it has parameters."""
+
+    sqlstate = "08P01"
+
+    def __init__(self, name: str, *, given: int, wanted: int) -> None:
+        super().__init__(f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied')
+        self.name, self.given, self.wanted = name, given, wanted
+
+
+class UnknownPrepared(ReclockError):
+    """No prepared statement of that name is in the session."""
+
+    sqlstate = "26000"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'prepared statement "{name}" does not exist')
+        self.name = name
+
+
+class DuplicatePrepared(ReclockError):
+    """A prepared statement of that name is in the session already."""
+
+    sqlstate = "42P05"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'prepared statement "{name}" already exists')
+        self.name = name
+
+
+class UnknownCursor(ReclockError):
+    """No cursor or portal of that name is open in the session."""
+
+    sqlstate = "34000"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" does not exist')
+        self.kind, self.name = kind, name
+
+
+class DuplicateCursor(ReclockError):
+    """A cursor or portal of that name is open already."""
+
+    sqlstate = "42P03"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" already exists')
+        self.kind, self.name = kind, name
 
 
 # --- sources and ingestion ---

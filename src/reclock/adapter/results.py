@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -24,3 +27,45 @@ class Result:
         for batch in self.batches:
             columns = [column.to_pylist() for column in batch.columns]
             yield from zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
+
+
+def text_of(value: Any) -> str:
+    """A value as PostgreSQL's text output prints it."""
+    match value:
+        case bool():
+            return "t" if value else "f"
+        case float():
+            return _float_text(value)
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            text = value.isoformat(" ").removesuffix("+00:00")
+            text = text.rstrip("0") if "." in text else text
+            return f"{text}+00" if value.tzinfo else text
+        case timedelta():
+            return _interval_text(value)
+        case bytes():
+            return "\\x" + value.hex()
+        case _:
+            return str(value)
+
+
+def _float_text(value: float) -> str:
+    """The shortest digits that read back as the same, as a power of ten from 1e15 on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    text = repr(value).removesuffix(".0")
+    if "e" not in text and abs(value) >= 1e15:
+        digits = text.lstrip("-")
+        mantissa = f"{digits[0]}.{digits[1:]}".rstrip("0").rstrip(".")
+        return f"{'-' if value < 0 else ''}{mantissa}e+{len(digits) - 1}"
+    return text
+
+
+def _interval_text(value: timedelta) -> str:
+    sign, size = ("-", -value) if value < timedelta(0) else ("", value)
+    days = f"{sign}{size.days} day{'s' if sign or size.days != 1 else ''}" if size.days else ""
+    minutes, seconds = divmod(size.seconds, 60)
+    fraction = f".{size.microseconds:06d}".rstrip("0") if size.microseconds else ""
+    clock = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
+    return days if days and clock.lstrip("-") == "00:00:00" else " ".join(part for part in (days, clock) if part)

@@ -6,8 +6,6 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
-from datetime import datetime
-from decimal import Decimal
 from enum import StrEnum
 from typing import Any, TextIO
 
@@ -16,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reclock.adapter.results import Result
+from reclock.adapter.results import Result, text_of
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import InvalidOption, ReclockError
 
@@ -59,25 +57,10 @@ def print_result(result: Result, output: Format, *, to: TextIO | None = None) ->
     elif output is Format.CSV:
         writer = csv.writer(to, lineterminator="\n")
         writer.writerow(result.desc.names)
-        writer.writerows(["" if value is None else text(value) for value in row] for row in result.rows())
+        writer.writerows(["" if value is None else text_of(value) for value in row] for row in result.rows())
     else:
         for row in result.rows():
-            print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text, ensure_ascii=False), file=to)
-
-
-def text(value: Any) -> str:
-    """A value as PostgreSQL's text output prints it."""
-    if isinstance(value, bool):
-        return "t" if value else "f"
-    if isinstance(value, float):
-        return repr(value).removesuffix(".0")
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, datetime):
-        return str(value).removesuffix(":00") if value.tzinfo else str(value)
-    if isinstance(value, bytes):
-        return "\\x" + value.hex()
-    return str(value)
+            print(json.dumps(dict(zip(result.desc.names, row, strict=True)), default=text_of, ensure_ascii=False), file=to)
 
 
 def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO) -> int:
@@ -86,7 +69,7 @@ def _print_table(desc: RelationDesc, rows: Iterator[tuple[Any, ...]], to: TextIO
         table.add_column(Text(column.name), justify="right" if column.type.is_number else "left", overflow="fold")
     count = 0
     for row in rows:
-        table.add_row(*(Text("") if value is None else Text(text(value)) for value in row))
+        table.add_row(*(Text("") if value is None else Text(text_of(value)) for value in row))
         count += 1
     width = None if to.isatty() else 10_000
     Console(file=to, width=width, highlight=False).print(table)
