@@ -289,6 +289,18 @@ class CatalogReadOnly(CatalogError):
         super().__init__("the catalog is open read-only")
 
 
+class CatalogSealed(CatalogError):
+    """The catalog is being converted to another implementation; until that is done or given up, nobody joins it."""
+
+    sqlstate = "55006"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the catalog is sealed: it is being converted",
+            hint='wait; if the conversion died, run "reclock catalog convert" again, or "reclock init" to go on without it',
+        )
+
+
 class CatalogVersionUnsupported(CatalogError):
     """The catalog was written by a newer version, or there is no way from its version to ours."""
 

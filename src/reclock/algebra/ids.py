@@ -12,11 +12,17 @@ class CollectionType(StrEnum):
     """Which of the collections of one object is meant."""
 
     RECLOCKED = "reclocked"
-    """The data: upstream records at their reclocked times; also the only collection of a table, view or index."""
+    """The data: upstream records at their reclocked times; also the only collection of a view or index."""
     REMAPPING = "remapping"
     """The bindings of upstream offsets to times."""
     EVIDENCE = "evidence"
     """What was known of each upstream partition when it was bound (sizes, checksums). Private to its source."""
+    TABLE = "table"
+    """The rows of a table. Those of all tables are one frontier group."""
+
+
+TABLES = "tables"
+"""The frontier group of all tables."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,3 +34,8 @@ class StorageCollectionId:
 
     def __str__(self) -> str:
         return f"{self.source_id}/{self.collection}"
+
+    @property
+    def group(self) -> str:
+        """The frontier group it belongs to: its source's or index's own, or that of all tables."""
+        return TABLES if self.collection is CollectionType.TABLE else self.source_id

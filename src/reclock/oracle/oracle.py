@@ -93,10 +93,7 @@ class ConsensusOracle:
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`. One read; takes no lock and makes no writer wait."""
-        found = self._consensus.read(lambda connection: connection.scalar(_READ, {"of": timeline}))
-        if found is None:
-            raise UnknownTimeline(timeline)
-        return Timestamp(found)
+        return self._consensus.read(lambda connection: applied(connection, timeline))
 
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""
@@ -127,6 +124,14 @@ def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> Non
     """``ApplyWrite`` as a part of a larger write transaction: the write and its being applied become visible at one moment."""
     if connection.execute(_APPLY, {"of": timeline, "ts": ts}).rowcount != 1:
         raise UnknownTimeline(timeline)
+
+
+def applied(connection: sa.Connection, timeline: str) -> Timestamp:
+    """``ReadTs`` as a part of a larger transaction."""
+    found = connection.scalar(_READ, {"of": timeline})
+    if found is None:
+        raise UnknownTimeline(timeline)
+    return Timestamp(found)
 
 
 def _create(connection: sa.Connection, timeline: str, floor: Timestamp) -> TimelineState:

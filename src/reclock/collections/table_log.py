@@ -1,0 +1,297 @@
+"""The write-ahead log of tables: one record in consensus is one commit, over any number of tables, all or nothing.
+
+All tables are one frontier group, which nobody ever claims. A commit is one consensus transaction that checks what it was decided
+on, takes its timestamp from the oracle, enters the rows, moves the group's upper past them, and lets the oracle know. Records
+follow into the Delta tables later, by whoever comes first (`collections.tables`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from reclock import crashpoints
+from reclock.algebra.ids import TABLES, GlobalId
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
+from reclock.consensus import fence
+from reclock.consensus.fence import Leadership
+from reclock.consensus.store import Consensus, metadata
+from reclock.consensus.tables import batches, frontiers, get_group
+from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict
+from reclock.oracle.oracle import allocate_write, applied, record_write
+
+T = TypeVar("T")
+
+_records = sa.Table(
+    "reclock_table_record",
+    metadata,
+    sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("token", sa.Text, nullable=False, unique=True),  # finds out about a commit whose outcome is unknown
+)
+
+_writes = sa.Table(
+    "reclock_table_write",
+    metadata,
+    sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("table_id", sa.Text, nullable=False, index=True),
+    sa.Column("ipc", sa.LargeBinary),
+    sa.Column("staged", sa.Text),
+    sa.CheckConstraint("(ipc IS NULL) <> (staged IS NULL)", name="reclock_table_write_payload"),
+)
+
+_last_writes = sa.Table(
+    "reclock_table_last_write",
+    metadata,
+    sa.Column("table_id", sa.Text, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+
+_staging = sa.Table(
+    "reclock_table_staging",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("lease_until", sa.BigInteger, nullable=False),
+)
+
+_ATTEMPTS = 5
+"""How often a commit that is known not to have landed is made again."""
+
+TOKENS_KEPT_MS = 3_600_000
+"""How long a record is remembered after its rows have gone, so that its writer can find out about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Rows of one table, each with its diff: as Arrow IPC bytes, or under the name of the staged files that hold them."""
+
+    rows: bytes | None = None
+    staged: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one transaction wants to commit, and on what it was decided.
+
+    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``.
+    """
+
+    writes: Mapping[GlobalId, Payload]
+    catalog_ts: Timestamp
+    reads: frozenset[GlobalId] = frozenset()
+    read_at: Timestamp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWrite:
+    """What a record says of one table."""
+
+    at: Timestamp
+    part: int
+    table: GlobalId
+    payload: Payload
+
+
+Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
+"""The time of a commit, or why it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the decision about a batch is made on."""
+
+    last_writes: Mapping[GlobalId, Timestamp]
+    catalog_ts: Timestamp
+    staged: frozenset[str]
+
+
+def decide(batch: Sequence[Commit], found: Found) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
+    """Which of the batch cannot be committed, and why. The others can be, at one time, as if one after another in this order.
+
+    None of those read what another that is before it writes, so at the time of the batch each sees all it would have seen alone.
+    """
+    written: set[GlobalId] = set()
+    outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
+    for commit in batch:
+        refusal = _refusal(commit, found, written)
+        if refusal is None:
+            written |= commit.writes.keys()
+        outcomes.append(refusal)
+    return outcomes
+
+
+def _refusal(commit: Commit, found: Found, written: set[GlobalId]) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
+    if commit.catalog_ts < found.catalog_ts:
+        return CatalogMoved(planned=commit.catalog_ts, found=found.catalog_ts)
+    for table in sorted(commit.reads):
+        if commit.read_at is None:
+            raise InternalError("a commit that read tables does not say when")
+        if table in written or found.last_writes.get(table, -1) > commit.read_at:
+            return WriteConflict(table, read_at=commit.read_at)
+    for payload in commit.writes.values():
+        if payload.staged is not None and payload.staged not in found.staged:
+            return StagedRowsGone(payload.staged)
+    return None
+
+
+class TableLog:
+    """The log, as an actor of one epoch sees and writes it. Every write raises ``Fenced`` once that epoch is over."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership, clock: Clock) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+        self._clock = clock
+
+    # --- committing ---
+
+    def commit(self, batch: Sequence[Commit], *, at: Timestamp | None = None) -> list[Outcome]:
+        """Commit what can be committed of ``batch``, all at one time; answers for each its outcome.
+
+        The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's upper: raises
+        ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if it cannot be found out what happened.
+        """
+        for _ in range(_ATTEMPTS):
+            token = uuid.uuid4().hex
+            outcomes: list[Outcome] = []
+
+            def work(connection: sa.Connection, token: str = token) -> list[Outcome]:
+                nonlocal outcomes
+                outcomes = self._commit(connection, batch, token, at)
+                return outcomes
+
+            try:
+                crashpoints.reach("tables.commit.before")
+                self._write(work)
+                crashpoints.reach("tables.commit.after")
+                return outcomes
+            except ConsensusOutcomeUnknown:
+                if self._has_landed(token):
+                    return outcomes
+        raise InternalError(f"no commit to tables in {_ATTEMPTS} attempts")
+
+    def _commit(self, connection: sa.Connection, batch: Sequence[Commit], token: str, at: Timestamp | None) -> list[Outcome]:
+        touched = {table for commit in batch for table in (*commit.reads, *commit.writes)}
+        last_writes = _get_last_writes(connection, touched)
+        staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
+        found = Found(last_writes, applied(connection, CATALOG), self._reserved(connection, staged))
+        refusals = decide(batch, found)
+        accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
+        if not accepted:
+            return [refusal for refusal in refusals if refusal is not None]
+        upper = get_group(connection, TABLES).upper
+        time = allocate_write(connection, EPOCH_MS, self._clock()) if at is None else at
+        moved = connection.execute(
+            sa.update(frontiers)
+            .where(frontiers.c.group_id == TABLES, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
+            .values(upper=time + 1)
+        )
+        if moved.rowcount != 1:
+            raise UpperMismatch(TABLES, expected=time, found=upper)
+        writes = [(table, payload) for commit in accepted for table, payload in commit.writes.items()]
+        connection.execute(sa.insert(_records).values(at=time, token=token))
+        connection.execute(
+            sa.insert(_writes),
+            [
+                {"at": time, "part": part, "table_id": table, "ipc": payload.rows, "staged": payload.staged}
+                for part, (table, payload) in enumerate(writes)
+            ],
+        )
+        _put_last_writes(connection, {table for table, _ in writes}, last_writes.keys(), time)
+        for some in batches(staged):
+            connection.execute(sa.delete(_staging).where(_staging.c.name.in_(some)))
+        record_write(connection, EPOCH_MS, time)
+        return [time if refusal is None else refusal for refusal in refusals]
+
+    def _has_landed(self, token: str) -> bool:
+        # A write transaction waits for the one in doubt to end; a mere read would not.
+        query = sa.select(_records.c.at).where(_records.c.token == token)
+        return self._consensus.transact(lambda connection: connection.scalar(query)) is not None
+
+    # --- staging ---
+
+    def reserve(self, name: str, *, lease_ms: int) -> None:
+        """Files will be staged under ``name``, to be committed within the lease; until then nobody takes them away."""
+
+        def work(connection: sa.Connection) -> None:
+            connection.execute(sa.insert(_staging).values(name=name, lease_until=self._consensus.now(connection) + lease_ms))
+
+        self._write(work)
+
+    def staged_names(self) -> frozenset[str]:
+        """The names under which files are staged that a record needs, or that a commit may still need. All others are garbage."""
+
+        def work(connection: sa.Connection) -> frozenset[str]:
+            connection.execute(sa.delete(_staging).where(_staging.c.lease_until <= self._consensus.now(connection)))
+            reserved = connection.scalars(sa.select(_staging.c.name)).all()
+            needed = connection.scalars(sa.select(_writes.c.staged).where(_writes.c.staged.is_not(None))).all()
+            return frozenset([*reserved, *needed])
+
+        return self._write(work)
+
+    def _reserved(self, connection: sa.Connection, names: Sequence[str]) -> frozenset[str]:
+        query = sa.select(_staging.c.name)
+        found = (connection.scalars(query.where(_staging.c.name.in_(some))) for some in batches(names))
+        return frozenset(name for some in found for name in some)
+
+    # --- following ---
+
+    def pending(self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
+        """What the log still holds, of the tables named or of all, at times up to ``through``, in order; at one moment.
+
+        A write that is not in it, and was committed before the call, is in its Delta table already.
+        """
+        query = sa.select(_writes).order_by(_writes.c.at, _writes.c.part)
+        if tables is not None:
+            query = query.where(_writes.c.table_id.in_(sorted(set(tables))))
+        if through is not None:
+            query = query.where(_writes.c.at <= through)
+        return self._consensus.read(lambda connection: [_as_write(row) for row in connection.execute(query)])
+
+    def trim(self, uppers: Mapping[GlobalId, Timestamp]) -> None:
+        """Forget what is durable in the Delta tables: of each table named, everything below its physical upper."""
+
+        def work(connection: sa.Connection) -> None:
+            for table, upper in uppers.items():
+                connection.execute(sa.delete(_writes).where(_writes.c.table_id == table, _writes.c.at < upper))
+            kept = sa.select(_writes.c.at)
+            old = Timestamp(applied(connection, EPOCH_MS) - TOKENS_KEPT_MS)
+            connection.execute(sa.delete(_records).where(_records.c.at < old, _records.c.at.not_in(kept)))
+
+        self._write(work)
+
+    def forget(self, tables: Iterable[GlobalId]) -> None:
+        """Forget tables that are no more, and all that was written to them."""
+
+        def work(connection: sa.Connection) -> None:
+            for some in batches(tables):
+                connection.execute(sa.delete(_writes).where(_writes.c.table_id.in_(some)))
+                connection.execute(sa.delete(_last_writes).where(_last_writes.c.table_id.in_(some)))
+
+        self._write(work)
+
+    def _write(self, work: Callable[[sa.Connection], T]) -> T:
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
+
+def _get_last_writes(connection: sa.Connection, tables: Iterable[GlobalId]) -> dict[GlobalId, Timestamp]:
+    return {
+        row.table_id: row.at
+        for some in batches(sorted(tables))
+        for row in connection.execute(sa.select(_last_writes).where(_last_writes.c.table_id.in_(some)))
+    }
+
+
+def _put_last_writes(connection: sa.Connection, tables: set[GlobalId], present: Iterable[GlobalId], at: Timestamp) -> None:
+    known = tables & set(present)
+    for some in batches(sorted(known)):
+        connection.execute(sa.update(_last_writes).where(_last_writes.c.table_id.in_(some)).values(at=at))
+    if new := sorted(tables - known):
+        connection.execute(sa.insert(_last_writes), [{"table_id": table, "at": at} for table in new])
+
+
+def _as_write(row: sa.Row[Any]) -> PendingWrite:
+    return PendingWrite(row.at, row.part, row.table_id, Payload(row.ipc, row.staged))

@@ -1,0 +1,199 @@
+"""Tables: written through the log, read from Delta and the log together, and the log followed into Delta."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reclock import crashpoints
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.collections.collection import Collection
+from reclock.collections.files import write_file
+from reclock.collections.folder import staging_path
+from reclock.collections.group_commit import GroupCommit
+from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
+from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
+from reclock.collections.version import Version
+from reclock.errors import UnknownCollection, UpperMismatch
+
+STAGED_FROM_BYTES = 1 << 20
+"""From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
+
+STAGING_LEASE_MS = 3_600_000
+
+APPLIED_BYTES = 64 << 20
+"""About how many bytes of rows go into one commit of a Delta table."""
+
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A table up to some time: a version of its Delta table, and what the log holds that is not in it."""
+
+    version: Version
+    tail: pa.Table
+    """Updates, with their times and diffs."""
+
+
+def table_id(id: GlobalId) -> StorageCollectionId:
+    return StorageCollectionId(id, CollectionType.TABLE)
+
+
+def rows_schema(desc: RelationDesc) -> pa.Schema:
+    """Rows of a table, each with its diff, before they have a time."""
+    schema = arrow_schema(desc, with_updates=True)
+    return schema.remove(schema.get_field_index(TIME_COLUMN))
+
+
+class Tables:
+    """All tables of an environment. Safe for several threads and several processes."""
+
+    def __init__(self, lake: Lake, log: TableLog) -> None:
+        self._lake = lake
+        self.log = log
+        self._group_commit = GroupCommit(log)
+
+    # --- writing ---
+
+    def commit(
+        self,
+        writes: Mapping[GlobalId, pa.Table],
+        *,
+        catalog_ts: Timestamp,
+        reads: frozenset[GlobalId] = frozenset(),
+        read_at: Timestamp | None = None,
+    ) -> Timestamp:
+        """Commit rows with their diffs (``rows_schema``) to all the tables at once; durable when this answers their time.
+
+        Commits of several threads share one transaction and one time where they do not conflict. Raises ``WriteConflict`` if one of
+        ``reads`` was written since ``read_at``, ``CatalogMoved`` if the catalog changed since ``catalog_ts``.
+        """
+        payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
+        return self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at))
+
+    def _payload(self, table: GlobalId, rows: pa.Table) -> Payload:
+        if rows.nbytes < STAGED_FROM_BYTES:
+            return Payload(rows=_to_bytes(rows))
+        collection = self._lake.open(table_id(table))
+        name = f"table-{uuid.uuid4().hex}"
+        self.log.reserve(name, lease_ms=STAGING_LEASE_MS)
+        crashpoints.reach("tables.stage.reserved")
+        timed = _at(rows, Timestamp(0), collection.desc)
+        write_file(collection.folder, f"{staging_path(name)}/rows.parquet", [timed], timed.schema)
+        crashpoints.reach("tables.stage.written")
+        return Payload(staged=name)
+
+    # --- reading ---
+
+    def pin(self, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
+        """Each table as of ``as_of``, which lies below the group's upper; together they are one moment. Waits for no commit."""
+        wanted = sorted(set(tables))
+        while True:
+            try:
+                # The log first: what leaves it after this is in the versions that are pinned then.
+                pending = self.log.pending(wanted, through=as_of) if wanted else []
+                return {table: self._pin(table, [write for write in pending if write.table == table]) for table in wanted}
+            except FileNotFoundError:
+                continue  # staged rows have been applied and swept away since
+
+    def _pin(self, table: GlobalId, pending: Sequence[PendingWrite]) -> TableVersion:
+        collection = self._lake.open(table_id(table))
+        version = collection.pin()
+        return TableVersion(version, self._updates(collection, [write for write in pending if write.at >= version.upper]))
+
+    # --- following ---
+
+    def apply(self, through: Timestamp = MAXIMUM) -> int:
+        """Bring everything in the log, up to ``through``, into the Delta tables, and forget it there. Answers how many writes.
+
+        Anybody may, at any time, many at once: each table's physical upper says what it has.
+        """
+        by_table: dict[GlobalId, list[PendingWrite]] = {}
+        for write in self.log.pending(through=through):
+            by_table.setdefault(write.table, []).append(write)
+        uppers = {}
+        for table, writes in by_table.items():
+            try:
+                uppers[table] = self._apply(self._lake.open(table_id(table)), writes)
+            except UnknownCollection:
+                continue  # it was dropped; whoever drops it clears the log too
+        crashpoints.reach("tables.apply.before_trim")
+        if uppers:
+            self.log.trim(uppers)
+        crashpoints.reach("tables.apply.after_trim")
+        return sum(len(writes) for writes in by_table.values())
+
+    def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
+        """The table's physical upper, once it has all of ``writes``: all that the log held of it, up to the last of them."""
+        for _ in range(_ATTEMPTS):
+            upper = collection.upper()
+            missing = _some([write for write in writes if write.at >= upper])
+            if not missing:
+                return upper
+            try:
+                crashpoints.reach("tables.apply.before_append")
+                updates = self._updates(collection, missing)
+                collection.append(updates, expected_upper=upper, new_upper=Timestamp(missing[-1].at + 1))
+                crashpoints.reach("tables.apply.after_append")
+            except (UpperMismatch, FileNotFoundError):
+                continue  # another one was faster, and may have swept up behind itself
+        return collection.upper()
+
+    def _updates(self, collection: Collection, writes: Sequence[PendingWrite]) -> pa.Table:
+        schema = arrow_schema(collection.desc, with_updates=True)
+        parts = [_at(self._rows(collection, write.payload), write.at, collection.desc) for write in writes]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    @staticmethod
+    def _rows(collection: Collection, payload: Payload) -> pa.Table:
+        if payload.rows is not None:
+            with pa.ipc.open_stream(payload.rows) as reader:
+                return reader.read_all()
+        import pyarrow.parquet as pq
+
+        path = f"{staging_path(payload.staged or '')}/rows.parquet"
+        return pq.read_table(path, filesystem=collection.folder.filesystem).drop_columns([TIME_COLUMN])
+
+    # --- definitions ---
+
+    def create(self, id: GlobalId, desc: RelationDesc) -> None:
+        """The table is there afterwards. Its frontier group is the caller's."""
+        self._lake.create(table_id(id), desc)
+
+    def forget(self, ids: Iterable[GlobalId]) -> None:
+        """The tables are gone afterwards, with all that was written to them."""
+        gone = list(ids)
+        self.log.forget(gone)
+        for id in gone:
+            self._lake.drop(table_id(id))
+
+
+def _some(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
+    """The first of ``writes``, of whole records: about as many as one Delta commit should take."""
+    size = 0
+    for index, write in enumerate(writes):
+        if size > APPLIED_BYTES and write.at != writes[index - 1].at:
+            return writes[:index]
+        size += len(write.payload.rows) if write.payload.rows is not None else APPLIED_BYTES
+    return writes
+
+
+def _to_bytes(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
+    """The rows as updates at ``at``."""
+    times = pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows)
+    columns = [*(rows.column(index) for index in range(len(desc))), times, rows.column(DIFF_COLUMN)]
+    return pa.table(columns, schema=arrow_schema(desc, with_updates=True))
