@@ -93,21 +93,28 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
     relations = {}
     for number, (id, given) in enumerate(inputs.items()):
         if isinstance(given, CollectionInput):
-            relations[str(id)] = _collection(session, f"input{number}", given.version, as_of)
+            relations[str(id)] = _collection(session, f"input{number}", given.version, as_of, given.tail)
         else:
             session.register(f"input{number}", given.table)
             relations[str(id)] = Relation(f"input{number}", is_counted=False)
     return relations
 
 
-def _collection(session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp) -> Relation:
-    """A version's updates at times up to ``as_of``, perhaps with some later ones: read in place if they are local files."""
+def _collection(
+    session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp, tail: pa.Table | None = None
+) -> Relation:
+    """A version's updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
     files = version.files(upper=Timestamp(as_of + 1))
     if files and version.folder.is_local:
-        return Relation(_parquet(files), is_counted=True, is_monotonic=version.is_monotonic)
-    updates = version.dataset(files) if files else arrow_schema(version.desc, with_updates=True).empty_table()
-    session.register(name, updates)
-    return Relation(name, is_counted=True, is_monotonic=version.is_monotonic)
+        read = _parquet(files)
+    else:
+        updates = version.dataset(files) if files else arrow_schema(version.desc, with_updates=True).empty_table()
+        session.register(name, updates)
+        read = name
+    if tail is not None and tail.num_rows:
+        session.register(f"{name}_tail", tail)
+        read = f"(SELECT * FROM {read} UNION ALL BY NAME SELECT * FROM {name}_tail)"
+    return Relation(read, is_counted=True, is_monotonic=version.is_monotonic)
 
 
 def _parquet(files: Sequence[DataFile]) -> str:

@@ -18,9 +18,13 @@ from reclock.compute.plan import Finishing, Plan
 
 @dataclass(frozen=True, slots=True)
 class CollectionInput:
-    """One version of a collection; its rows are those of the plan's time. The caller has made sure that it is readable there."""
+    """One version of a collection; its rows are those of the plan's time. The caller has made sure that it is readable there.
+
+    ``tail`` holds updates, with their times and diffs, that belong to the collection and are not in the version.
+    """
 
     version: Version
+    tail: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class SparkEngine:
 
     def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
         return {
-            relations[str(id)].name: self._updates(given.version, as_of)
+            relations[str(id)].name: self._collection(given, as_of)
             if isinstance(given, CollectionInput)
             else self._table(given.table)
             for id, given in inputs.items()
@@ -71,6 +71,11 @@ class SparkEngine:
         """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out."""
         filled = [batch for batch in table.to_batches() if batch.num_rows]
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
+
+    def _collection(self, given: CollectionInput, as_of: Timestamp) -> DataFrame:
+        updates = self._updates(given.version, as_of)
+        has_tail = given.tail is not None and given.tail.num_rows
+        return updates.unionByName(self._table(given.tail)) if has_tail else updates
 
     def _updates(self, version: Version, as_of: Timestamp) -> DataFrame:
         """A version's updates at times up to ``as_of``, perhaps with some later ones.
