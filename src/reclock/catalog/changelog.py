@@ -111,9 +111,10 @@ class DurableCatalog(DurableCatalogState):
                     f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._own_generation}",
                     hint="open the catalog with the new generation first",
                 )
-            snapshot = load(rows, upper)
+            snapshot, leadership = load(rows, upper), Leadership(header.epoch, self._own_generation)
+            self._log.mirror(leadership)
             self._apply_write(upper)
-            self._current, self._leadership = snapshot, Leadership(header.epoch, self._own_generation)
+            self._current, self._leadership = snapshot, leadership
 
     def open_read_only(self) -> None:
         with self._lock:
@@ -162,6 +163,8 @@ class DurableCatalog(DurableCatalogState):
             except UpperMismatch:
                 continue
             reach("catalog.open.after_epoch")
+            self._log.mirror(leadership)
+            reach("catalog.open.after_mirror")
             self._apply_write(Timestamp(at + 1))
             return _Led(leadership, Timestamp(at + 1), led, target)
         raise CatalogError("the catalog cannot be opened: other actors keep writing to it")

@@ -20,6 +20,10 @@ class CatalogLog(Protocol):
         """The newest upper; 0 if nothing was ever appended."""
         ...
 
+    def leadership(self) -> Leadership | None:
+        """The current one; None before the first ``lead``."""
+        ...
+
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
     ) -> tuple[Timestamp, list[CatalogUpdate]]:
@@ -46,6 +50,11 @@ class CatalogLog(Protocol):
 
         Raises ``Fenced`` if it is not above the current one, ``UpperMismatch`` as before.
         """
+        ...
+
+    def mirror(self, leadership: Leadership) -> None:
+        """Guarantees that every write to consensus is checked against ``leadership`` or a newer one, also if whoever led died on
+        the way. Raises ``Fenced`` if a newer one leads."""
         ...
 
     def close(self) -> None: ...

@@ -15,7 +15,7 @@ from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
 from reclock.crashpoints import reach
-from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, UpperMismatch
 from reclock.oracle.oracle import TimestampOracle
 
 _updates = sa.Table(
@@ -55,6 +55,9 @@ class StashLog:
 
     def upper(self) -> Timestamp:
         return self._consensus.read(_current_upper)
+
+    def leadership(self) -> Leadership | None:
+        return self._consensus.read(fence.current)
 
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
@@ -104,12 +107,14 @@ class StashLog:
             _check_upper(connection, expected_upper)  # before the fence: two that open at once race, neither has fenced the other
             found = fence.current(connection)
             if found is not None and leadership.rank <= found.rank:
-                own = (leadership.epoch, leadership.deploy_generation)
-                raise Fenced(own=own, found=(found.epoch, found.deploy_generation))
+                raise fence.fenced(leadership, found)
             fence.advance(connection, leadership)
             _write(connection, new_upper, updates, "lead")
 
         self._until_known(write, expected_upper, new_upper, updates)
+
+    def mirror(self, leadership: Leadership) -> None:
+        """Nothing: ``lead`` writes to consensus itself."""
 
     def close(self) -> None:
         """Nothing: the connection is the environment's."""

@@ -45,7 +45,7 @@ class Folder:
         return f"{self.uri}/{path}"
 
     def make(self) -> list[str]:
-        """Make a local folder; the folders to flush so that all new names survive, from this one upwards. Object stores have none."""
+        """Make a local folder; the folders to flush so that all new names survive, from this one up. Object stores have none."""
         if not self.is_local:
             return []
         chain = [self.uri]

@@ -48,21 +48,26 @@ def advance(connection: sa.Connection, to: Leadership) -> None:
     if found is None:
         connection.execute(sa.insert(_leadership).values(id=1, **values))
     elif to.rank < found.rank:
-        raise _fenced(to, found)
+        raise fenced(to, found)
     elif to != found:
         connection.execute(sa.update(_leadership).values(values))
 
 
 def check(connection: sa.Connection, own: Leadership) -> None:
     """Raises ``Fenced`` unless ``own`` is the current leadership. In the transaction of the write it guards."""
-    found = current(connection)
+    require(own, current(connection))
+
+
+def require(own: Leadership, found: Leadership | None) -> None:
+    """Raises ``Fenced`` unless ``found`` is ``own``, ``LeadershipUnknown`` if there is none."""
     if found is None:
         raise LeadershipUnknown(own=(own.epoch, own.deploy_generation))
     if found != own:
-        raise _fenced(own, found)
+        raise fenced(own, found)
 
 
-def _fenced(own: Leadership, found: Leadership) -> Fenced:
+def fenced(own: Leadership, found: Leadership) -> Fenced:
+    """The error of a writer whose leadership is ``own`` where ``found`` is the current one."""
     return Fenced(own=(own.epoch, own.deploy_generation), found=(found.epoch, found.deploy_generation))
 
 

@@ -1,0 +1,385 @@
+"""Persist: the catalog's changelog in one Delta table of the lake.
+
+Every write is one commit at an exact version. It carries, as application transactions, all that decides the next write: the upper,
+epoch and deploy generation. So a writer decides on the table's log alone, without reading data. It also carries its own version
+and the number of updates the table then has: a log entry that was cut or emptied since, which Delta itself would pass over, shows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID, uuid4, uuid5
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import structlog
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction, RemoveAction
+
+from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp, system_clock
+from reclock.catalog import update_files
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.encoding import CatalogUpdate
+from reclock.catalog.known_updates import KnownUpdates
+from reclock.catalog.objects import APPEND_ONLY
+from reclock.catalog.update_files import SCHEMA, Holds
+from reclock.collections.files import DataFile
+from reclock.collections.folder import DATA, LOG, Folder, fsync
+from reclock.collections.log import TableLog, add, log_entry, remove
+from reclock.consensus import fence
+from reclock.consensus.fence import Leadership
+from reclock.consensus.store import Consensus
+from reclock.crashpoints import reach
+from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+from reclock.oracle.oracle import TimestampOracle
+
+T = TypeVar("T")
+Action = AddAction | RemoveAction
+
+APPENDS_PER_MERGE = 16
+"""How many files of single appends there are before they are merged."""
+
+LARGEST_MERGE_ROWS = 100_000
+"""A file of more updates is not merged again, so that no commit has to wait long."""
+
+ATTEMPTS = 1000
+"""How often a write may lose its version to one that leaves the upper alone, and a read its files to a merge."""
+
+ATTEMPTS_WITHOUT_ANSWER = 3
+
+UPPER, EPOCH, DEPLOY_GENERATION, ROWS, VERSION = (
+    f"catalog.{n}" for n in ("upper", "epoch", "deploy_generation", "rows", "version")
+)
+
+_ts = pc.field(TIME_COLUMN)
+
+_ENVIRONMENTS = UUID("8d8c1c5e-5b0e-4c34-9d0a-6a7b0b7ad1f3")
+
+_PROPERTIES = {
+    # A reader behind the oldest entry or file starts again at a checkpoint.
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 0 hours",
+}
+_logger = structlog.get_logger(__name__)
+
+
+def init_persist_catalog_state(
+    folder: Folder, consensus: Consensus, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int
+) -> DurableCatalogState:
+    """The catalog kept in ``folder``, not yet open. ``oracle`` knows the timeline ``"catalog"``; closing the state leaves
+    it open."""
+    return DurableCatalog(PersistLog(folder, consensus), oracle=oracle, clock=clock, deploy_generation=deploy_generation)
+
+
+def persist_folder(lake: str, environment_id: str, storage_options: Mapping[str, str] | None = None) -> Folder:
+    """Where in the lake an environment's catalog is: it follows from the environment's id, so it is found without consensus."""
+    return Folder(f"{lake.rstrip('/')}/catalog-{uuid5(_ENVIRONMENTS, environment_id)}", storage_options)
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The table at one version, by its log alone. Version -1: there is no table."""
+
+    version: int = -1
+    upper: Timestamp = MINIMUM
+    leadership: Leadership | None = None
+    files: tuple[DataFile, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+class PersistLog:
+    """A ``CatalogLog`` in a Delta table, made at the first write. Safe for threads and processes.
+
+    It keeps what it has read, and reads only updates it does not know. A commit that got no answer is found out.
+    """
+
+    def __init__(self, folder: Folder, consensus: Consensus) -> None:
+        self._folder = folder
+        self._consensus = consensus
+        self._lock = threading.RLock()
+        self._table: TableLog | None = None
+        self._state = _State()
+        self._known: KnownUpdates | None = None
+
+    # --- reading ---
+
+    def upper(self) -> Timestamp:
+        with self._lock:
+            return self._refresh().upper
+
+    def leadership(self) -> Leadership | None:
+        with self._lock:
+            return self._refresh().leadership
+
+    def snapshot(
+        self, *, below: Timestamp | None = None, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def read(state: _State) -> tuple[Timestamp, list[CatalogUpdate]]:
+            bound = state.upper if below is None else min(below, state.upper)
+            known = self._learn(state)
+            if bound >= known.since and not APPEND_ONLY.intersection(only or ()):
+                return state.upper, known.summed(bound, only)
+            sums = update_files.sums_of(self._read(state, only, _ts < bound))
+            return state.upper, [CatalogUpdate(*row, bound, total) for row, total in sums.items()]
+
+        return self._consistently(read)
+
+    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def read(state: _State) -> tuple[Timestamp, list[CatalogUpdate]]:
+            if state.upper <= since:
+                return state.upper, []
+            known = self._learn(state)
+            if since >= known.since:
+                return state.upper, known.updates(since, only)
+            return state.upper, update_files.updates_of(self._read(state, only, _ts >= since))
+
+        return self._consistently(read)
+
+    def _consistently(self, read: Callable[[_State], T]) -> T:
+        """What ``read`` makes of the newest version; again if a merge meanwhile took files of it away."""
+        with self._lock:
+            for _ in range(ATTEMPTS):
+                state = self._refresh()
+                try:
+                    return read(state)
+                except FileNotFoundError as gone:
+                    if self._refresh().version == state.version:
+                        raise CatalogCorrupt("file", self._missing(state), detail="it is missing") from gone
+            raise CatalogError("the catalog cannot be read: its files are merged again and again")
+
+    def _learn(self, state: _State) -> KnownUpdates:
+        """What is known up to ``state``: at first everything of the cached kinds is read, later no more than what is new."""
+        if self._known is None:
+            table = self._read(state, None, _ts < state.upper)
+            self._known = KnownUpdates(update_files.sums_of(table), state.upper)
+        known = self._known
+        if state.upper < known.upper:
+            raise CatalogError(f"the catalog went back from {known.upper} to {state.upper}", hint="start the process again")
+        if state.upper > known.upper:
+            new = [file.path for file in state.files if file.max_time >= known.upper]
+            known.add(update_files.updates_of(update_files.read(self._folder, new, _ts >= known.upper)), state.upper)
+        return known
+
+    def _read(self, state: _State, only: Collection[str] | None, times: pc.Expression) -> pa.Table:
+        paths = [file.path for file in state.files if update_files.may_hold(file.path, only)]
+        return update_files.read(self._folder, paths, times & update_files.chosen(only))
+
+    def _missing(self, state: _State) -> str:
+        found = self._folder.sizes(file.path for file in state.files)
+        return next((file.path for file in state.files if file.path not in found), DATA)
+
+    # --- writing ---
+
+    def compare_and_append(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        def check(state: _State) -> None:
+            fence.require(leadership, state.leadership)  # before the upper: who is fenced must hear of that, not of a lost race
+            _check_upper(state, expected_upper)
+
+        self._write("append", check, expected_upper, new_upper, updates, {})
+
+    def lead(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        def check(state: _State) -> None:
+            _check_upper(state, expected_upper)  # before the leadership: two that open at once race, neither has fenced the other
+            if state.leadership is not None and leadership.rank <= state.leadership.rank:
+                raise fence.fenced(leadership, state.leadership)
+
+        with self._lock:
+            if self._refresh().version < 0:
+                _check_upper(self._state, expected_upper)
+                self._create()
+            transactions = {EPOCH: leadership.epoch, DEPLOY_GENERATION: leadership.deploy_generation}
+            self._write("lead", check, expected_upper, new_upper, updates, transactions)
+
+    def mirror(self, leadership: Leadership) -> None:
+        if self._consensus.read(fence.current) == leadership:
+            return
+        try:
+            try:
+                self._consensus.transact(lambda connection: fence.advance(connection, leadership))
+            except ConsensusOutcomeUnknown:
+                self._consensus.transact(lambda connection: fence.advance(connection, leadership))
+        except Fenced as newer:
+            if self.leadership() != leadership:
+                raise
+            known = f"consensus knows epoch {newer.found[0]}, deploy generation {newer.found[1]}"
+            raise CatalogCorrupt("table", self._folder.uri, detail=f"it is older than what was last led: {known}") from newer
+
+    def close(self) -> None:
+        """Nothing: files are open only while they are read."""
+
+    def _create(self) -> None:
+        parents = self._folder.make()
+        TableLog.create(self._folder, SCHEMA, _PROPERTIES)
+        reach("catalog.persist.create.landed")
+        for path in parents:
+            fsync(path)
+
+    def _write(
+        self,
+        what: str,
+        check: Callable[[_State], None],
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        updates: Sequence[CatalogUpdate],
+        leadership: Mapping[str, int],
+    ) -> None:
+        with self._lock:
+            mark = uuid4().hex
+            check(self._refresh())
+            table = update_files.table_of(updates)
+            files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
+            reach(f"catalog.persist.{what}.file_written")
+            transactions = {UPPER: int(new_upper), **leadership}
+            try:
+                self._commit(check, [add(file) for file in files], transactions, len(updates), mark)
+            except (Fenced, UpperMismatch):
+                self._folder.delete(file.path for file in files)
+                raise
+            reach(f"catalog.persist.{what}.landed")
+            if self._known is not None and self._known.upper == expected_upper:
+                self._known.add(update_files.in_order(updates), new_upper)
+            self._merge()
+
+    def _commit(
+        self, check: Callable[[_State], None], actions: Sequence[Action], transactions: Mapping[str, int], rows: int, mark: str
+    ) -> None:
+        """Commit what ``check`` allows, exactly once: whether a commit that got no answer landed, its mark tells."""
+        unanswered: list[Exception] = []
+        tried: int | None = None
+        for _ in range(ATTEMPTS):
+            state = self._refresh()
+            if tried is not None and self._log.is_marked(tried, mark):
+                return
+            check(state)
+            tried = state.version + 1
+            try:
+                if self._log.commit(actions, {**transactions, ROWS: state.rows + rows, VERSION: tried}, mark=mark):
+                    return
+            except (DeltaError, OSError) as failure:
+                unanswered.append(failure)
+                if len(unanswered) == ATTEMPTS_WITHOUT_ANSWER:
+                    raise CatalogError("it is unknown whether the catalog was written", detail=str(failure)) from failure
+        raise CatalogError("the catalog cannot be written: its files are merged again and again")
+
+    def _merge(self) -> None:
+        """Put many small files into few: it changes no content, and saves time alone, so that whatever hinders it is passed over.
+
+        The appended files are merged with those earlier merges that are not larger than what comes to them: so each update is
+        written again a logarithmic number of times, and the number of files stays logarithmic too.
+        """
+        try:
+            state = self._refresh()
+            appended = [file for file in state.files if update_files.holds(file.path) is Holds.APPEND]
+            if len(appended) < APPENDS_PER_MERGE:
+                return
+            merged = _with_no_larger([file for file in state.files if file not in appended], sum(file.rows for file in appended))
+            removed = [*appended, *merged]
+            table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
+            halves = {
+                Holds.OBJECTS: table.filter(update_files.chosen(None)),
+                Holds.EVENTS: table.filter(update_files.chosen(APPEND_ONLY)),
+            }
+            unique = uuid4().hex
+            added = [
+                update_files.write(self._folder, half, holds, state.version, unique)
+                for holds, half in halves.items()
+                if half.num_rows
+            ]
+            reach("catalog.persist.merge.files_written")
+            actions: list[Action] = [
+                *(remove(file, system_clock()) for file in removed),
+                *(add(file, is_new_data=False) for file in added),
+            ]
+            if self._log.commit(actions, {VERSION: state.version + 1, ROWS: state.rows}):
+                reach("catalog.persist.merge.landed")
+            self._delete_garbage()
+        except (DeltaError, OSError, CatalogError) as failure:
+            _logger.warning("catalog files were not merged", table=self._folder.uri, error=str(failure))
+
+    def _delete_garbage(self) -> None:
+        """Delete what merges have replaced and what crashed writers left. Who is reading such a file reads again."""
+        state = self._refresh()
+        held = {file.path for file in state.files}
+        for info in self._folder.walk(DATA):
+            if info.path not in held and update_files.is_garbage(info.path, upper=state.upper, version=state.version):
+                self._folder.delete([info.path])
+                reach("catalog.persist.merge.deleted")
+
+    # --- the table's log ---
+
+    def _refresh(self) -> _State:
+        """The newest version, durable whoever committed it. Raises ``CatalogCorrupt``."""
+        try:
+            if self._table is None:
+                if not self._found():
+                    return self._state
+                self._table = TableLog.open(self._folder)
+            elif not self._folder.exists(LOG):
+                raise CatalogCorrupt("file", LOG, detail="it is missing")
+            if self._log.refresh() != self._state.version:
+                self._log.make_durable()
+                self._state = self._read_state()
+            return self._state
+        except DeltaError as broken:
+            raise CatalogCorrupt("file", LOG, detail=str(broken).partition("\n")[0]) from broken
+
+    def _found(self) -> bool:
+        if TableLog.exists(self._folder):
+            return True
+        if self._folder.walk(DATA):
+            raise CatalogCorrupt("file", LOG, detail="it is missing, though there are data files")
+        return False
+
+    @property
+    def _log(self) -> TableLog:
+        assert self._table is not None
+        return self._table
+
+    def _read_state(self) -> _State:
+        log = self._log
+        if not log.version:
+            return _State(0)
+        if log.transaction(VERSION) != log.version:
+            raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say its version")
+        upper, epoch, generation, rows = (log.transaction(name) for name in (UPPER, EPOCH, DEPLOY_GENERATION, ROWS))
+        if upper is None or epoch is None or generation is None or rows is None:
+            raise CatalogCorrupt(
+                "file", log_entry(log.version), detail="the log does not say upper, epoch, deploy generation and rows"
+            )
+        state = _State(log.version, Timestamp(upper), Leadership(epoch, generation), log.files())
+        if state.rows != rows:
+            raise CatalogCorrupt("file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written")
+        beyond = next((file for file in state.files if file.max_time >= upper), None)
+        if beyond is not None:
+            raise CatalogCorrupt(
+                "file", beyond.path, detail=f"it has updates at {beyond.max_time}, but the catalog's upper is {upper}"
+            )
+        return state
+
+
+def _with_no_larger(files: Sequence[DataFile], rows: int) -> list[DataFile]:
+    """The files to merge with appends of ``rows`` updates, smallest first, while each is not larger than all before it."""
+    taken: list[DataFile] = []
+    for file in sorted(files, key=lambda file: file.rows):
+        if file.rows > rows or rows + file.rows > LARGEST_MERGE_ROWS:
+            break
+        taken.append(file)
+        rows += file.rows
+    return taken
+
+
+def _check_upper(state: _State, expected: Timestamp) -> None:
+    if state.upper != expected:
+        raise UpperMismatch(CATALOG, expected=expected, found=state.upper)
