@@ -59,7 +59,6 @@ class TestBeforeItIsOpen:
             lambda state: state.transaction(),
             lambda state: state.confirm_leadership(),
             lambda state: state.subscribe_at(0),
-            lambda state: state.dump(),
         ],
     )
     def test_its_contents_are_out_of_reach(self, place: CatalogPlace, use: Callable[[DurableCatalogState], object]) -> None:

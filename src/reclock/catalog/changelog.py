@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -12,12 +11,14 @@ from typing import Any
 from reclock.algebra.timestamps import CATALOG, Clock, Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.durable import WAIT_MS, DurableCatalogState
-from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, rows_of
+from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, encode_rows, rows_of
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import CatalogObject, key_order, spec_of
 from reclock.catalog.log import CatalogLog
+from reclock.catalog.mend import Edit, Mended, audited, corrections, decide, edited, event_of, find_problem, read_leadership
 from reclock.catalog.objects import (
     APPEND_ONLY,
+    AuditEvent,
     ClusterIntrospectionSourceIndex,
     Kind,
     Setting,
@@ -25,15 +26,26 @@ from reclock.catalog.objects import (
     SystemObjectMapping,
     TimelineFloor,
 )
+from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.subscription import Subscription
 from reclock.catalog.transaction import Transaction
-from reclock.catalog.upgrade import Header, Upgrade, load, read_config, read_header, require_version, upgrade, with_leadership
+from reclock.catalog.upgrade import (
+    Header,
+    Upgrade,
+    leadership_objects,
+    load,
+    read_config,
+    read_header,
+    require_version,
+    upgrade,
+)
 from reclock.consensus.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import (
     CatalogError,
     CatalogReadOnly,
+    CatalogSealed,
     CatalogUninitialized,
     CatalogVersionUnsupported,
     Fenced,
@@ -82,6 +94,12 @@ class DurableCatalog(DurableCatalogState):
             return self._current.config("deploy_generation")
         return self._read_header().deploy_generation
 
+    def dump(self) -> str:
+        self._require_not_closed()
+        upper, kept = self._log.snapshot()
+        _, events = self._log.snapshot(below=upper, only=APPEND_ONLY)
+        return dump(upper, kept + events)
+
     @property
     def boot_ts(self) -> Timestamp:
         return self._boot_ts
@@ -106,6 +124,8 @@ class DurableCatalog(DurableCatalogState):
         with self._lock:
             upper, rows, header = self._read_to_follow()
             self._require_generation(header)
+            if header.is_sealed:
+                raise CatalogSealed()
             if header.deploy_generation != self._own_generation:
                 raise CatalogError(
                     f"the catalog is of deploy generation {header.deploy_generation}, this process of {self._own_generation}",
@@ -123,14 +143,62 @@ class DurableCatalog(DurableCatalogState):
             self._apply_write(upper)
             self._current = snapshot
 
-    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
+    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> CatalogSnapshot:
         _, rows = self._read()
         header = read_header(rows)
         if header.version is None:
             raise CatalogUninitialized()
         require_version(header, exactly=False)
         self._require_generation(header)
-        upgrade(rows, builtins)
+        return upgrade(rows, builtins).snapshot
+
+    def mend(self, edit: Edit, *, user: str, occurred_at: Timestamp) -> Mended:
+        with self._lock:
+            self._require_unopened()
+            leadership, event = self._lead_to_mend(edit, user, occurred_at)
+            is_written = edit.row in encode_rows(leadership_objects(leadership))  # it went into the epoch that was raised
+            for _ in range(ATTEMPTS):
+                upper, stored = self._read_stored(edit)
+                problem = find_problem(stored) if is_written else decide(stored, edit)
+                wanted = {} if is_written else {edit.row: edit.value}
+                updates = corrections(stored, wanted | audited(edited(stored, edit), event), at := self._write_ts(upper))
+                reach("catalog.mend.before_append")
+                try:
+                    self._log.compare_and_append(upper, new_upper := _beyond(updates, at), updates, leadership)
+                except UpperMismatch:  # an actor joined the new epoch and was faster
+                    continue
+                reach("catalog.mend.after_append")
+                self._apply_write(new_upper)
+                return Mended(leadership.epoch, problem)
+            raise _kept_out()
+
+    def _lead_to_mend(self, edit: Edit, user: str, occurred_at: Timestamp) -> tuple[Leadership, AuditEvent]:
+        """Raise the epoch, once it is sure that the edit can follow. An epoch that cannot be read is learned from the fence."""
+        fence_epoch = 0
+        for _ in range(ATTEMPTS):
+            upper, stored = self._read_stored(edit)
+            decide(stored, edit)
+            after = edited(stored, edit)
+            audited(after, event := event_of(stored, edit, user=user, occurred_at=occurred_at))
+            header = read_leadership(after)
+            require_version(header, exactly=False)
+            self._require_generation(header)
+            leadership = Leadership(max(header.epoch, fence_epoch) + 1, self._own_generation)
+            updates = corrections(stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper))
+            reach("catalog.mend.before_epoch")
+            try:
+                self._log.lead(upper, new_upper := _beyond(updates, at), updates, leadership)
+            except UpperMismatch:
+                continue
+            except Fenced as fenced:
+                fence_epoch, generation = fenced.found
+                if generation > self._own_generation:
+                    raise
+                continue
+            reach("catalog.mend.after_epoch")
+            self._apply_write(new_upper)
+            return leadership, event
+        raise _kept_out()
 
     def close(self) -> None:
         with self._lock:
@@ -154,7 +222,7 @@ class DurableCatalog(DurableCatalogState):
             require_version(header, exactly=False)
             self._require_generation(header)
             leadership = Leadership(header.epoch + 1, self._own_generation)
-            led = with_leadership(rows, leadership.epoch, leadership.deploy_generation)
+            led: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
             target = upgrade(led, builtins)
             at = self._write_ts(upper)
             reach("catalog.open.before_epoch")
@@ -167,7 +235,7 @@ class DurableCatalog(DurableCatalogState):
             reach("catalog.open.after_mirror")
             self._apply_write(Timestamp(at + 1))
             return _Led(leadership, Timestamp(at + 1), led, target)
-        raise CatalogError("the catalog cannot be opened: other actors keep writing to it")
+        raise _kept_out()
 
     def _upgrade(self, led: _Led, builtins: Sequence[BuiltinObject] | None) -> CatalogSnapshot:
         """Initialise, migrate, register builtins: all in one append, or none if there is nothing to do."""
@@ -186,7 +254,7 @@ class DurableCatalog(DurableCatalogState):
             reach("catalog.open.after_contents")
             self._apply_write(Timestamp(at + 1))
             return target.snapshot.at(Timestamp(at + 1))
-        raise CatalogError("the catalog cannot be opened: other actors keep writing to it")
+        raise _kept_out()
 
     # --- leadership ---
 
@@ -247,17 +315,6 @@ class DurableCatalog(DurableCatalogState):
         upper, updates = self._log.snapshot(only={kind})
         found = [change.object for change in self._receive(upper, updates)]
         return sorted(found, key=lambda event: key_order(spec_of(event).key_of(event)))
-
-    def dump(self) -> str:
-        self._opened()
-        upper, kept = self._log.snapshot()
-        _, events = self._log.snapshot(below=upper, only=APPEND_ONLY)
-        objects: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in Kind}
-        for update in kept + events:
-            objects.setdefault(update.kind, []).append({"key": json.loads(update.key), "value": json.loads(update.value)})
-        for entries in objects.values():
-            entries.sort(key=lambda entry: key_order(tuple(entry["key"].values())))
-        return json.dumps({"upper": upper, "objects": objects}, indent=2, sort_keys=True, ensure_ascii=False)
 
     # --- writing ---
 
@@ -341,13 +398,19 @@ class DurableCatalog(DurableCatalogState):
     # --- how ---
 
     def _opened(self) -> CatalogSnapshot:
+        self._require_not_closed()
         if self._current is None:
-            raise CatalogError("the catalog is closed" if self._is_closed else "the catalog is not open")
+            raise CatalogError("the catalog is not open")
         return self._current
 
+    def _require_not_closed(self) -> None:
+        if self._is_closed:
+            raise CatalogError("the catalog is closed")
+
     def _require_unopened(self) -> None:
-        if self._current is not None or self._is_closed:
-            raise CatalogError("the catalog is closed" if self._is_closed else "the catalog is open already")
+        self._require_not_closed()
+        if self._current is not None:
+            raise CatalogError("the catalog is open already")
 
     def _require_generation(self, header: Header) -> None:
         if header.deploy_generation is not None and self._own_generation < header.deploy_generation:
@@ -365,6 +428,13 @@ class DurableCatalog(DurableCatalogState):
     def _read(self) -> tuple[Timestamp, Rows]:
         upper, updates = self._log.snapshot()
         return upper, rows_of(updates)
+
+    def _read_stored(self, edit: Edit) -> tuple[Timestamp, list[CatalogUpdate]]:
+        """The sums as they are; with those events that the edit is about, or whose ids it is about."""
+        upper, stored = self._log.snapshot()
+        if edit.kind in APPEND_ONLY | {Kind.ID_ALLOCATOR}:
+            stored = stored + self._log.snapshot(below=upper, only=APPEND_ONLY)[1]
+        return upper, stored
 
     def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[Change]:
         """``updates`` decoded, after ``ApplyWrite`` of the upper they were read at: nobody is served what a read elsewhere might
@@ -394,6 +464,15 @@ class DurableCatalog(DurableCatalogState):
 def _put_all(tx: Transaction, things: Sequence[CatalogObject]) -> None:
     for thing in things:
         tx.put(thing)
+
+
+def _beyond(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:
+    """The upper after a write that began at ``at``."""
+    return Timestamp(max((update.ts for update in updates), default=at) + 1)
+
+
+def _kept_out() -> CatalogError:
+    return CatalogError("the catalog cannot be opened: other actors keep writing to it")
 
 
 def _fenced(own: Leadership, epoch: int, deploy_generation: int) -> Fenced:

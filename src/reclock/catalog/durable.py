@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.encoding import Change
+from reclock.catalog.mend import Edit, Mended
 from reclock.catalog.objects import (
     AuditEvent,
     Cluster,
@@ -41,6 +42,7 @@ class DurableCatalogState(Protocol):
     """A catalog that is made unopened, opened once in one of three ways, and closed.
 
     ``open`` leads: it fences every other. ``join`` makes one more actor of the present epoch. ``open_read_only`` only looks.
+    ``check_open``, ``dump`` and ``mend`` need none of them.
     Safe for threads. Reads other than ``sync``, ``snapshot_at``, subscriptions and append-only kinds do no I/O.
     """
 
@@ -53,6 +55,11 @@ class DurableCatalogState(Protocol):
     @abstractmethod
     def deploy_generation(self) -> int | None:
         """The generation that leads the catalog, whatever its layout, also before it is open; None if it was never opened."""
+
+    @abstractmethod
+    def dump(self) -> str:
+        """All contents as stored, append-only kinds too, whatever the layout and however broken, open or not: readable JSON, in
+        which each key and value can be edited by hand and stored again. What is not canonical JSON is shown as text."""
 
     @property
     @abstractmethod
@@ -79,17 +86,31 @@ class DurableCatalogState(Protocol):
     def join(self) -> None:
         """Become an actor of the current epoch without writing.
 
-        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``Fenced`` if this process
-        is of a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported`` (also if it must be migrated), ``CatalogSealed``, ``Fenced``
+        if this process is of a lower deploy generation, ``CatalogError`` if of a higher one, which must ``open``.
         """
 
     @abstractmethod
     def open_read_only(self) -> None:
-        """Look at the catalog and follow it; every write raises ``CatalogReadOnly``. Raises as ``join``, but for generations."""
+        """Look at the catalog and follow it; every write raises ``CatalogReadOnly``. Raises as ``join``, but for generations and
+        seals."""
 
     @abstractmethod
-    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> None:
-        """Raise what ``open`` would raise, or ``CatalogUninitialized``. Changes nothing, durable or here; disturbs nobody."""
+    def check_open(self, builtins: Sequence[BuiltinObject] | None = None) -> CatalogSnapshot:
+        """What the catalog would hold once opened, at no particular upper. Changes nothing, durable or here; disturbs nobody.
+
+        Raises what ``open`` would raise, or ``CatalogUninitialized``.
+        """
+
+    @abstractmethod
+    def mend(self, edit: Edit, *, user: str, occurred_at: Timestamp) -> Mended:
+        """Lead the catalog as it is, in its layout and even if broken, for this edit by hand alone: raise the epoch, in a write of
+        its own, which fences every other; then, in one write, make the edit and record it in the audit log. The state stays
+        unopened.
+
+        A catalog that could be opened can be opened afterwards. Raises what ``mend.decide`` and ``mend.audited`` raise,
+        ``CatalogVersionUnsupported`` and ``Fenced``, all before anyone is fenced.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -138,10 +159,6 @@ class DurableCatalogState(Protocol):
 
         Of the kinds ``only`` names, or if None of all that are not append-only.
         """
-
-    @abstractmethod
-    def dump(self) -> str:
-        """All contents, append-only kinds too, as readable JSON; each key and value can be edited by hand and stored again."""
 
     @abstractmethod
     def events(self, kind: Kind) -> list[Any]:

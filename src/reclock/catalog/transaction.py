@@ -13,7 +13,7 @@ from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, UnknownObject
 
-GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation"})
+GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation", "sealed"})
 """Configuration that only opening the catalog changes: it decides who may write and what the layout is."""
 
 

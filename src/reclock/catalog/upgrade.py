@@ -11,11 +11,16 @@ from reclock.catalog.builtins import BuiltinObject, register_builtins
 from reclock.catalog.encoding import Change, Rows, decode, decode_rows, encode, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION, initial_objects
 from reclock.catalog.integrity import check_integrity
+from reclock.catalog.kinds import CatalogObject
 from reclock.catalog.migrations import migrate
 from reclock.catalog.objects import Config, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
+from reclock.consensus.fence import Leadership
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
+
+SEAL = Config("sealed", 1)
+"""In a catalog that is being copied elsewhere, or was: nobody joins it. Opening it breaks the seal, and fences whoever copies."""
 
 EPOCH_BEFORE_FIRST = 1
 """What a catalog without an epoch counts as; so the first open gives epoch 2."""
@@ -28,6 +33,7 @@ class Header:
     version: int | None
     epoch: int
     deploy_generation: int | None
+    is_sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ def read_header(rows: Rows) -> Header:
         raise CatalogCorrupt(Kind.CONFIG, "epoch", detail="it is missing, though the catalog is initialized")
     if version is not None and generation is None:
         raise CatalogCorrupt(Kind.CONFIG, "deploy_generation", detail="it is missing, though the catalog is initialized")
-    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation)
+    is_sealed = read_config(rows, SEAL.key) is not None
+    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation, is_sealed)
 
 
 def read_config(rows: Rows, key: str) -> int | None:
@@ -60,9 +67,14 @@ def read_config(rows: Rows, key: str) -> int | None:
     return cast(Config, decode(kind, stored_key, value)).value
 
 
-def with_leadership(rows: Rows, epoch: int, deploy_generation: int) -> Rows:
-    """``rows`` with this epoch and deploy generation."""
-    return {**rows, **encode_rows([Config("epoch", epoch), Config("deploy_generation", deploy_generation)])}
+def leadership_objects(leadership: Leadership) -> list[CatalogObject]:
+    """How a catalog says who leads it."""
+    return [Config("epoch", leadership.epoch), Config("deploy_generation", leadership.deploy_generation)]
+
+
+def without_seal(rows: Rows) -> Rows:
+    seal = encode(SEAL)[:2]
+    return {row: value for row, value in rows.items() if row != seal}
 
 
 def require_version(header: Header, *, exactly: bool) -> None:
@@ -78,6 +90,8 @@ def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
     Raises ``CatalogVersionUnsupported``, ``MigrationFailed``, ``CatalogCorrupt``.
     """
     header = read_header(rows)
+    if header.is_sealed:
+        rows = without_seal(rows)
     if header.version is None:
         target: Rows = {**rows, **encode_rows(initial_objects())}
     elif header.version != CATALOG_VERSION:

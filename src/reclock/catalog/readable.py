@@ -1,0 +1,52 @@
+"""Stored text as a person reads and writes it: in a dump, and on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.encoding import CatalogUpdate, canonical
+from reclock.catalog.kinds import key_order
+from reclock.catalog.objects import Kind
+from reclock.errors import InvalidOption
+
+
+def dump(upper: Timestamp, stored: Iterable[CatalogUpdate]) -> str:
+    """The contents below ``upper`` as JSON, each kind in order of its keys. ``copies`` tells how often an object is there, if not
+    once."""
+    objects: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in Kind}
+    for update in stored:
+        entry = {"key": to_json(update.key), "value": to_json(update.value)}
+        objects.setdefault(update.kind, []).append(entry if update.diff == 1 else {**entry, "copies": update.diff})
+    for entries in objects.values():
+        entries.sort(key=_order)
+    return json.dumps({"upper": upper, "objects": objects}, indent=2, sort_keys=True, ensure_ascii=False)
+
+
+def _order(entry: dict[str, Any]) -> tuple[Any, ...]:
+    key = entry["key"]
+    return key_order(tuple(key.values()) if isinstance(key, dict) else key)
+
+
+def to_json(text: str) -> Any:
+    """A stored key or value: the JSON object that it is. What is none, or not written as the catalog writes it, stays text."""
+    try:
+        value = json.loads(text)
+        return value if isinstance(value, dict) and canonical(value) == text else text
+    except ValueError:
+        return text
+
+
+def from_json(name: str, given: str) -> str:
+    """The stored text that ``to_json`` shows as the JSON ``given``. Raises ``InvalidOption``, which calls it ``name``."""
+    hint = 'write it as "reclock catalog dump" prints it, in quotes for the shell'
+    try:
+        value = json.loads(given)
+        text = value if isinstance(value, str) else canonical(value)
+    except ValueError as invalid:
+        raise InvalidOption(f"{name} is not JSON", detail=str(invalid), hint=hint) from None
+    if not isinstance(value, dict | str):
+        raise InvalidOption(f"{name} is not a JSON object", detail=f"it is {text}", hint=hint)
+    return text
