@@ -173,9 +173,9 @@ class DurableCatalog(DurableCatalogState):
             raise _kept_out()
 
     def _lead_to_mend(self, edit: Edit, user: str, occurred_at: Timestamp) -> tuple[Leadership, AuditEvent]:
-        """Raise the epoch, once it is sure that the edit can follow. An epoch that cannot be read is learned from the fence."""
-        fence_epoch = 0
+        """Raise the epoch, once it is sure that the edit can follow; above that of the store, since the stored one may be lost."""
         for _ in range(ATTEMPTS):
+            known = self._log.leadership()
             upper, stored = self._read_stored(edit)
             decide(stored, edit)
             after = edited(stored, edit)
@@ -183,19 +183,16 @@ class DurableCatalog(DurableCatalogState):
             header = read_leadership(after)
             require_version(header, exactly=False)
             self._require_generation(header)
-            leadership = Leadership(max(header.epoch, fence_epoch) + 1, self._own_generation)
+            epoch = max(header.epoch, known.epoch if known else 0) + 1
+            leadership = Leadership(epoch, self._own_generation)
             updates = corrections(stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper))
             reach("catalog.mend.before_epoch")
             try:
                 self._log.lead(upper, new_upper := _beyond(updates, at), updates, leadership)
             except UpperMismatch:
                 continue
-            except Fenced as fenced:
-                fence_epoch, generation = fenced.found
-                if generation > self._own_generation:
-                    raise
-                continue
             reach("catalog.mend.after_epoch")
+            self._log.mirror(leadership)
             self._apply_write(new_upper)
             return leadership, event
         raise _kept_out()
