@@ -46,7 +46,16 @@ class Settings(BaseSettings):
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
     read_hold_lease_ms: int = Field(default=60_000, gt=0, description="how long a read hold lasts without renewal")
     statement_timeout_ms: int = Field(default=60_000, gt=0, description="how long a statement may wait and run")
-    retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how far since lags behind upper in maintenance")
+    retention_ms: int = Field(
+        default=30 * 86_400_000, ge=0, description="how far back sources can be read AS OF: since lags behind upper by it"
+    )
+    index_retention_ms: int = Field(default=60_000, ge=0, description="the same for indexes; earlier reads compute the view")
+    status_retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how long the history of statuses goes back")
+    vacuum_grace_ms: int = Field(
+        default=3_600_000,
+        ge=0,
+        description="how long files that nobody will need are left for reads that began before and for jobs that write them",
+    )
     refresh_times_limit: int = Field(
         default=16,
         gt=0,

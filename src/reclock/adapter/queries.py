@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -21,11 +22,14 @@ from reclock.compute.engines.engine import CollectionInput, Input, TableInput
 from reclock.compute.peek import is_large, peek
 from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
-from reclock.errors import NotReadable
+from reclock.errors import InternalError, NotReadable, VersionGone
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
 from reclock.sql.planner.views import expand
+
+_ATTEMPTS = 3
+"""How often a query begins that maintenance overtakes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +57,24 @@ class Query:
     notice: Callable[[str], None]
 
     def run(self) -> Result:
-        """The rows, computed as they are taken. The read hold lasts until then, or for its lease."""
-        scope = ExitStack()
-        try:
+        """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
+
+        A read that maintenance overtakes before its first rows begins again, at a new time unless ``AS OF`` names it; one that is
+        overtaken after them raises ``VersionGone``.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._begin()
+            except VersionGone:
+                if attempt == _ATTEMPTS:
+                    raise
+            except NotReadable as error:
+                if attempt == _ATTEMPTS or error.at >= error.since:
+                    raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+        raise InternalError("a query neither began nor failed")
+
+    def _begin(self) -> Result:
+        with ExitStack() as scope:
             ready = self.prepare()
             scope.enter_context(
                 read_time.held_readable(
@@ -68,6 +87,9 @@ class Query:
                 )
             )
             inputs = self._inputs(ready)
+            for given in inputs.values():
+                if isinstance(given, CollectionInput):
+                    scope.enter_context(given.version.reading())
             answer = peek(
                 ready.plan,
                 self.select.finishing,
@@ -77,13 +99,8 @@ class Query:
                 large=self.environment.large_engine,
                 threshold_bytes=self.environment.settings.spark_threshold_bytes,
             )
-        except NotReadable as error:
-            scope.close()
-            raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
-        except BaseException:
-            scope.close()
-            raise
-        return Result(self.select.tag, self.select.desc, _closing(answer.batches, scope))
+            first = list(islice(answer.batches, 1))
+            return Result(self.select.tag, self.select.desc, _closing(chain(first, answer.batches), scope.pop_all()))
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""

@@ -29,6 +29,9 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     for group in gone:
         for hold in environment.holds.owned_by(group):
             environment.holds.release(hold)
+    held = environment.holds.earliest(gone) if gone else {}
+    gone = [group for group in gone if group not in held]  # what a reader is still at goes with the next call
+    for group in gone:
         for kind in CollectionType:
             environment.lake.drop(StorageCollectionId(GlobalId(group), kind))
     if gone:

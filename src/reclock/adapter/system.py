@@ -27,13 +27,17 @@ def system_rows(environment: Environment, catalog: PlannerCatalog, id_: GlobalId
 
 
 def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: GlobalId, at: Timestamp) -> pa.Table:
-    """One row per partition: the time of the binding that set its frontier at ``at``, the partition, the frontier (exclusive)."""
+    """One row per partition: the time of the binding that set its frontier at ``at``, the partition, the frontier (exclusive).
+
+    A binding below ``since`` appears at ``since``, whether it is compacted yet or not.
+    """
     progress = catalog.progress_of(source_id)
     if progress is None:
         raise InternalError(f'source "{source_id}" has no progress relation')
     version = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING)).pin()
     updates = version.changes(MINIMUM, Timestamp(at + 1)).to_pylist()
-    remap = Remap.of(Binding(update["object_key"], update[TIME_COLUMN], update[DIFF_COLUMN]) for update in updates)
+    since = environment.frontiers.get(source_id).since
+    remap = Remap.of(Binding(u["object_key"], max(u[TIME_COLUMN], since), u[DIFF_COLUMN]) for u in updates)
     rows = [row.row for row in progress_at(remap, at)]
     return _table(progress.desc, rows)
 
@@ -53,6 +57,7 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
         statuses=lambda: list(environment.statuses.current().values()),
         status_history=environment.statuses.history,
         audit_events=environment.catalog.get_audit_logs,
+        storage_usages=environment.catalog.get_storage_usages,
     )
 
 

@@ -18,7 +18,10 @@ from reclock.compute.plan import Plan, collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
-from reclock.errors import UnsupportedSql
+from reclock.errors import NotReadable, UnsupportedSql
+
+_ATTEMPTS = 5
+"""How often an index tries to hold inputs whose since is moving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,12 @@ class Refresher:
         """
         done: list[Timestamp] = []
         updates = 0
+        groups = {id.source_id for id in collections(index.plan)}
+        self._hold_inputs(index, groups)
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
         if standing is not None:
             updates += self._finish(index, standing)
             done.append(standing.at)
-        groups = {id.source_id for id in collections(index.plan)}
         inputs = self.frontiers.get_all(groups)
         target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
         upper = self.frontiers.get(index.id).upper
@@ -89,7 +93,7 @@ class Refresher:
             done.append(time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
-        self._let_inputs_go(index, groups)
+        self._let_inputs_go(index)
         return IndexReport(index.name, Timestamp(target + 1), tuple(done), updates)
 
     def _finish(self, index: IndexSpec, claim: Claim) -> int:
@@ -121,12 +125,22 @@ class Refresher:
     def _versions(self, index: IndexSpec) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
 
-    def _let_inputs_go(self, index: IndexSpec, groups: set[GlobalId]) -> None:
+    def _hold_inputs(self, index: IndexSpec, groups: set[GlobalId]) -> None:
+        """From now on the inputs stay exact from the index's upper on, or from where they still are: until they are let go."""
+        for attempt in range(_ATTEMPTS):
+            if self.holds.owned_by(index.id):
+                return
+            sinces = [frontier.since for frontier in self.frontiers.get_all(groups).values()]
+            at = Timestamp(max([self.frontiers.get(index.id).upper - 1, *sinces]))
+            try:
+                self.holds.acquire(groups, at, owner=index.id, lease_ms=None)
+            except NotReadable:  # a since has moved meanwhile
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    def _let_inputs_go(self, index: IndexSpec) -> None:
         """The index needs its inputs from its own upper on, and no earlier."""
-        upper = self.frontiers.get(index.id).upper
-        held = self.holds.owned_by(index.id)
-        at = Timestamp(upper - 1)
-        if not held:
-            self.holds.acquire(groups, at, owner=index.id, lease_ms=None)
-        for hold in held:
-            self.holds.downgrade(hold, at)
+        at = Timestamp(self.frontiers.get(index.id).upper - 1)
+        for hold in self.holds.owned_by(index.id):
+            if hold.at < at:
+                self.holds.downgrade(hold, at)

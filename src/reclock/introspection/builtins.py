@@ -16,7 +16,7 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
-from reclock.catalog.objects import AuditEvent, Item, ItemType, Kind
+from reclock.catalog.objects import AuditEvent, Item, ItemType, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.statuses import Status
@@ -42,6 +42,7 @@ class State:
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
     audit_events: Callable[[], Sequence[AuditEvent]]
+    storage_usages: Callable[[], Sequence[StorageUsage]]
 
 
 Rows = Iterable[tuple[Any, ...]]
@@ -138,6 +139,20 @@ def _audit_events(state: State) -> Rows:
         )
 
 
+def _object_usages(state: State) -> dict[tuple[str, Timestamp], int]:
+    """Bytes of each object at each moment its collections were measured, in order of measurement."""
+    sizes: dict[tuple[str, Timestamp], int] = {}
+    for usage in state.storage_usages():
+        key = (usage.collection.partition("/")[0], usage.collected_at)
+        sizes[key] = sizes.get(key, 0) + usage.size_bytes
+    return sizes
+
+
+def _recent_storage_usage(state: State) -> Rows:
+    latest = {object_id: size for (object_id, _), size in _object_usages(state).items()}
+    return ((object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items)
+
+
 _STATUS = _desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
 
 BUILTINS: tuple[Builtin, ...] = (
@@ -202,6 +217,21 @@ BUILTINS: tuple[Builtin, ...] = (
         "mz_audit_events",
         _desc(id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ),
         _audit_events,
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_storage_usage",
+        _desc(object_id=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
+        lambda state: ((object_id, size, _moment(at)) for (object_id, at), size in _object_usages(state).items()),
+    ),
+    Builtin("mz_catalog", "mz_recent_storage_usage", _desc(object_id=TEXT, size_bytes=BIGINT), _recent_storage_usage),
+    Builtin(
+        "mz_internal",
+        "mz_storage_usage_by_collection",
+        _desc(id=BIGINT, collection=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
+        lambda state: (
+            (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at)) for usage in state.storage_usages()
+        ),
     ),
     Builtin("mz_internal", "mz_source_statuses", _STATUS, lambda state: _statuses(state, state.statuses())),
     Builtin("mz_internal", "mz_source_status_history", _STATUS, lambda state: _statuses(state, state.status_history())),
