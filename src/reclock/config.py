@@ -22,7 +22,16 @@ class Settings(BaseSettings):
         default=SecretStr(""),
         description="SQLAlchemy URL of consensus: sqlite or postgresql+psycopg; <home>/consensus.db if empty",
     )
-    catalog: Literal["stash"] = Field(default="stash", description="implementation of the durable catalog")
+    environment_id: str = Field(
+        default="",
+        description="names the environment where consensus is lost and the catalog is in the lake; must agree with consensus; "
+        "a new environment gets a random one if empty",
+    )
+    catalog: Literal["", "stash", "persist", "shadow"] = Field(
+        default="",
+        description="where the durable catalog is kept: in consensus (stash), in a table of the lake (persist), in both, compared "
+        "(shadow); what the environment was made with if empty, stash for a new one",
+    )
     deploy_generation: int = Field(default=0, ge=0, description="a higher generation fences every process of a lower one")
 
     buckets: str = Field(
@@ -56,6 +65,9 @@ class Settings(BaseSettings):
         ge=0,
         description="how long files that nobody will need are left for reads that began before and for jobs that write them",
     )
+    table_apply_delay_ms: int = Field(
+        default=1_000, ge=0, description="how long after a commit to tables its process brings the rows into their Delta tables"
+    )
     refresh_times_limit: int = Field(
         default=16,
         gt=0,
@@ -88,6 +100,23 @@ class Settings(BaseSettings):
     @property
     def lake_root(self) -> str:
         return self.lake or str((self.home / "lake").absolute())
+
+    @property
+    def lake_options(self) -> dict[str, str]:
+        """delta-rs's names for the settings of an object store; none for a local lake."""
+        if not self.lake_root.startswith("s3"):
+            return {}
+        options = {"AWS_REGION": self.s3_region, "aws_conditional_put": "etag"}
+        if self.s3_endpoint:
+            options |= {
+                "AWS_ENDPOINT_URL": self.s3_endpoint,
+                "AWS_ALLOW_HTTP": "true",
+                "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
+            }
+        if self.s3_access_key_id:
+            options["AWS_ACCESS_KEY_ID"] = self.s3_access_key_id
+            options["AWS_SECRET_ACCESS_KEY"] = self.s3_secret_access_key.get_secret_value()
+        return options
 
     @property
     def buckets_root(self) -> str:

@@ -225,7 +225,7 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
     )
     before = {name: expand(world.select(f"SELECT * FROM {name}").plan, world.catalog) for name in ("v", "w", "delays")}
     statement = world.execute('ALTER SOURCE flights RENAME TO "Trips"')
-    assert isinstance(statement, statements.RenameSource)
+    assert isinstance(statement, statements.Rename)
     assert world.item("i").create_sql == 'CREATE INDEX i IN CLUSTER default ON reclock.public."Trips" (carrier)'
     assert world.item("w").create_sql == 'CREATE VIEW reclock.public.w AS SELECT f.day FROM reclock.public."Trips" AS f'
     for name, plan in before.items():

@@ -62,6 +62,12 @@ def _(statement: statements.CreateSource, change: Change) -> None:
 
 
 @define.register
+def _(statement: statements.CreateTable, change: Change) -> None:
+    id_ = change.insert(statement.name, ItemType.TABLE, statement.create_sql)
+    change.audit("create", "table", statement.name, id=id_, create_sql=statement.create_sql)
+
+
+@define.register
 def _(statement: statements.CreateView, change: Change) -> None:
     for replaced in statement.replaces:
         _drop(change, replaced)
@@ -84,12 +90,12 @@ def _(statement: statements.Drop, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.RenameSource, change: Change) -> None:
+def _(statement: statements.Rename, change: Change) -> None:
     for id_, create_sql in statement.create_sql:
         item = change.tx.snapshot.items[id_]
         name = statement.to.item if id_ == statement.id else item.name
         change.tx.update(replace(item, name=name, create_sql=create_sql))
-    change.audit("alter", "source", statement.name, renamed_to=str(statement.to))
+    change.audit("alter", statement.kind, statement.name, renamed_to=str(statement.to))
 
 
 def _drop(change: Change, id_: GlobalId) -> None:

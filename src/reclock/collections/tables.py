@@ -15,6 +15,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
+from reclock.collections.follower import Follower
 from reclock.collections.group_commit import GroupCommit
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
@@ -55,10 +56,12 @@ def rows_schema(desc: RelationDesc) -> pa.Schema:
 class Tables:
     """All tables of an environment. Safe for several threads and several processes."""
 
-    def __init__(self, lake: Lake, log: TableLog) -> None:
+    def __init__(self, lake: Lake, log: TableLog, *, apply_delay_ms: int | None = None) -> None:
+        """With a delay, this process applies what it commits, by itself, that long after."""
         self._lake = lake
         self.log = log
         self._group_commit = GroupCommit(log)
+        self._follower = Follower(self.apply, apply_delay_ms) if apply_delay_ms is not None else None
 
     # --- writing ---
 
@@ -76,7 +79,15 @@ class Tables:
         ``reads`` was written since ``read_at``, ``CatalogMoved`` if the catalog changed since ``catalog_ts``.
         """
         payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
-        return self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at))
+        at = self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at))
+        if self._follower is not None:
+            self._follower.wake()
+        return at
+
+    def close(self) -> None:
+        """Apply what this process has committed and not applied yet; nothing is done in the background any more."""
+        if self._follower is not None:
+            self._follower.close()
 
     def _payload(self, table: GlobalId, rows: pa.Table) -> Payload:
         if rows.nbytes < STAGED_FROM_BYTES:

@@ -14,7 +14,7 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.plan import Plan
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
-from reclock.sql.statements import SourceDefinition
+from reclock.sql.statements import SourceDefinition, TableDefinition
 
 Scope = tuple[str | None, str]
 """Database and schema; no database for a system schema."""
@@ -33,6 +33,7 @@ class RelationEntry:
     create_sql: str | None = None
     depends_on: frozenset[GlobalId] = frozenset()
     source: SourceDefinition | None = None
+    table: TableDefinition | None = None
 
     @property
     def is_system(self) -> bool:

@@ -159,9 +159,10 @@ def _skip(write: Generator, node: exp.Expression) -> str:
     return _join(skipped, _clause(write, "FROM", node, "lower"), _clause(write, "TO", node, "upper"))
 
 
-@_writes(nodes.AlterSourceRenameStatement)
+@_writes(nodes.AlterRenameStatement)
 def _rename(write: Generator, node: exp.Expression) -> str:
-    return _join("ALTER SOURCE", _if(node, "exists", "IF EXISTS"), write.sql(node, "this"), f"RENAME TO {write.sql(node, 'to')}")
+    what = _join("ALTER", node.args["kind"], _if(node, "exists", "IF EXISTS"), write.sql(node, "this"))
+    return f"{what} RENAME TO {write.sql(node, 'to')}"
 
 
 def _filter(write: Generator, node: exp.Expression) -> str:
@@ -203,6 +204,133 @@ def _reset_variable(write: Generator, node: exp.Expression) -> str:
 def _transaction(write: Generator, node: exp.Expression) -> str:
     isolation = node.args.get("isolation")
     return _join(node.args["kind"], f"ISOLATION LEVEL {isolation}" if isolation else "", node.args.get("access") or "")
+
+
+@_writes(nodes.CreateRoleStatement)
+def _create_role(write: Generator, node: exp.Expression) -> str:
+    return _join("CREATE ROLE", write.sql(node, "this"), *(attribute.name for attribute in node.args.get("attributes") or ()))
+
+
+@_writes(nodes.AlterRoleStatement)
+def _alter_role(write: Generator, node: exp.Expression) -> str:
+    return _join("ALTER ROLE", write.sql(node, "this"), *(attribute.name for attribute in node.args["attributes"]))
+
+
+@_writes(nodes.AlterRoleRenameStatement)
+def _rename_role(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER ROLE {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
+
+
+@_writes(nodes.SetDefaultStatement)
+def _set_default(write: Generator, node: exp.Expression) -> str:
+    whose = _clause(write, "ROLE", node, "role") or "SYSTEM"
+    variable = write.sql(node, "this") or "ALL"
+    change = f"SET {variable} = {_list(write, node, 'values')}" if node.args.get("values") else f"RESET {variable}"
+    return f"ALTER {whose} {change}"
+
+
+@_writes(nodes.DropRolesStatement)
+def _drop_roles(write: Generator, node: exp.Expression) -> str:
+    return _join("DROP ROLE", _if(node, "exists", "IF EXISTS"), _list(write, node, "names"))
+
+
+@_writes(nodes.AlterOwnerStatement)
+def _alter_owner(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER {node.args['kind']} {write.sql(node, 'this')} OWNER TO {write.sql(node, 'to')}"
+
+
+@_writes(nodes.ReassignOwnedStatement)
+def _reassign_owned(write: Generator, node: exp.Expression) -> str:
+    return f"REASSIGN OWNED BY {_list(write, node, 'roles')} TO {write.sql(node, 'to')}"
+
+
+@_writes(nodes.DropOwnedStatement)
+def _drop_owned(write: Generator, node: exp.Expression) -> str:
+    return _join(f"DROP OWNED BY {_list(write, node, 'roles')}", node.args.get("behavior") or "")
+
+
+def _grantees(write: Generator, node: exp.Expression, name: str) -> str:
+    return f"{'TO' if node.args['verb'] == 'GRANT' else 'FROM'} {_list(write, node, name)}"
+
+
+@_writes(nodes.PrivilegesStatement)
+def _privileges(write: Generator, node: exp.Expression) -> str:
+    granted = _list(write, node, "privileges") or "ALL PRIVILEGES"
+    on = _join("ON", node.args["kind"], _list(write, node, "names"))
+    return _join(node.args["verb"], granted, on, _grantees(write, node, "grantees"))
+
+
+@_writes(nodes.MembershipStatement)
+def _membership(write: Generator, node: exp.Expression) -> str:
+    return _join(node.args["verb"], _list(write, node, "roles"), _grantees(write, node, "members"))
+
+
+@_writes(nodes.DefaultPrivilegesStatement)
+def _default_privileges(write: Generator, node: exp.Expression) -> str:
+    owners = f"FOR ROLE {_list(write, node, 'owners')}" if node.args.get("owners") else _if(node, "is_for_all", "FOR ALL ROLES")
+    within = f"IN {node.args['within']} {_list(write, node, 'names')}" if node.args.get("within") else ""
+    granted = _list(write, node, "privileges") or "ALL PRIVILEGES"
+    changed = f"{node.args['verb']} {granted} ON {node.args['kind']}S"
+    return _join("ALTER DEFAULT PRIVILEGES", owners, within, changed, _grantees(write, node, "grantees"))
+
+
+@_writes(nodes.ShowPrivilegesStatement)
+def _show_privileges(write: Generator, node: exp.Expression) -> str:
+    kind = f"ON {node.args['kind']}" if node.args.get("kind") else ""
+    default = _if(node, "is_default", "DEFAULT")
+    return _join("SHOW", default, "PRIVILEGES", kind, _clause(write, "FOR", node, "role"), _clause(write, "WHERE", node, "where"))
+
+
+@_writes(nodes.TableColumn)
+def _table_column(write: Generator, node: exp.Expression) -> str:
+    not_null, default = _if(node, "not_null", "NOT NULL"), _clause(write, "DEFAULT", node, "default")
+    return _join(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
+
+
+@_writes(nodes.CreateTableStatement)
+def _create_table(write: Generator, node: exp.Expression) -> str:
+    name = _join("CREATE TABLE", _if(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
+    return f"{name} ({_list(write, node, 'columns')})"
+
+
+def _returning(write: Generator, node: exp.Expression) -> str:
+    return f"RETURNING {_list(write, node, 'returning')}" if node.args.get("returning") else ""
+
+
+@_writes(nodes.InsertStatement)
+def _insert(write: Generator, node: exp.Expression) -> str:
+    columns = f"({_list(write, node, 'columns')})" if node.args.get("columns") else ""
+    rows = write.sql(node, "query") or "DEFAULT VALUES"
+    return _join("INSERT INTO", write.sql(node, "this"), columns, rows, _returning(write, node))
+
+
+@_writes(nodes.Assignment)
+def _assignment(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
+
+
+@_writes(nodes.UpdateStatement)
+def _update(write: Generator, node: exp.Expression) -> str:
+    changed = f"UPDATE {write.sql(node, 'this')} SET {_list(write, node, 'assignments')}"
+    return _join(changed, _clause(write, "WHERE", node, "where"), _returning(write, node))
+
+
+@_writes(nodes.DeleteStatement)
+def _delete(write: Generator, node: exp.Expression) -> str:
+    return _join(f"DELETE FROM {write.sql(node, 'this')}", _clause(write, "WHERE", node, "where"), _returning(write, node))
+
+
+@_writes(nodes.TruncateStatement)
+def _truncate(write: Generator, node: exp.Expression) -> str:
+    return f"TRUNCATE TABLE {_list(write, node, 'names')}"
+
+
+@_writes(nodes.CopyStatement)
+def _copy(write: Generator, node: exp.Expression) -> str:
+    what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
+    columns = f"({_list(write, node, 'columns')})" if node.args.get("columns") else ""
+    options = ", ".join(f"{write.sql(option, 'this')} {write.sql(option, 'value')}" for option in node.args.get("options") or ())
+    return _join("COPY", what, columns, "FROM STDIN" if node.args.get("is_from") else "TO STDOUT", options and f"WITH ({options})")
 
 
 class Reclock(Materialize):

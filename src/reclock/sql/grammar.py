@@ -10,38 +10,33 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
-from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
+from reclock.sql.query_grammar import QUERY_STARTS
+from reclock.sql.role_grammar import RoleParser
+from reclock.sql.table_grammar import TableParser
 
-_SHOW_LISTS = frozenset({"SOURCES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS"})
+_SHOW_LISTS = frozenset({"SOURCES", "TABLES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS", "ROLES"})
 _UNSUPPORTED = frozenset(
     {
         "ANALYZE",
         "CALL",
         "CLOSE",
         "COMMENT",
-        "COPY",
         "DEALLOCATE",
         "DECLARE",
-        "DELETE",
         "DESCRIBE",
         "DISCARD",
         "DO",
         "EXECUTE",
         "FETCH",
-        "GRANT",
-        "INSERT",
         "LISTEN",
         "LOCK",
         "MERGE",
         "NOTIFY",
         "PREPARE",
         "RELEASE",
-        "REVOKE",
         "SAVEPOINT",
         "SUBSCRIBE",
         "TAIL",
-        "TRUNCATE",
-        "UPDATE",
         "USE",
         "VACUUM",
     }
@@ -50,7 +45,7 @@ _UNSUPPORTED = frozenset(
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class ReclockParser(QueryParser):
+class ReclockParser(RoleParser, TableParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
@@ -96,12 +91,16 @@ class ReclockParser(QueryParser):
         if not replace and self._match_text_seq("SOURCE"):
             return self._create_source(materialized)
         if not replace and not materialized:
+            if self._match_text_seq("TABLE"):
+                return self._create_table()
             if self._match_text_seq("DEFAULT", "INDEX"):
                 cluster = self._cluster()
                 self._expect("ON")
                 return nodes.CreateIndexStatement(cluster=cluster, on=self._object_name())
             if self._match_text_seq("INDEX"):
                 return self._create_index()
+            if self._match_texts(("ROLE", "USER")):
+                return self._create_role()
         return self._unsupported("CREATE")
 
     def _unsupported(self, verb: str) -> nodes.Statement:
@@ -202,7 +201,11 @@ class ReclockParser(QueryParser):
     # --- DROP, ALTER ---
 
     def _drop(self) -> nodes.Statement:
-        for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("VIEW",), ("INDEX",)):
+        if self._match_texts(("ROLE", "USER")):
+            return self._drop_roles()
+        if self._match_text_seq("OWNED", "BY"):
+            return self._drop_owned()
+        for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",)):
             if self._match_text_seq(*words):
                 exists = self._match_text_seq("IF", "EXISTS")
                 names = self._parse_csv(self._object_name)
@@ -211,14 +214,24 @@ class ReclockParser(QueryParser):
         return self._unsupported("DROP")
 
     def _alter(self) -> nodes.Statement:
-        if not self._match_text_seq("SOURCE"):
+        if self._match_texts(("ROLE", "USER")):
+            return self._alter_role()
+        if self._match_text_seq("SYSTEM"):
+            return self._alter_system()
+        if self._match_text_seq("DEFAULT", "PRIVILEGES"):
+            return self._alter_default_privileges()
+        owner = self._alter_owner()
+        if owner is not None:
+            return owner
+        if not self._match_texts(("SOURCE", "TABLE")):
             return self._unsupported("ALTER")
+        kind = self._prev.text.upper()
         exists = self._match_text_seq("IF", "EXISTS")
         name = self._object_name()
         if self._match_text_seq("RENAME"):
             self._expect("TO")
-            return nodes.AlterSourceRenameStatement(this=name, exists=exists, to=self._name())
-        if exists:
+            return nodes.AlterRenameStatement(kind=kind, this=name, exists=exists, to=self._name())
+        if exists or kind == "TABLE":
             self.raise_error("Expected RENAME TO")
         if self._match_text_seq("RETRY"):
             return nodes.AlterSourceRetryStatement(this=name)
@@ -233,11 +246,11 @@ class ReclockParser(QueryParser):
             upper = self._integer()
         return nodes.AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
 
-    # --- SHOW, SET, EXPLAIN, transactions ---
+    # --- SHOW, EXPLAIN, transactions ---
 
     def _show(self) -> nodes.Statement:
         if self._match_text_seq("CREATE"):
-            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("VIEW",), ("INDEX",)):
+            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",)):
                 if self._match_text_seq(*words):
                     return nodes.ShowCreateStatement(kind=" ".join(words), this=self._object_name())
             return self._unsupported("SHOW CREATE")
@@ -252,6 +265,10 @@ class ReclockParser(QueryParser):
             return self._show_list("INDEXES")
         if self._match_texts(_SHOW_LISTS):
             return self._show_list(self._prev.text.upper())
+        if self._match_text_seq("PRIVILEGES"):
+            return self._show_privileges(is_default=False)
+        if self._match_text_seq("DEFAULT", "PRIVILEGES"):
+            return self._show_privileges(is_default=True)
         if self._match_text_seq("ALL"):
             return nodes.ShowVariableStatement()
         return nodes.ShowVariableStatement(this=self._variable())
@@ -268,30 +285,6 @@ class ReclockParser(QueryParser):
         if self._match_texts(("WHERE", "EXPR")):
             return {"where": self._parse_disjunction() or self._missing()}
         return {}
-
-    def _variable(self) -> exp.Identifier:
-        return self._word("the name of a variable")
-
-    def _set(self) -> nodes.SetVariableStatement:
-        scope = self._prev.text.upper() if self._match_texts(("SESSION", "LOCAL")) else None
-        if self._match_text_seq("TIME", "ZONE"):
-            name = exp.to_identifier("timezone")
-        else:
-            name = self._variable()
-            if not self._match(TokenType.EQ) and not self._match_text_seq("TO"):
-                self.raise_error("Expected = or TO")
-        if self._match_text_seq("DEFAULT"):
-            return nodes.SetVariableStatement(this=name, scope=scope)
-        return nodes.SetVariableStatement(this=name, scope=scope, values=self._parse_csv(self._setting))
-
-    def _setting(self) -> exp.Expr:
-        if self._match(TokenType.DASH):
-            return exp.Literal.number(f"-{(self._parse_number() or self._missing()).name}")
-        literal = self._parse_string() or self._parse_number() or self._parse_boolean()
-        return literal or self._parse_id_var(any_token=True) or self._missing()
-
-    def _reset(self) -> nodes.ResetVariableStatement:
-        return nodes.ResetVariableStatement(this=None if self._match_text_seq("ALL") else self._variable())
 
     def _explain(self) -> nodes.ExplainStatement:
         kind = self._prev.text.upper() if self._match_texts(("PLAN", "TIMESTAMP")) else "PLAN"
@@ -328,11 +321,19 @@ class ReclockParser(QueryParser):
 
     _ROOTS: ClassVar[dict[str, Callable[[Any], nodes.Statement]]] = {
         "CREATE": _create,
+        "INSERT": TableParser._insert,
+        "UPDATE": TableParser._update,
+        "DELETE": TableParser._delete,
+        "TRUNCATE": TableParser._truncate,
+        "COPY": TableParser._copy,
         "DROP": _drop,
         "ALTER": _alter,
+        "GRANT": RoleParser._grant,
+        "REVOKE": RoleParser._revoke,
+        "REASSIGN": RoleParser._reassign_owned,
         "SHOW": _show,
-        "SET": _set,
-        "RESET": _reset,
+        "SET": RoleParser._set,
+        "RESET": RoleParser._reset,
         "EXPLAIN": _explain,
         "BEGIN": _begin,
         "START": _start,

@@ -86,7 +86,10 @@ class CreateIndexStatement(Statement):
 
 
 class DropStatement(Statement):
-    """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW`` or ``INDEX``; ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW`` or ``INDEX``.
+
+    ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "names": True, "exists": False, "behavior": False}
 
@@ -103,8 +106,10 @@ class AlterSourceSkipStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True, "lower": False, "upper": False}
 
 
-class AlterSourceRenameStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "to": True}
+class AlterRenameStatement(Statement):
+    """``kind`` is ``SOURCE`` or ``TABLE``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 
 
 class ShowObjectsStatement(Statement):
@@ -143,3 +148,113 @@ class TransactionStatement(Statement):
     """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; ``isolation`` and ``access`` are as written, upper case."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "isolation": False, "access": False}
+
+
+class CreateRoleStatement(Statement):
+    """``attributes`` are words as they were written, upper case."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False}
+
+
+class AlterRoleStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": True}
+
+
+class AlterRoleRenameStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
+
+
+class SetDefaultStatement(Statement):
+    """``ALTER ROLE … SET | RESET``, or without ``role`` ``ALTER SYSTEM``. Without ``values`` it is RESET; without ``this``, ALL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "role": False, "values": False}
+
+
+class DropRolesStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False}
+
+
+class AlterOwnerStatement(Statement):
+    """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE`` or ``CLUSTER``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
+
+
+class ReassignOwnedStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"roles": True, "to": True}
+
+
+class DropOwnedStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"roles": True, "behavior": False}
+
+
+class PrivilegesStatement(Statement):
+    """``verb`` is ``GRANT`` or ``REVOKE``; without ``privileges``, ALL of them. ``kind`` is ``TABLE`` (any relation),
+    ``ALL TABLES IN SCHEMA``, ``SCHEMA``, ``DATABASE``, ``CLUSTER``, or ``SYSTEM``, which has no ``names``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"verb": True, "privileges": False, "kind": True, "names": False, "grantees": True}
+
+
+class MembershipStatement(Statement):
+    """``verb`` is ``GRANT`` or ``REVOKE``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"verb": True, "roles": True, "members": True}
+
+
+class DefaultPrivilegesStatement(Statement):
+    """Without ``owners`` it is about the current role's objects; ``within`` is ``SCHEMA``, ``DATABASE`` or absent."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "owners": False,
+        "is_for_all": False,
+        "within": False,
+        "names": False,
+        "verb": True,
+        "privileges": False,
+        "kind": True,
+        "grantees": True,
+    }
+
+
+class ShowPrivilegesStatement(Statement):
+    """``kind`` is a plural, as it is written after ON, or ``SYSTEM``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"is_default": False, "kind": False, "role": False, "where": False}
+
+
+class TableColumn(exp.Expression):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False, "default": False}
+
+
+class CreateTableStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "columns": True}
+
+
+class InsertStatement(Statement):
+    """Without ``query`` it is ``DEFAULT VALUES``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "columns": False, "query": False, "returning": False}
+
+
+class Assignment(exp.Expression):
+    """``this = value`` of an UPDATE."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+
+
+class UpdateStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "where": False, "returning": False}
+
+
+class DeleteStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "where": False, "returning": False}
+
+
+class TruncateStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"names": True}
+
+
+class CopyStatement(Statement):
+    """``is_from`` STDIN or else to STDOUT. ``this`` is the table, unless there is a ``query``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "columns": False, "query": False, "is_from": False, "options": False}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.kinds import Reference
+from reclock.catalog.roles import Target
 from reclock.compute.plan import Finishing, Plan
 from reclock.sources.description import Format, ObjectsConnector
 from reclock.sql.names import QualifiedName
@@ -108,11 +111,12 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """``ids`` go, dependents before what they depend on: those named, and those that cannot be without them."""
+    """``ids`` go, dependents before what they depend on: those ``named``, and those that cannot be without them."""
 
     kind: str
     ids: tuple[GlobalId, ...]
     names: tuple[QualifiedName, ...]
+    named: frozenset[GlobalId]
     notices: tuple[str, ...] = ()
 
     @property
@@ -126,6 +130,57 @@ class Skipped:
 
     tag: str
     notice: str
+
+
+# --- tables ---
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax."""
+
+    desc: RelationDesc
+    defaults: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    name: QualifiedName
+    create_sql: str
+    table: TableDefinition
+    depends_on: frozenset[GlobalId] = frozenset()
+    tag: str = "CREATE TABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """A change of one table's rows: ``kind`` is ``INSERT``, ``UPDATE`` or ``DELETE``.
+
+    The columns of ``plan`` are, for each row that is changed, the row that goes if ``removes``, the row that comes if ``adds``, and
+    what is answered for it, described by ``returning``. As in a Select, views are ``Get``s of their own ids.
+    """
+
+    kind: str
+    table: GlobalId
+    name: QualifiedName
+    desc: RelationDesc
+    plan: Plan
+    removes: bool
+    adds: bool
+    returning: RelationDesc | None
+    depends_on: frozenset[GlobalId] = frozenset()
+
+    @property
+    def tag(self) -> str:
+        return "INSERT 0" if self.kind == "INSERT" else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Each table is emptied, all at once."""
+
+    parts: tuple[Modify, ...]
+    tag: str = "TRUNCATE TABLE"
 
 
 # --- decisions about a source ---
@@ -163,17 +218,151 @@ class SkipRange:
 
 
 @dataclass(frozen=True, slots=True)
-class RenameSource:
-    """``create_sql`` holds the new text of the source and of every item whose text names it."""
+class Rename:
+    """``kind`` is what is renamed, ``source`` or ``table``. ``create_sql`` holds the new text of every item whose text names it."""
 
+    kind: str
     id: GlobalId
     name: QualifiedName
     to: QualifiedName
     create_sql: tuple[tuple[GlobalId, str], ...]
-    tag: str = "ALTER SOURCE"
+
+    @property
+    def tag(self) -> str:
+        return f"ALTER {self.kind.upper()}"
+
+
+# --- roles and privileges ---
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    """``attributes`` are of ``catalog.objects.ROLE_ATTRIBUTES``."""
+
+    name: str
+    attributes: tuple[str, ...]
+    tag: str = "CREATE ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    """The role has ``attributes`` afterwards, instead of those it had ``before``."""
+
+    id: str
+    name: str
+    attributes: tuple[str, ...]
+    before: tuple[str, ...]
+    tag: str = "ALTER ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRole:
+    id: str
+    name: str
+    to: str
+    tag: str = "ALTER ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoles:
+    ids: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class SetDefault:
+    """The default of a variable in later sessions: of a role, or of all (no role). No values is RESET; no variable, of all."""
+
+    role_id: str | None
+    variable: str | None
+    values: tuple[str, ...] | None
+
+    @property
+    def tag(self) -> str:
+        return "ALTER SYSTEM" if self.role_id is None else "ALTER ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMembership:
+    """Each of ``member_ids`` becomes, or is no more, a member of each of ``role_ids``."""
+
+    is_grant: bool
+    role_ids: tuple[str, ...]
+    member_ids: tuple[str, ...]
+
+    @property
+    def tag(self) -> str:
+        return "GRANT ROLE" if self.is_grant else "REVOKE ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePrivileges:
+    """``privileges`` are letters for each target. ``grantees`` are roles' ids or ``PUBLIC_ROLE_ID``."""
+
+    is_grant: bool
+    privileges: tuple[tuple[Target, str], ...]
+    grantees: tuple[str, ...]
+
+    @property
+    def tag(self) -> str:
+        return "GRANT" if self.is_grant else "REVOKE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefaultPrivileges:
+    """Of objects of ``object_type`` that ``owners`` (or all, ``PUBLIC_ROLE_ID``) make later, in each of ``places``: database and
+    schema, None being any."""
+
+    is_grant: bool
+    owners: tuple[str, ...]
+    places: tuple[tuple[int | None, int | None], ...]
+    object_type: str
+    privileges: str
+    grantees: tuple[str, ...]
+    tag: str = "ALTER DEFAULT PRIVILEGES"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOwner:
+    """``target`` is what was named; what belongs to it follows."""
+
+    target: Reference
+    to: str
+    kind: str
+
+    @property
+    def tag(self) -> str:
+        return f"ALTER {self.kind.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignOwned:
+    role_ids: tuple[str, ...]
+    to: str
+    tag: str = "REASSIGN OWNED"
+
+
+@dataclass(frozen=True, slots=True)
+class DropOwned:
+    """``ids`` are the items that go, dependents first; privileges of the roles go too."""
+
+    role_ids: tuple[str, ...]
+    ids: tuple[GlobalId, ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP OWNED"
 
 
 # --- session ---
+
+
+@dataclass(frozen=True, slots=True)
+class SetRole:
+    """The session goes on with the privileges of this role; None is its own."""
+
+    id: str | None
+    name: str
+    tag: str = "SET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +415,22 @@ Statement = (
     | RetrySource
     | WaiveCheck
     | SkipRange
-    | RenameSource
+    | Rename
+    | CreateTable
+    | Modify
+    | Truncate
+    | CreateRole
+    | AlterRole
+    | RenameRole
+    | DropRoles
+    | SetDefault
+    | ChangeMembership
+    | ChangePrivileges
+    | ChangeDefaultPrivileges
+    | ChangeOwner
+    | ReassignOwned
+    | DropOwned
+    | SetRole
     | ShowVariable
     | SetVariable
     | ResetVariable

@@ -1,4 +1,4 @@
-"""ALTER SOURCE: decisions about a stalled source, and renaming."""
+"""ALTER: decisions about a stalled source, and renaming."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
-from reclock.sql.statements import RenameSource, RetrySource, Skipped, SkipRange, WaiveCheck
+from reclock.sql.statements import Rename, RetrySource, Skipped, SkipRange, WaiveCheck
 
 
 def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
-    entry = find(parts(node.this), "SOURCE", catalog, session)
+    return _named(node, "SOURCE", catalog, session)
+
+
+def _named(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+    entry = find(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     return entry
@@ -43,10 +47,11 @@ def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session:
     return SkipRange(source.id, source.name, node.args["partition"].name, lower, upper)
 
 
-def rename(node: nodes.AlterSourceRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameSource | Skipped:
+def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:
+    kind: str = node.args["kind"]
     if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
-        return Skipped("ALTER SOURCE", f'source "{".".join(parts(node.this))}" does not exist, skipping')
-    source = _source(node, catalog, session)
+        return Skipped(f"ALTER {kind}", f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping')
+    source = _named(node, kind, catalog, session)
     to = source.name.sibling(fold(node.args["to"]))
     taken = catalog.within(to.scope).get(to.item)
     if taken is not None:
@@ -55,7 +60,7 @@ def rename(node: nodes.AlterSourceRenameStatement, catalog: PlannerCatalog, sess
     for entry in (source, *catalog.dependents(source.id)):
         if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
             changed[entry.id] = renamed(entry.create_sql, source.name, to)
-    return RenameSource(source.id, source.name, to, tuple(changed.items()))
+    return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:

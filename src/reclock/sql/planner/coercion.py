@@ -30,7 +30,7 @@ from reclock.compute.scalars import Cast, Literal
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.planner.literals import fit, parse_text
-from reclock.sql.planner.rewrite import Untyped
+from reclock.sql.planner.rewrite import OpenParameter, Untyped
 
 _TYPES = {
     exp.DType.BOOLEAN: BOOLEAN,
@@ -92,6 +92,8 @@ def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
 
 def coerce(value: Any, target: ScalarType) -> Any:
     """``value`` as ``target``: a constant is read, anything else cast. The caller has made sure that the cast is allowed."""
+    if isinstance(value, OpenParameter):
+        return coerce(value.parameters.settle(value.number, target), target)
     if isinstance(value, Untyped):
         return Literal(None if value.text is None else parse_text(value.text, target), target)
     if value.type == target:
@@ -114,6 +116,23 @@ def expect(value: Any, target: ScalarType, what: str) -> Any:
     if not isinstance(value, Untyped) and not is_implicit(value.type, target):
         raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
     return coerce(value, target)
+
+
+def assign(value: Any, target: ScalarType, column: str) -> Any:
+    """``value`` as it is kept in ``column``: what PostgreSQL casts on assignment. Raises ``TypeMismatch``."""
+    source = value.type
+    is_allowed = (
+        is_implicit(source, target)
+        or target == TEXT
+        or (source.is_number and target.is_number)
+        or (source.is_moment and target.is_moment)
+    )
+    if not is_allowed:
+        raise TypeMismatch(
+            f'column "{column}" is of type {target.name} but expression is of type {source.name}',
+            hint="you will need to rewrite or cast the expression",
+        )
+    return coerce(value, target) if source is None else cast(value, target)
 
 
 def settle(value: Any) -> Any:

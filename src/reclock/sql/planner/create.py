@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import RESERVED_COLUMNS, Column, RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.compute.plan import Plan
 from reclock.compute.scalars import ColumnRef
@@ -38,11 +38,6 @@ from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
 from reclock.sql.statements import CreateIndex, CreateSource, CreateView, Skipped, SourceDefinition
 
-OBJECTS_PROGRESS = RelationDesc(
-    (Column(TIME_COLUMN, BIGINT, False), Column("key", TEXT, False), Column("byte_offset", BIGINT, False)), key=("key",)
-)
-"""The progress relation of a source over objects."""
-
 SOURCE_OPTIONS: frozenset[str] = frozenset()
 """What WITH may say of a source."""
 
@@ -58,7 +53,7 @@ def kind_of(entry: RelationEntry | IndexEntry) -> str:
 
 def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
     name = catalog.locate(parts(node.this), session)
-    skipped = _skipped(node, name, ItemType.SOURCE, catalog)
+    skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
     if skipped is not None:
         return skipped
     source = define_source(node)
@@ -84,7 +79,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     normal.set("this", name.to_table())
     normal.set("progress", progress_name.to_table())
     normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
-    return CreateSource(name, _stored(normal), source, progress_name, index)
+    return CreateSource(name, stored(normal), source, progress_name, index)
 
 
 def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
@@ -110,7 +105,7 @@ def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
         desc=RelationDesc(columns),
         connector=ObjectsConnector(connector.args["bucket"].name, pattern),
         format=_format(node.args["format"], len(columns)),
-        progress_desc=OBJECTS_PROGRESS,
+        progress_desc=ObjectsConnector.reclocking.progress_desc,
         options=tuple(sorted(options)),
     )
 
@@ -163,7 +158,7 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
             raise DependentObjects("view", str(name), dependents)
         replaces = ids
     else:
-        skipped = _skipped(node, name, ItemType.VIEW, catalog)
+        skipped = skip_existing(node, name, ItemType.VIEW, catalog)
         if skipped is not None:
             return skipped
     normal = node.copy()
@@ -176,7 +171,7 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
-    return CreateView(name, _stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
+    return CreateView(name, stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
 
 
 def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
@@ -263,7 +258,7 @@ def _index(
         on=on_name.to_table(),
         keys=[identifier(desc.names[i]) for i in key],
     )
-    return CreateIndex(name, _stored(node), on, on_name, key, cluster_id, frozenset({on} if on else ()))
+    return CreateIndex(name, stored(node), on, on_name, key, cluster_id, frozenset({on} if on else ()))
 
 
 # --- what all have in common ---
@@ -274,7 +269,7 @@ def _cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> 
     return catalog.cluster_id(fold(cluster) if cluster is not None else session.cluster)
 
 
-def _skipped(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
+def skip_existing(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
     """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is taken otherwise."""
     old = catalog.within(name.scope).get(name.item)
     if old is not None and node.args.get("exists") and old.type is type:
@@ -289,7 +284,7 @@ def _check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
         raise DuplicateObject(kind_of(old), str(name))
 
 
-def _stored(node: nodes.Statement) -> str:
+def stored(node: nodes.Statement) -> str:
     """The text of a definition, which reads as what was planned."""
     text = to_sql(node)
     try:

@@ -14,6 +14,7 @@ from reclock.sql.statements import Drop, Skipped
 
 _TYPES = {
     "SOURCE": ItemType.SOURCE,
+    "TABLE": ItemType.TABLE,
     "VIEW": ItemType.VIEW,
     "MATERIALIZED VIEW": ItemType.VIEW,
     "INDEX": ItemType.INDEX,
@@ -53,7 +54,7 @@ def plan_drop(node: nodes.DropStatement, catalog: PlannerCatalog, session: Sessi
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)
     names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
-    return Drop(kind.lower(), ids, names, tuple(notices))
+    return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices))
 
 
 def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:

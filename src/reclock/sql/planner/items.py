@@ -13,6 +13,7 @@ from reclock.sql.catalog import Entry, IndexEntry, PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.create import define_source, define_view, index_key
+from reclock.sql.planner.create_table import define_table
 
 _SESSION = SessionNames()
 
@@ -51,6 +52,10 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         case nodes.CreateSourceStatement() as node:
             source = define_source(node)
             return RelationEntry(item.id, collection, name, item.type, source.desc, create_sql=text, source=source)
+        case nodes.CreateTableStatement() as node:
+            table = define_table(node)
+            rows = StorageCollectionId(item.id, CollectionType.TABLE)
+            return RelationEntry(item.id, rows, name, item.type, table.desc, create_sql=text, table=table)
         case nodes.CreateViewStatement() as node:
             view = define_view(node, catalog, _SESSION)
             return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, text, view.depends_on)

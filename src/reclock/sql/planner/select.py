@@ -86,13 +86,20 @@ def finish_select(node: exp.Select, relation: Relation, context: Context, hints:
     values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
     unique_on = everything[len(items) + len(order) :]
     names = [item.name for item in items]
-    return _shape(node, plan, values, names, order, order_nodes, unique_on, untyped)
+    limited = limits(node, context.session.parameters)
+    return _shape(node, plan, values, names, order, order_nodes, unique_on, untyped, limited)
 
 
 def select_values(node: exp.Select, relation: Relation, context: Context) -> list[Any]:
     """The select list alone, over the rows of ``relation``."""
     reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
+
+
+def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
+    """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
+    reading = Reading(scope, SubqueryPlanner(context), clause)
+    return [(item.name, settle(item.value)) for each in expressions for item in _items(each, reading)]
 
 
 def _typed(value: Any, hint: ScalarType | None) -> Any:
@@ -108,6 +115,7 @@ def _shape(
     order_nodes: list[exp.Expr],
     unique_on: list[Any],
     untyped: frozenset[int],
+    limited: tuple[int | None, int],
 ) -> Query:
     """Columns in their order, the hidden ones that are only ordered by last."""
     is_distinct = node.args.get("distinct") is not None
@@ -129,7 +137,7 @@ def _shape(
         plan = TopK(plan, keys, tuple(o for o in orderings if o.index not in keys), 1, 0)
     elif is_distinct:
         plan = plan if isinstance(plan, Distinct) else Distinct(plan)
-    limit, offset = limits(node)
+    limit, offset = limited
     return Query(plan, orderings, limit, offset, len(values), untyped)
 
 

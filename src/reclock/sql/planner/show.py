@@ -16,6 +16,7 @@ from reclock.sql import nodes
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, Scope
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
+from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
 from reclock.sql.planner.expressions import Reading, call, condition
@@ -43,23 +44,28 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
     if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS"):
         raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
     if kind == "INDEXES":
-        return _shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
-    if kind in ("DATABASES", "CLUSTERS") and within is not None:
+        return shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
+    if kind in ("DATABASES", "CLUSTERS", "ROLES") and within is not None:
         raise SqlSyntaxError(f"SHOW {kind} takes no FROM")
     if kind == "DATABASES":
-        return _shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
+        return shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
+    if kind == "ROLES":
+        roles = catalog.snapshot.roles.values() if catalog.snapshot is not None else ()
+        return shown({"name": TEXT}, ((role.name,) for role in roles if not role.id.startswith("s")), node)
     if kind == "CLUSTERS":
-        return _shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
+        return shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
     if kind == "SCHEMAS":
-        return _shown({"name": TEXT}, _schemas(within, catalog, session), node)
+        return shown({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
     relations = [entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)]
     match kind:
         case "SOURCES":
             rows: Iterable[Row] = ((entry.name.item, "s3") for entry in relations if entry.type is ItemType.SOURCE)
-            return _shown({"name": TEXT, "type": TEXT}, rows, node)
+            return shown({"name": TEXT, "type": TEXT}, rows, node)
+        case "TABLES":
+            return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE), node)
         case "VIEWS":
-            return _shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW), node)
+            return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW), node)
         case "MATERIALIZED VIEWS":
             rows = {
                 (entry.name.item, catalog.cluster_name(index.cluster_id))
@@ -68,17 +74,17 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
                 for index in catalog.indexes(entry.id)
                 if cluster_id in (None, index.cluster_id)
             }
-            return _shown({"name": TEXT, "cluster": TEXT}, rows, node)
+            return shown({"name": TEXT, "cluster": TEXT}, rows, node)
         case _:
             rows = ((entry.name.item, entry.type.value) for entry in catalog.within(scope).values())
-            return _shown({"name": TEXT, "type": TEXT}, rows, node)
+            return shown({"name": TEXT, "type": TEXT}, rows, node)
 
 
 def show_columns(node: nodes.ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     entry = catalog.resolve(parts(node.this), session)
     rows = ((column.name, column.is_nullable, str(column.type), i) for i, column in enumerate(entry.desc.columns))
     columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
-    return _shown(columns, rows, node, ordered_by=(3,), visible=3)
+    return shown(columns, rows, node, ordered_by=(3,), visible=3)
 
 
 def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
@@ -94,7 +100,7 @@ def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, sessio
         statement.set("cluster", cluster_identifier(catalog.cluster_name(index.cluster_id)))
         text = to_sql(statement)
     name = f"create_{kind.lower().replace(' ', '_')}"
-    return _shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
+    return shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
 
 
 def _scope(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames) -> Scope:
@@ -129,7 +135,7 @@ def _indexes(
             yield catalog.cluster_name(index.cluster_id), on.name.item, index.name.item, position, column.name, column.is_nullable
 
 
-def _shown(
+def shown(
     columns: dict[str, ScalarType],
     rows: Iterable[Row],
     node: exp.Expr,
@@ -138,14 +144,16 @@ def _shown(
     visible: int | None = None,
 ) -> Select:
     """The rows that meet LIKE (on the name) or WHERE."""
-    desc = RelationDesc(tuple(Column(name, type, False) for name, type in columns.items()))
-    plan: Plan = Constant(tuple(rows), desc)
+    found = tuple(rows)
+    nullable = [any(row[i] is None for row in found) for i in range(len(columns))]
+    desc = RelationDesc(tuple(Column(name, type, nullable[i]) for i, (name, type) in enumerate(columns.items())))
+    plan: Plan = Constant(found, desc)
     like, where = node.args.get("like"), node.args.get("where")
     if like is not None:
         name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name"))
         plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
     if where is not None:
         shown = RelationDesc(desc.columns[:visible])
-        plan = Filter(plan, (condition(where, Reading(ExpressionScope.of(shown, None), NoSubqueries(), "WHERE")),))
+        plan = Filter(plan, (condition(where, Reading(ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE")),))
     finishing = Finishing(tuple(Ordering(i) for i in ordered_by), visible=visible)
     return Select(plan, finishing, RelationDesc(desc.columns[:visible]), tag="SHOW")

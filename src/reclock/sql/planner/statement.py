@@ -13,11 +13,35 @@ from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
-from reclock.sql.planner import alter, create, drop, show
+from reclock.sql.planner import alter, create, drop, modify, show
 from reclock.sql.planner.as_of import plan_as_of
+from reclock.sql.planner.create_table import create_table
+from reclock.sql.planner.privileges import (
+    change_default_privileges,
+    change_owner,
+    change_privileges,
+    drop_owned,
+    reassign_owned,
+)
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
-from reclock.sql.statements import Explain, ResetVariable, Select, SetVariable, ShowVariable, Statement, Transaction
+from reclock.sql.planner.roles import alter_role, change_membership, create_role, drop_roles, rename_role, set_role, user_role
+from reclock.sql.planner.show_privileges import show_privileges
+from reclock.sql.planner.users import with_users
+from reclock.sql.statements import (
+    Explain,
+    ResetVariable,
+    Select,
+    SetDefault,
+    SetRole,
+    SetVariable,
+    ShowVariable,
+    Statement,
+    Transaction,
+)
+
+ROLE = "role"
+"""The variable that SET ROLE sets."""
 
 Planner = Callable[[Any, PlannerCatalog, SessionNames], Statement]
 
@@ -32,8 +56,8 @@ def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: Se
 
 def plan_select(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     context = new_context(catalog, session)
-    query = plan_query(node.this, context)
-    as_of = plan_as_of(node.args["as_of"]) if node.args.get("as_of") is not None else None
+    query = plan_query(with_users(node.this, session), context)
+    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
     desc = RelationDesc(query.plan.desc.columns[: query.visible])
     return Select(push_filters(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
 
@@ -42,11 +66,26 @@ def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session:
     return Explain(plan_select(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")
 
 
-def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable:
+def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable | SetRole:
+    name, values = fold(node.this), _settings(node)
+    if name == ROLE:
+        return set_role(",".join(values) if values is not None else "none", catalog)
+    return SetVariable(name, values, node.args.get("scope") == "LOCAL")
+
+
+def reset_variable(node: nodes.ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ResetVariable | SetRole:
+    name = _variable_name(node)
+    return set_role("none", catalog) if name == ROLE else ResetVariable(name)
+
+
+def set_default(node: nodes.SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
+    role = user_role(node.args["role"], catalog, session) if node.args.get("role") is not None else None
+    return SetDefault(role.id if role is not None else None, _variable_name(node), _settings(node))
+
+
+def _settings(node: nodes.Statement) -> tuple[str, ...] | None:
     values = node.args.get("values")
-    return SetVariable(
-        fold(node.this), tuple(_setting(value) for value in values) if values else None, node.args.get("scope") == "LOCAL"
-    )
+    return tuple(_setting(value) for value in values) if values else None
 
 
 def _setting(node: exp.Expr) -> str:
@@ -63,23 +102,52 @@ def _variable_name(node: nodes.Statement) -> str | None:
     return fold(node.this) if node.this is not None else None
 
 
+DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
+    {
+        nodes.QueryStatement,
+        nodes.ExplainStatement,
+        nodes.ShowObjectsStatement,
+        nodes.ShowColumnsStatement,
+        nodes.ShowCreateStatement,
+        nodes.ShowVariableStatement,
+    }
+)
+"""What is planned already when it is prepared: statements that answer rows or take parameters."""
+
 PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.QueryStatement: plan_select,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,
     nodes.CreateViewStatement: create.create_view,
     nodes.CreateIndexStatement: create.create_index,
+    nodes.CreateTableStatement: create_table,
+    nodes.InsertStatement: modify.insert,
+    nodes.UpdateStatement: modify.update,
+    nodes.DeleteStatement: modify.delete,
+    nodes.TruncateStatement: modify.truncate,
     nodes.DropStatement: drop.plan_drop,
     nodes.AlterSourceRetryStatement: alter.retry,
     nodes.AlterSourceWaiveStatement: alter.waive,
     nodes.AlterSourceSkipStatement: alter.skip,
-    nodes.AlterSourceRenameStatement: alter.rename,
+    nodes.AlterRenameStatement: alter.rename,
     nodes.ShowObjectsStatement: show.show_objects,
     nodes.ShowColumnsStatement: show.show_columns,
     nodes.ShowCreateStatement: show.show_create,
     nodes.ShowVariableStatement: lambda node, catalog, session: ShowVariable(_variable_name(node)),
     nodes.SetVariableStatement: set_variable,
-    nodes.ResetVariableStatement: lambda node, catalog, session: ResetVariable(_variable_name(node)),
+    nodes.ResetVariableStatement: reset_variable,
+    nodes.CreateRoleStatement: create_role,
+    nodes.AlterRoleStatement: alter_role,
+    nodes.AlterRoleRenameStatement: rename_role,
+    nodes.DropRolesStatement: drop_roles,
+    nodes.SetDefaultStatement: set_default,
+    nodes.MembershipStatement: change_membership,
+    nodes.PrivilegesStatement: change_privileges,
+    nodes.DefaultPrivilegesStatement: change_default_privileges,
+    nodes.AlterOwnerStatement: change_owner,
+    nodes.ReassignOwnedStatement: reassign_owned,
+    nodes.DropOwnedStatement: drop_owned,
+    nodes.ShowPrivilegesStatement: show_privileges,
     nodes.TransactionStatement: lambda node, catalog, session: Transaction(
         node.args["kind"], node.args.get("isolation"), node.args.get("access")
     ),

@@ -1,0 +1,63 @@
+"""CREATE TABLE: columns, their defaults, and the normalised text the catalog keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.catalog.objects import ItemType
+from reclock.errors import AggregateNotAllowed, InvalidColumnReference, TypeMismatch, UnknownColumn, UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.names import SessionNames, fold, parts
+from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.planner.coercion import assign, scalar_type
+from reclock.sql.planner.create import check_columns, skip_existing, stored
+from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.scope import Scope
+from reclock.sql.statements import CreateTable, Skipped, TableDefinition
+
+
+def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.TABLE, catalog)
+    if skipped is not None:
+        return skipped
+    table = define_table(node)
+    normal = node.copy()
+    normal.set("exists", None)
+    normal.set("this", name.to_table())
+    return CreateTable(name, stored(normal), table)
+
+
+def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
+    """The table that the statement describes. Raises for columns or defaults that cannot be."""
+    columns = tuple(
+        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
+        for column in node.args["columns"]
+    )
+    check_columns([column.name for column in columns])
+    for column in columns:
+        if column.type.name is TypeName.INTERVAL:
+            raise UnsupportedSql(f'column "{column.name}" has type interval, which cannot be stored')
+    defaults = tuple(column.args.get("default") for column in node.args["columns"])
+    for column, default in zip(columns, defaults, strict=True):
+        if default is not None:
+            default_value(default, column.name, column.type)
+    return TableDefinition(RelationDesc(columns), defaults)
+
+
+def default_value(node: Any, column: str, type: ScalarType) -> Any:
+    """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone."""
+    try:
+        value = scalar(node, Reading(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
+    except UnknownColumn as error:
+        raise InvalidColumnReference("cannot use column reference in DEFAULT expression") from error
+    except AggregateNotAllowed as error:
+        raise AggregateNotAllowed("aggregate functions are not allowed in DEFAULT expressions") from error
+    try:
+        return assign(value, type, column)
+    except TypeMismatch as error:
+        of = value.type.name if value.type is not None else "unknown"
+        raise TypeMismatch(f'column "{column}" is of type {type.name} but default expression is of type {of}') from error

@@ -1,0 +1,131 @@
+"""Tables: their definition, INSERT, UPDATE, DELETE, TRUNCATE and COPY."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.sql import nodes
+from reclock.sql.query_grammar import QueryParser
+
+
+class TableParser(QueryParser):
+    """Parses what makes a table and what changes its rows."""
+
+    def _create_table(self) -> nodes.CreateTableStatement:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._object_name()
+        if not self._match(TokenType.L_PAREN, advance=False):
+            self.raise_error("Expected the list of columns")
+        return nodes.CreateTableStatement(this=name, exists=exists, columns=self._parse_wrapped_csv(self._table_column))
+
+    def _table_column(self) -> nodes.TableColumn:
+        name = self._name()
+        kind = self._parse_types(check_func=False)
+        if kind is None:
+            self.raise_error("Expected a type")
+        not_null, default = None, None
+        while self._curr and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            if not_null is None and self._match_text_seq("NOT", "NULL"):
+                not_null = True
+            elif not_null is None and self._match_text_seq("NULL"):
+                not_null = False
+            elif default is None and self._match_text_seq("DEFAULT"):
+                default = self._parse_bitwise() or self._missing()
+            else:
+                self.raise_error("Expected NOT NULL, NULL, DEFAULT, a comma or the end of the columns")
+        return nodes.TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default)
+
+    # --- rows ---
+
+    def _target(self) -> exp.Table:
+        """A table that is changed, and what it is called meanwhile."""
+        table = self._object_name()
+        if self._match(TokenType.ALIAS) or self._is_alias():
+            table.set("alias", exp.TableAlias(this=self._name()))
+        return table
+
+    def _is_alias(self) -> bool:
+        if self._curr.token_type == TokenType.IDENTIFIER:
+            return True
+        return self._curr.token_type == TokenType.VAR and self._curr.text.upper() not in ("SET", "RETURNING")
+
+    def _insert(self) -> nodes.InsertStatement:
+        self._expect("INTO")
+        table = self._object_name()
+        if self._match(TokenType.ALIAS):
+            table.set("alias", exp.TableAlias(this=self._name()))
+        columns = None
+        if self._match(TokenType.L_PAREN, advance=False) and self._next.token_type not in (TokenType.SELECT, TokenType.WITH):
+            columns = self._parse_wrapped_csv(self._name)
+        query = None if self._match_text_seq("DEFAULT", "VALUES") else self._query()
+        return nodes.InsertStatement(this=table, columns=columns, query=query, returning=self._returning())
+
+    def _update(self) -> nodes.UpdateStatement:
+        table = self._target()
+        self._expect("SET")
+        assignments = self._parse_csv(self._table_assignment)
+        return nodes.UpdateStatement(this=table, assignments=assignments, where=self._condition(), returning=self._returning())
+
+    def _table_assignment(self) -> nodes.Assignment:
+        name = self._name()
+        if not self._match(TokenType.EQ):
+            self.raise_error("Expected =")
+        return nodes.Assignment(this=name, value=self._parse_disjunction() or self._missing())
+
+    def _delete(self) -> nodes.DeleteStatement:
+        self._expect("FROM")
+        return nodes.DeleteStatement(this=self._target(), where=self._condition(), returning=self._returning())
+
+    def _condition(self) -> exp.Expr | None:
+        return (self._parse_disjunction() or self._missing()) if self._match(TokenType.WHERE) else None
+
+    def _returning(self) -> list[exp.Expr] | None:
+        return self._parse_csv(self._parse_expression) or [self._missing()] if self._match_text_seq("RETURNING") else None
+
+    def _truncate(self) -> nodes.TruncateStatement:
+        self._match_text_seq("TABLE")
+        return nodes.TruncateStatement(names=self._parse_csv(self._object_name))
+
+    # --- COPY ---
+
+    def _copy(self) -> nodes.CopyStatement:
+        table = columns = query = None
+        if self._match(TokenType.L_PAREN):
+            query = self._query()
+            if not self._match(TokenType.R_PAREN):
+                self.raise_error("Expected )")
+        else:
+            table = self._object_name()
+            if self._match(TokenType.L_PAREN, advance=False):
+                columns = self._parse_wrapped_csv(self._name)
+        is_from = table is not None and self._match_text_seq("FROM")
+        self._expect("STDIN") if is_from else self._expect("TO", "STDOUT")
+        return nodes.CopyStatement(this=table, columns=columns, query=query, is_from=is_from, options=self._copy_options())
+
+    def _copy_options(self) -> list[nodes.Option]:
+        """``(FORMAT csv, HEADER, …)``, or the words of old: ``CSV HEADER DELIMITER ';'``."""
+        self._match_text_seq("WITH")
+        if self._match(TokenType.L_PAREN, advance=False):
+            return self._parse_wrapped_csv(self._copy_option)
+        options = []
+        while self._curr and self._curr.token_type != TokenType.SEMICOLON:
+            if self._match_texts(("CSV", "TEXT", "BINARY")):
+                written = exp.to_identifier(self._prev.text.lower())
+                options.append(nodes.Option(this=exp.to_identifier("format"), value=written))
+            elif self._match_text_seq("HEADER"):
+                options.append(nodes.Option(this=exp.to_identifier("header"), value=exp.true()))
+            elif self._match_texts(("DELIMITER", "NULL", "QUOTE", "ESCAPE")):
+                name = exp.to_identifier(self._prev.text.lower())
+                self._match(TokenType.ALIAS)
+                options.append(nodes.Option(this=name, value=self._text()))
+            else:
+                self.raise_error("Expected an option of COPY")
+        return options
+
+    def _copy_option(self) -> nodes.Option:
+        name = self._word("an option of COPY")
+        if not self._curr or self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            return nodes.Option(this=name, value=exp.true())
+        value = self._parse_string() or self._parse_boolean() or self._word("a value")
+        return nodes.Option(this=name, value=value)
