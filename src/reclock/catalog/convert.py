@@ -23,6 +23,9 @@ from reclock.oracle.oracle import TimestampOracle
 
 ATTEMPTS = 100
 
+Switch = Callable[[Leadership, Leadership], None]
+"""Puts the target in force, in one transaction: from then on the second leads. Raises ``Fenced`` if the first does not any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Converted:
@@ -36,7 +39,7 @@ class Converted:
 def convert(
     source: CatalogLog,
     target: CatalogLog,
-    switch: Callable[[Leadership], None],
+    switch: Switch,
     *,
     oracle: TimestampOracle,
     deploy_generation: int,
@@ -44,26 +47,37 @@ def convert(
 ) -> Converted:
     """Make ``target`` hold what ``source`` holds, and ``event`` in its audit log besides; then ``switch``.
 
-    ``switch`` puts the target in force, in one transaction that raises ``Fenced`` if its argument does not lead any more. The target
-    may hold anything before: an older copy, or a part of one; its times go on from the source's. Raises ``CatalogUninitialized``,
-    ``CatalogVersionUnsupported``, ``CatalogCorrupt`` and ``Fenced``.
+    The target may hold anything before: an older copy, or a part of one; its times go on from the source's. Raises
+    ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``CatalogCorrupt`` and ``Fenced``.
     """
-    leadership, upper, wanted = _seal(source, target, oracle, deploy_generation, event)
-    updates = _copy(target, wanted, leadership, oracle, after=upper)
+    sealed = _seal(source, target, oracle, deploy_generation, event)
+    updates = _copy(sealed, target, oracle)
     found = _read(target)[1]
-    if found != wanted:
-        row = next(row for row in sorted(found.keys() | wanted.keys()) if found.get(row) != wanted.get(row))
+    if found != sealed.wanted:
+        row = min(row for row, _ in found.items() ^ sealed.wanted.items())
         raise CatalogError("the copy of the catalog is not what was copied", detail=f"the first difference is {' '.join(row)}")
     reach("catalog.convert.before_switch")
-    switch(leadership)
+    switch(sealed.leadership, sealed.next_leadership)
     reach("catalog.convert.after_switch")
-    return Converted(leadership.epoch, len(wanted), updates)
+    return Converted(sealed.next_leadership.epoch, len(found), updates)
 
 
-def _seal(
-    source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deploy_generation: int, event: AuditEvent
-) -> tuple[Leadership, Timestamp, Rows]:
-    """Lead the source, above whoever led either log, and seal it; then its upper, and what the target is to hold."""
+@dataclass(frozen=True, slots=True)
+class _Sealed:
+    """The source stands still below ``upper``, led by ``leadership``; ``wanted`` is what the target is to hold.
+
+    ``next_leadership`` is the target's. It is above the one that whoever opens the source at this moment would take, so that such a
+    one is either seen by the switch, or fenced by it.
+    """
+
+    leadership: Leadership
+    next_leadership: Leadership
+    upper: Timestamp
+    wanted: Rows
+
+
+def _seal(source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deploy_generation: int, event: AuditEvent) -> _Sealed:
+    """Lead the source, above whoever led either log, and seal it."""
     for _ in range(ATTEMPTS):
         known = [leader.epoch for leader in (source.leadership(), target.leadership()) if leader is not None]
         upper, rows = _read(source)
@@ -71,30 +85,33 @@ def _seal(
         if header.version is None:
             raise CatalogUninitialized()
         require_version(header, exactly=False)
-        leadership = Leadership(max(header.epoch, *known) + 1, deploy_generation)
-        led = {**without_seal(rows), **encode_rows(leadership_objects(leadership))}
-        wanted = {**led, **audited([CatalogUpdate(*row, value, upper, 1) for row, value in led.items()], event)}
+        epoch = max(header.epoch, *known) + 1
+        leadership, next_leadership = (Leadership(epoch, deploy_generation) for epoch in (epoch, epoch + 2))
+        led = {**rows, **encode_rows([*leadership_objects(leadership), SEAL])}
+        wanted = {**without_seal(led), **encode_rows(leadership_objects(next_leadership))}
+        wanted |= audited([CatalogUpdate(*row, value, upper, 1) for row, value in rows.items()], event)
         at = max(oracle.write_ts(CATALOG), upper)
         reach("catalog.convert.before_seal")
         try:
-            source.lead(upper, Timestamp(at + 1), difference(rows, {**led, **encode_rows([SEAL])}, at), leadership)
+            source.lead(upper, Timestamp(at + 1), difference(rows, led, at), leadership)
         except UpperMismatch:
             continue
         reach("catalog.convert.after_seal")
         source.mirror(leadership)
-        return leadership, Timestamp(at + 1), wanted
+        return _Sealed(leadership, next_leadership, Timestamp(at + 1), wanted)
     raise CatalogError("the catalog cannot be led: other actors keep writing to it")
 
 
-def _copy(target: CatalogLog, wanted: Rows, leadership: Leadership, oracle: TimestampOracle, *, after: Timestamp) -> int:
-    """Append what ``target`` lacks of ``wanted``, and take away what it has too much; how many updates that took."""
+def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
+    """Append what ``target`` lacks, and take away what it has too much; how many updates that took."""
     upper, found = _read(target)
-    at = max(oracle.write_ts(CATALOG), upper, after)
-    updates = difference(found, wanted, at)
+    at = max(oracle.write_ts(CATALOG), upper, sealed.upper)
+    updates = difference(found, sealed.wanted, at)
     reach("catalog.convert.before_copy")
-    # logs in one consensus share its fence: there it is raised already
-    append = target.compare_and_append if target.leadership() == leadership else target.lead
-    append(upper, Timestamp(at + 1), updates, leadership)
+    if target.leadership() == sealed.leadership:  # both share the fence of one consensus, which is not raised before the switch
+        target.compare_and_append(upper, Timestamp(at + 1), updates, sealed.leadership)
+    else:
+        target.lead(upper, Timestamp(at + 1), updates, sealed.next_leadership)
     oracle.apply_write(CATALOG, Timestamp(at + 1))
     reach("catalog.convert.after_copy")
     return len(updates)
