@@ -540,6 +540,44 @@ class SystemObjectProtected(ReclockError):
         self.name = name
 
 
+class PermissionDenied(ReclockError):
+    """The role of the session may not do that: it lacks a privilege, does not own the object, or is not a superuser."""
+
+    sqlstate = "42501"
+
+
+class InvalidGrant(ReclockError):
+    """A GRANT that makes no sense: a privilege that objects of the type do not have, or roles that would contain each other."""
+
+    sqlstate = "0LP01"
+
+
+class InvalidAuthorization(ReclockError):
+    """There is no role of that name to begin a session with, or it may not log in."""
+
+    sqlstate = "28000"
+
+
+class RoleHasDependents(ReclockError):
+    """A role cannot be dropped while it owns something, or privileges name it."""
+
+    sqlstate = "2BP01"
+
+    def __init__(self, name: str, dependents: list[str]) -> None:
+        super().__init__(
+            f'role "{name}" cannot be dropped because some objects depend on it',
+            detail="; ".join(dependents),
+            hint="REASSIGN OWNED BY and DROP OWNED BY free a role of what depends on it",
+        )
+        self.name, self.dependents = name, dependents
+
+
+class RoleInUse(ReclockError):
+    """A session cannot drop its own role, or take from it what would lock everyone out."""
+
+    sqlstate = "55006"
+
+
 class AggregateNotAllowed(ReclockError):
     """An aggregate function stands where rows are not grouped yet, or in another aggregate."""
 

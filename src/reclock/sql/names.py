@@ -11,6 +11,7 @@ from reclock.sql.dialect import Reclock, to_sql
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
+DEFAULT_USER = "reclock"
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
 """Schemas of no database. All but the last are searched before the search path."""
 SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
@@ -50,6 +51,8 @@ class SessionNames:
     database: str = DEFAULT_DATABASE
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     cluster: str = "default"
+    session_user: str = DEFAULT_USER
+    current_user: str = DEFAULT_USER
 
 
 def fold(name: exp.Expr | None) -> str:

@@ -1,0 +1,112 @@
+"""What a role may do, by the catalog: membership, ownership and grants, as PostgreSQL counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from reclock.catalog.acl import LETTERS, PUBLIC_ROLE_ID, Acl, AclItem, letters
+from reclock.catalog.kinds import Owned, Reference
+from reclock.catalog.objects import Item, Kind, Schema, SystemPrivilege
+from reclock.catalog.snapshot import CatalogSnapshot
+
+Target = Reference | None
+"""What privileges are on: a cluster, database, schema or item; None is the environment as a whole."""
+
+OWNED_KINDS = (Kind.CLUSTER, Kind.DATABASE, Kind.SCHEMA, Kind.ITEM)
+
+APPLICABLE: Mapping[str, str] = {
+    "table": "arwd",
+    "source": "r",
+    "source_progress": "r",
+    "view": "r",
+    "index": "",
+    "sink": "",
+    "schema": "UC",
+    "database": "UC",
+    "cluster": "UC",
+    "system": "RBN",
+}
+"""The privileges that can be granted on each type of object."""
+
+
+def memberships(snapshot: CatalogSnapshot, role_id: str) -> frozenset[str]:
+    """The role, and every role it is a member of, directly or through others."""
+    found: set[str] = set()
+    waiting = [role_id]
+    while waiting:
+        id = waiting.pop()
+        role = snapshot.roles.get(id)
+        if id not in found and role is not None:
+            found.add(id)
+            waiting += role.membership
+    return frozenset(found)
+
+
+def is_superuser(snapshot: CatalogSnapshot, role_id: str) -> bool:
+    """Whether the role itself has the attribute: it is not inherited."""
+    role = snapshot.roles.get(role_id)
+    return role is not None and "superuser" in role.attributes
+
+
+def type_of(thing: Owned) -> str:
+    """``source``, ``view``, …, ``schema``, ``database`` or ``cluster``."""
+    return thing.type.value if isinstance(thing, Item) else type(thing).__name__.lower()
+
+
+def owned(snapshot: CatalogSnapshot) -> Iterator[Owned]:
+    """Everything that has an owner, in order of its id within each kind."""
+    for kind in OWNED_KINDS:
+        yield from snapshot.sorted(kind)
+
+
+def is_system(thing: Owned) -> bool:
+    """Whether it belongs to the system: nobody changes it. The default cluster does not, though the system made it."""
+    return isinstance(thing, Schema) and thing.database_id is None
+
+
+def acl_of(snapshot: CatalogSnapshot, target: Target) -> Acl:
+    """What was granted on ``target``."""
+    if target is None:
+        grants: Mapping[object, SystemPrivilege] = snapshot.all(Kind.SYSTEM_PRIVILEGE)
+        return tuple(AclItem(grant.grantee, grant.privileges, grant.grantor) for grant in grants.values())
+    thing: Owned | None = snapshot.get(*target)
+    return () if thing is None else thing.privileges
+
+
+def shown_acl(thing: Owned) -> Acl:
+    """What was granted on ``thing``, after what its owner has without a grant."""
+    own = APPLICABLE[type_of(thing)]
+    return (AclItem(thing.owner_role_id, own, thing.owner_role_id), *thing.privileges) if own else thing.privileges
+
+
+def held(snapshot: CatalogSnapshot, role_id: str, target: Target) -> str:
+    """The privileges that the role has on ``target``: its own, inherited, and PUBLIC's; all of them if it owns it."""
+    roles = memberships(snapshot, role_id)
+    if is_superuser(snapshot, role_id) or owns(snapshot, roles, target):
+        return LETTERS
+    grantees = roles | {PUBLIC_ROLE_ID}
+    return letters("".join(item.privileges for item in acl_of(snapshot, target) if item.grantee in grantees))
+
+
+def owns(snapshot: CatalogSnapshot, roles: Collection[str], target: Target) -> bool:
+    """Whether one of ``roles`` is the owner. Superusers own the environment as a whole."""
+    thing: Owned | None = snapshot.get(*target) if target is not None else None
+    return thing is not None and thing.owner_role_id in roles
+
+
+def default_acl(snapshot: CatalogSnapshot, owner_role_id: str, type_: str, schema_id: int | None, database_id: int | None) -> Acl:
+    """What ALTER DEFAULT PRIVILEGES says of a new object of this owner, type and place, as granted by the owner."""
+    object_type = "table" if type_ in ("table", "source", "source_progress", "view") else type_
+    collected: dict[str, str] = {}
+    for default in snapshot.sorted(Kind.DEFAULT_PRIVILEGE):
+        if (
+            default.object_type == object_type
+            and default.role_id in (owner_role_id, PUBLIC_ROLE_ID)
+            and default.schema_id in (None, schema_id)
+            and default.database_id in (None, database_id)
+            and default.grantee != owner_role_id
+        ):
+            collected[default.grantee] = collected.get(default.grantee, "") + default.privileges
+    applicable = APPLICABLE[type_]
+    found = {grantee: letters(set(privileges) & set(applicable)) for grantee, privileges in collected.items()}
+    return tuple(AclItem(grantee, privileges, owner_role_id) for grantee, privileges in found.items() if privileges)

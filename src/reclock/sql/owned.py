@@ -1,0 +1,40 @@
+"""What has an owner and privileges, by the names SQL has for it."""
+
+from __future__ import annotations
+
+from reclock.catalog.kinds import Owned
+from reclock.catalog.objects import Item, Schema
+from reclock.catalog.roles import Target, type_of
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.sql.names import QualifiedName, quote
+
+
+def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:
+    """The full name, quoted where needed."""
+    match thing:
+        case Item():
+            schema = snapshot.schemas[thing.schema_id]
+            return str(QualifiedName(_database(snapshot, schema), schema.name, thing.name))
+        case Schema():
+            database = _database(snapshot, thing)
+            return ".".join(quote(part) for part in (database, thing.name) if part is not None)
+        case _:
+            return quote(thing.name)
+
+
+def described(snapshot: CatalogSnapshot, target: Target) -> str:
+    """For messages: ``SOURCE "reclock.public.s"``, ``SYSTEM``."""
+    thing: Owned | None = snapshot.get(*target) if target is not None else None
+    if thing is None:
+        return "SYSTEM"
+    return f'{type_of(thing).upper().replace("_", " ")} "{name_of(snapshot, thing)}"'
+
+
+def role_name(snapshot: CatalogSnapshot, role_id: str) -> str:
+    """``PUBLIC`` for what stands for every role."""
+    role = snapshot.roles.get(role_id)
+    return role.name if role is not None else "PUBLIC"
+
+
+def _database(snapshot: CatalogSnapshot, schema: Schema) -> str | None:
+    return None if schema.database_id is None else snapshot.databases[schema.database_id].name
