@@ -24,7 +24,8 @@ from reclock.consensus.store import Consensus
 from reclock.introspection.builtins import BUILTINS
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
-from reclock.sources.object_store import ObjectStore, open_object_store
+from reclock.sources.object_store import open_object_store
+from reclock.sources.opening import Means
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName
 
@@ -122,15 +123,17 @@ class Environment:
         return self._lake
 
     @property
-    def buckets(self) -> ObjectStore:
+    def means(self) -> Means:
+        """What sources are reached with."""
         settings = self.settings
-        return open_object_store(
+        buckets = open_object_store(
             settings.buckets_root,
             endpoint=settings.s3_endpoint,
             region=settings.s3_region,
             access_key_id=settings.s3_access_key_id,
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
+        return Means(buckets)
 
     def _storage_options(self) -> dict[str, str]:
         """delta-rs's names for the settings of an object store; none for a local lake."""

@@ -799,17 +799,18 @@ class UpstreamChanged(SourceError):
 
 
 class DecodeFailed(SourceError):
-    """A record is not of the declared format. Names the partition and the offset of the record."""
+    """A record is not of the declared format. Names the partition and the offset of the record, which counts in ``unit``."""
 
     sqlstate = "22P02"
 
-    def __init__(self, partition: str, offset: int, *, detail: str) -> None:
+    def __init__(self, partition: str, offset: int, *, detail: str, unit: str = "byte") -> None:
+        correct = "correct the object, keeping its length, and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
         super().__init__(
-            f'record at byte {offset} of "{partition}" does not decode',
+            f'record at {unit} {offset} of "{partition}" does not decode',
             detail=detail,
-            hint="correct the object, keeping its length, and ALTER SOURCE … RETRY; or give the record up with ALTER SOURCE … SKIP",
+            hint=f"{correct}give the record up with ALTER SOURCE … SKIP",
         )
-        self.partition, self.offset = partition, offset
+        self.partition, self.offset, self.unit = partition, offset, unit
 
 
 class AuditFailed(SourceError):

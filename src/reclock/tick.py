@@ -21,6 +21,8 @@ from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
 from reclock.quality.results import AuditResult
+from reclock.sources.opening import open_connector
+from reclock.sources.opening import open_connector
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str) -> Ing
             owner,
             frontiers=environment.frontiers,
             lake=environment.lake,
-            store=environment.buckets,
+            connector=open_connector(spec, environment.means),
             spark=environment.spark,
             lease_ms=environment.settings.claim_lease_ms,
         )

@@ -60,8 +60,8 @@ def check(world, at):
     assert {row[2] for row in world.visible()} == {10, at}
     assert world.mapping() == [("a.csv", 10, 8), ("a.csv", at, 18), ("d/b.csv", at, 4)]
     assert world.frontiers.get("u4").claim is None
-    known = world.lineup().read_evidence()[1]
-    assert {key: evidence.length for key, evidence in known.items()} == {"a.csv": 26, "d/b.csv": 4}
+    known = world.lineup().read_bound()[1]
+    assert {key: kept[0] for key, kept in known.items()} == {"a.csv": 26, "d/b.csv": 4}
 
 
 def stop_at(monkeypatch, point, occurrence):

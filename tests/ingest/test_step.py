@@ -63,10 +63,10 @@ def test_each_tick_reclocks_what_is_new_at_its_own_time(world):
 def test_nothing_is_visible_and_nothing_moves_before_publishing(world):
     world.write("a.csv", "1,x\n")
     report = world.ingest(10)
-    assert (report.state, report.rows, report.size_bytes, report.bindings) == (State.STAGED, 1, 4, (("a.csv", 4),))
+    assert (report.state, report.rows, report.size, report.bindings) == (State.STAGED, 1, 4, (("a.csv", 4),))
     assert world.publish(10).waiting == (EVENTS.name,)
     assert world.visible() == []
-    assert world.lineup().data.pin().files(upper=Timestamp(99)) == []
+    assert world.lineup().outputs[""].pin().files(upper=Timestamp(99)) == []
     world.audit()
     assert world.visible() == []
     assert list(world.publish(10).steps) == [EVENTS.name]
@@ -78,11 +78,11 @@ def test_a_tick_with_nothing_new_writes_nothing_and_wants_no_spark(world):
     world.tick(10)
     world.spark = no_spark
     lineup = world.lineup()
-    before = [c.pin().number for c in (lineup.data, lineup.remap, lineup.evidence)], world.frontiers.get("u4")
+    before = [c.pin().number for c in (lineup.outputs[""], lineup.remap, lineup.evidence)], world.frontiers.get("u4")
     assert world.ingest(20).state is State.IDLE
     assert world.audit() is None
     assert not world.publish(20).steps
-    assert ([c.pin().number for c in (lineup.data, lineup.remap, lineup.evidence)], world.frontiers.get("u4")) == before
+    assert ([c.pin().number for c in (lineup.outputs[""], lineup.remap, lineup.evidence)], world.frontiers.get("u4")) == before
 
 
 def test_a_restored_object_is_verified_once_and_not_read_into_rows_again(world):
@@ -112,7 +112,6 @@ def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, s
 
 def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
     monkeypatch.setattr("reclock.sources.objects.SPLIT_BYTES", 400)
-    monkeypatch.setattr("reclock.ingest.stage.SPLIT_BYTES", 400)
     monkeypatch.setattr("reclock.sources.object_store.CHUNK_BYTES", 100)
     rows = [(i, f"line\n{i}" if i % 3 else None) for i in range(200)]
     for name in ("a", "b"):
@@ -281,7 +280,7 @@ def test_the_audit_sees_the_bindings_and_the_staged_rows(world):
     world.ingest(20)
     slice = open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake).slice
     assert (slice.source, slice.upper, slice.at) == (EVENTS.name, 11, 20)
-    assert (slice.previous, slice.bindings, slice.range_bytes) == ({"a.csv": 8}, [("a.csv", 4)], {"a.csv": 4})
+    assert (slice.previous, slice.bindings, slice.covered) == ({"a.csv": 8}, [("a.csv", 4)], {"a.csv": 4})
     assert (slice.rows, slice.min_time, slice.max_time, slice.null_diffs) == (1, 20, 20, 0)
     [file] = slice.staged_files
     assert file.startswith(str(world.home))

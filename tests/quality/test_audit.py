@@ -27,18 +27,18 @@ GOOD = AuditSlice(
     min_time=Timestamp(10),
     max_time=Timestamp(10),
     null_diffs=0,
-    range_bytes={"a": 4, "b": 9},
+    covered={"a": 4, "b": 9},
     staged_files=[],
 )
-EMPTY = replace(GOOD, previous={}, bindings=[], rows=0, min_time=None, max_time=None, range_bytes={})
+EMPTY = replace(GOOD, previous={}, bindings=[], rows=0, min_time=None, max_time=None, covered={})
 
 PLANTED = {
     "an increment of zero": (
-        replace(GOOD, bindings=[("a", 0), ("b", 9)], range_bytes={"b": 9}),
+        replace(GOOD, bindings=[("a", 0), ("b", 9)], covered={"b": 9}),
         {"remap_increments_positive", "frontiers_monotonic"},
     ),
     "a frontier that falls": (
-        replace(GOOD, bindings=[("a", -2), ("b", 9)], range_bytes={"a": -2, "b": 9}),
+        replace(GOOD, bindings=[("a", -2), ("b", 9)], covered={"a": -2, "b": 9}),
         {"remap_increments_positive", "frontiers_monotonic"},
     ),
     "a frontier below the first offset": (
@@ -53,12 +53,12 @@ PLANTED = {
         replace(GOOD, bindings=[("a", 2), ("a", 2), ("b", 9)]),
         {"partitions_bound_once"},
     ),
-    "bound bytes that were not read": (
-        replace(GOOD, range_bytes={"a": 4}),
+    "bound offsets that were not read": (
+        replace(GOOD, covered={"a": 4}),
         {"ranges_read_as_bound"},
     ),
-    "read bytes that were not bound": (
-        replace(GOOD, range_bytes={"a": 4, "b": 9, "c": 1}),
+    "read offsets that were not bound": (
+        replace(GOOD, covered={"a": 4, "b": 9, "c": 1}),
         {"ranges_read_as_bound"},
     ),
     "a row before its time": (replace(GOOD, min_time=Timestamp(9)), {"staged_times_bound"}),
@@ -66,10 +66,10 @@ PLANTED = {
     "rows without times": (replace(GOOD, min_time=None, max_time=None), {"staged_times_bound"}),
     "times without rows": (replace(GOOD, rows=0), {"staged_times_bound"}),
     "rows without diffs": (replace(GOOD, null_diffs=1), {"staged_diffs_present"}),
-    "more rows than bytes": (replace(GOOD, rows=14), {"rows_from_bound_bytes"}),
+    "more rows than offsets": (replace(GOOD, rows=14), {"rows_from_bound_offsets"}),
     "rows of nothing": (
         replace(EMPTY, rows=1, min_time=Timestamp(10), max_time=Timestamp(10)),
-        {"rows_from_bound_bytes"},
+        {"rows_from_bound_offsets"},
     ),
 }
 
@@ -101,7 +101,7 @@ def test_a_sound_slice_passes_every_check(sound: AuditSlice, tmp_path: Path) -> 
         "ranges_read_as_bound",
         "staged_times_bound",
         "staged_diffs_present",
-        "rows_from_bound_bytes",
+        "rows_from_bound_offsets",
     ]
 
 
@@ -187,7 +187,7 @@ def test_a_users_suite_sees_a_bounded_number_of_rows_and_says_so(tmp_path: Path)
     path = tmp_path / "part-0.parquet"
     pq.write_table(pa.table({"n": range(ROWS_LIMIT + 10)}), path, row_group_size=ROWS_LIMIT // 4)
     rows = ROWS_LIMIT + 10
-    slice_ = replace(GOOD, staged_files=[str(path)], rows=rows, previous={}, bindings=[("a", rows)], range_bytes={"a": rows})
+    slice_ = replace(GOOD, staged_files=[str(path)], rows=rows, previous={}, bindings=[("a", rows)], covered={"a": rows})
     write_suite(tmp_path / "s", slice_.source, {"type": "expect_table_row_count_to_equal", "kwargs": {"value": ROWS_LIMIT}})
     (result,) = audit([slice_], docs_root=tmp_path / "docs", suites=tmp_path / "s")
     assert result.success

@@ -53,8 +53,8 @@ def _change_of(
 
 
 def _bounds(standing: _Payload, partition: str, lower: int | None, upper: int | None) -> tuple[int, int]:
-    """What is not given is the edge of the standing range; of an object that is only being probed, everything."""
-    ranges = [growth for growth in payload.Step.from_payload(standing).growths if growth.key == partition]
-    low = min((growth.lower for growth in ranges), default=0)
-    high = max((growth.upper for growth in ranges), default=2**63 - 1)
+    """What is not given is the edge of the standing range; of a partition that is only being probed, everything."""
+    ranges = [found for found in payload.Step.from_payload(standing).increments if found.name == partition]
+    low = min((found.lower for found in ranges), default=0)
+    high = max((found.upper for found in ranges), default=2**63 - 1)
     return low if lower is None else lower, high if upper is None else upper

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
+from reclock.ingest.lineup import read_bindings
 from reclock.introspection.overview import Overview, overview
 from reclock.quality.docs_index import latest, read_index
-from reclock.reclocking.mint import Binding
 from reclock.reclocking.remap import Remap
 
 
@@ -29,5 +28,4 @@ def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Rema
     id_ = StorageCollectionId(source, CollectionType.REMAPPING)
     if not environment.lake.exists(id_):  # created a moment ago
         return Remap.of([])
-    updates = environment.lake.open(id_).pin().changes(Timestamp(0), upper).to_pylist()
-    return Remap.of(Binding(update["object_key"], update[TIME_COLUMN], update[DIFF_COLUMN]) for update in updates)
+    return Remap.of(read_bindings(environment.lake.open(id_), Timestamp(0), upper))

@@ -6,7 +6,7 @@ Derived from the catalog alone and idempotent, so that whoever notices may do it
 from __future__ import annotations
 
 from reclock.adapter.sources import source_spec
-from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.environment import Environment
@@ -32,8 +32,7 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     held = environment.holds.earliest(gone) if gone else {}
     gone = [group for group in gone if group not in held]  # what a reader is still at goes with the next call
     for group in gone:
-        for kind in CollectionType:
-            environment.lake.drop(StorageCollectionId(GlobalId(group), kind))
+        environment.lake.drop_all(GlobalId(group))
     if gone:
         environment.statuses.forget(gone)
         environment.frontiers.drop(gone)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.environment import Environment
 from reclock.errors import InternalError
+from reclock.ingest.lineup import read_bindings
+from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS, IndexFacts, State
-from reclock.reclocking.mint import Binding
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
 from reclock.sql.catalog import PlannerCatalog
@@ -34,10 +35,9 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     progress = catalog.progress_of(source_id)
     if progress is None:
         raise InternalError(f'source "{source_id}" has no progress relation')
-    version = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING)).pin()
-    updates = version.changes(MINIMUM, Timestamp(at + 1)).to_pylist()
+    bindings = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING))
     since = environment.frontiers.get(source_id).since
-    remap = Remap.of(Binding(u["object_key"], max(u[TIME_COLUMN], since), u[DIFF_COLUMN]) for u in updates)
+    remap = Remap.of(read_bindings(bindings, MINIMUM, Timestamp(at + 1))).compact(since)
     rows = [row.row for row in progress_at(remap, at)]
     return _table(progress.desc, rows)
 

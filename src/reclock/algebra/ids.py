@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NewType
+from typing import NewType, Self
 
 GlobalId = NewType("GlobalId", str)
 """``s1…`` system, ``u1…`` user, ``t1…`` transient. Never reused; bound to one object for ever."""
@@ -27,13 +27,22 @@ TABLES = "tables"
 
 @dataclass(frozen=True, slots=True, order=True)
 class StorageCollectionId:
-    """The address of one collection in the lake; written ``u4/reclocked``."""
+    """The address of one collection in the lake; written ``u4/reclocked``, or ``u4/reclocked.bids`` for that of a subsource."""
 
     source_id: GlobalId
     collection: CollectionType = CollectionType.RECLOCKED
+    output: str = ""
+    """Which of the relations that a source fills; ``""`` is its own."""
 
     def __str__(self) -> str:
-        return f"{self.source_id}/{self.collection}"
+        return f"{self.source_id}/{self.collection}" + (f".{self.output}" if self.output else "")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The inverse of ``str``. Raises ``ValueError``."""
+        source_id, _, rest = text.partition("/")
+        collection, _, output = rest.partition(".")
+        return cls(GlobalId(source_id), CollectionType(collection), output)
 
     @property
     def group(self) -> str:

@@ -74,15 +74,20 @@ class Lake:
         folder = self._folder_of(id)
         folder.hide(LOG)
         crashpoints.reach("collections.drop.hidden")
-        self._folder.delete_folder(f"{id.source_id}/{id.collection}")
+        self._folder.delete_folder(str(id))
+
+    def drop_all(self, source_id: GlobalId) -> None:
+        """Delete every collection of a source, whole or half gone."""
+        for name in self._subfolders(source_id):
+            self.drop(StorageCollectionId.parse(f"{source_id}/{name}"))
 
     def list(self) -> Sequence[StorageCollectionId]:
         """Every collection in the lake, in order of id."""
         found = []
         for source in self._subfolders(""):
             for name in self._subfolders(source):
-                if name in set(CollectionType):
-                    id = StorageCollectionId(GlobalId(source), CollectionType(name))
+                if name.partition(".")[0] in set(CollectionType):
+                    id = StorageCollectionId.parse(f"{source}/{name}")
                     if self.exists(id):
                         found.append(id)
         return sorted(found)
@@ -92,4 +97,4 @@ class Lake:
         return [i.base_name for i in self._folder.filesystem.get_file_info(selector) if i.type == pafs.FileType.Directory]
 
     def _folder_of(self, id: StorageCollectionId) -> Folder:
-        return Folder(f"{self._folder.uri}/{id.source_id}/{id.collection}", self._folder.storage_options)
+        return Folder(f"{self._folder.uri}/{id}", self._folder.storage_options)

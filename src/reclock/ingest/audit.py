@@ -15,6 +15,7 @@ from reclock.errors import ClaimConflict
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import Audit, Phase, Step
 from reclock.quality.slice import AuditSlice
+from reclock.sources.connector import spelled
 from reclock.sources.description import SourceSpec
 
 AUDITABLE = (Phase.STAGED, Phase.AUDITED)
@@ -50,8 +51,8 @@ def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: La
 
 def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup) -> AuditSlice:
     """The numbers of one staged step, the bindings read back from the remap collection, the rows from the files' footers."""
-    bindings = [(str(binding.partition), binding.increment) for binding in lineup.read_bindings(step.at)]
-    frontier = lineup.read_frontier(step.at)
+    bindings = [(spelled(binding.partition), binding.increment) for binding in lineup.read_bindings(step.at)]
+    frontier = {spelled(partition): offset for partition, offset in lineup.read_frontier(step.at).items()}
     return AuditSlice(
         source=source.name,
         upper=upper,
@@ -59,13 +60,12 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup
         previous={key: frontier.get(key, 0) for key, _ in bindings},
         bindings=bindings,
         rows=step.rows,
-        min_time=min((file.min_time for file in step.staged), default=None),
-        max_time=max((file.max_time for file in step.staged), default=None),
-        null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.staged),
-        range_bytes={
-            growth.key: sum(split.upper - split.lower for split in growth.splits) for growth in step.growths if growth.splits
-        },
-        staged_files=[lineup.data.folder.absolute(file.path) for file in step.staged],
+        min_time=min((file.min_time for file in step.files), default=None),
+        max_time=max((file.max_time for file in step.files), default=None),
+        null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.files),
+        covered={increment.name: increment.covered for increment in step.increments if increment.covered},
+        staged_files=[lineup.outputs[output].folder.absolute(file.path) for output, files in step.staged.items() for file in files],
+        updates_per_offset=source.connector.updates_per_offset,
     )
 
 

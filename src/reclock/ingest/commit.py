@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
@@ -12,7 +12,7 @@ from reclock.consensus.claims import Claim
 from reclock.consensus.frontiers import Frontiers
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.lineup import Lineup
-from reclock.ingest.payload import Phase, Step
+from reclock.ingest.payload import PASSED, Phase, Step
 from reclock.sources.description import SourceSpec
 
 
@@ -56,8 +56,11 @@ def commit_and_publish(
                 waiting.append(source.name)
                 continue
             step = Step.from_payload(claim.payload)
+            if len(step.staged) > 1:  # one commit an output: from the first on there is no other way than forward
+                step = replace(step, phase=Phase.COMMITTING)
+                claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
             crashpoints.reach("ingest.before_commit")
-            lineup.commit(step.staged, step.growths, claim.at)
+            lineup.commit(step.staged, step.increments, claim.at)
             crashpoints.reach("ingest.after_commit")
             claims[source.name], steps[source.name] = claim, step
         except ClaimConflict:
@@ -80,7 +83,7 @@ def _is_ready(source: SourceSpec, claim: Claim, lineup: Lineup) -> bool:
         return True
     if step.blocking:
         raise AuditFailed(source.name, list(step.blocking))
-    return step.phase is Phase.AUDITED
+    return step.phase in PASSED
 
 
 def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -> set[str]:

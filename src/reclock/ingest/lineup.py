@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -16,18 +16,35 @@ from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
+from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
-from reclock.sources.description import EVIDENCE_DESC, REMAP_DESC, SourceSpec
-from reclock.sources.objects import Evidence, Growth
+from reclock.sources.connector import Bound, Increment
+from reclock.sources.description import SourceSpec
 
 
 def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
     """The collections that a source has: id, desc and whether it is monotonic. They form one frontier group, ``source.id``."""
-    return [
-        (StorageCollectionId(source.id, CollectionType.RECLOCKED), source.desc, True),
-        (StorageCollectionId(source.id, CollectionType.REMAPPING), REMAP_DESC, False),
-        (StorageCollectionId(source.id, CollectionType.EVIDENCE), EVIDENCE_DESC, False),
-    ]
+    reclocking = source.connector.reclocking
+    outputs = [(_output(source, name), desc, source.connector.is_monotonic) for name, desc in source.outputs.items()]
+    bindings = (StorageCollectionId(source.id, CollectionType.REMAPPING), reclocking.remap_desc, False)
+    if reclocking.evidence_desc is None:
+        return [*outputs, bindings]
+    return [*outputs, bindings, (StorageCollectionId(source.id, CollectionType.EVIDENCE), reclocking.evidence_desc, False)]
+
+
+def _output(source: SourceSpec, name: str) -> StorageCollectionId:
+    return StorageCollectionId(source.id, CollectionType.RECLOCKED, name)
+
+
+def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
+    """What a remap collection binds at times in ``[lower, upper)``."""
+    rows = remap.pin().changes(lower, upper).to_pylist()
+    return [Binding(_partition(remap, row), row[TIME_COLUMN], row[DIFF_COLUMN]) for row in rows]
+
+
+def _partition(of: Collection, row: Mapping[str, Partition]) -> Partition:
+    """The partition of a row of bindings or evidence: it comes first, if there is one at all."""
+    return row[of.desc.names[0]] if of.desc.names else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,70 +52,91 @@ class Lineup:
     """The collections of one source. Appending at a time twice is safe: what landed is recognised by its upper."""
 
     group: str
-    data: Collection
+    outputs: Mapping[str, Collection]
     remap: Collection
-    evidence: Collection
+    evidence: Collection | None
 
     @classmethod
     def open(cls, lake: Lake, source: SourceSpec) -> Self:
         """Raises ``UnknownCollection``."""
-        data, remap, evidence = (lake.open(id) for id, _, _ in collections_of(source))
-        return cls(source.id, data, remap, evidence)
+        opened = {id: lake.open(id) for id, _, _ in collections_of(source)}
+        outputs = {name: opened[_output(source, name)] for name in source.outputs}
+        remap = opened[StorageCollectionId(source.id, CollectionType.REMAPPING)]
+        return cls(source.id, outputs, remap, opened.get(StorageCollectionId(source.id, CollectionType.EVIDENCE)))
 
-    def read_evidence(self) -> tuple[Timestamp, dict[str, Evidence]]:
-        """What is known of every object that was ever bound, and the physical upper below which that is true."""
-        version = self.evidence.pin()
-        rows = version.snapshot(Timestamp(max(version.upper - 1, 0))).select(EVIDENCE_DESC.names).to_pylist()
-        known = {row["object_key"]: Evidence(row["object_key"], row["length"], row["crc32"], row["version"]) for row in rows}
-        if len(known) != len(rows):
-            raise InternalError(f'evidence of "{self.group}" has an object twice')
-        return version.upper, known
+    def read_bound(self) -> tuple[Timestamp, Bound]:
+        """What is kept of every partition that was ever bound, and the physical upper below which that is true."""
+        kept = self.evidence or self.remap
+        version = kept.pin()
+        rows = version.snapshot(Timestamp(max(version.upper - 1, 0))).to_pylist()
+        columns = kept.desc.names[1:] if self.evidence else (DIFF_COLUMN,)
+        bound = {_partition(kept, row): tuple(row[name] for name in columns) for row in rows}
+        if len(bound) != len(rows):
+            raise InternalError(f'evidence of "{self.group}" has a partition twice')
+        return version.upper, bound
 
-    def read_frontier(self, before: Timestamp) -> dict[str, int]:
+    def read_frontier(self, before: Timestamp) -> SourceFrontier:
         """The source frontier just before ``before``, from the remap collection."""
         if before == 0:
             return {}
         rows = self.remap.pin().snapshot(Timestamp(before - 1)).to_pylist()
-        return {row["object_key"]: row[DIFF_COLUMN] for row in rows}
+        return {_partition(self.remap, row): row[DIFF_COLUMN] for row in rows}
 
     def read_bindings(self, at: Timestamp) -> list[Binding]:
         """What the remap collection binds at ``at``."""
-        rows = self.remap.pin().changes(at, Timestamp(at + 1)).to_pylist()
-        return [Binding(row["object_key"], row[TIME_COLUMN], row[DIFF_COLUMN]) for row in rows]
+        return read_bindings(self.remap, at, Timestamp(at + 1))
 
     def has_landed(self, at: Timestamp) -> bool:
-        """Whether the rows of the step at ``at`` are in the data collection."""
-        return _has_landed(self.group, self.data, at)
+        """Whether rows of the step at ``at`` are in an output."""
+        return any(_has_landed(self.group, output, at) for output in self.outputs.values())
 
     def bind(self, bindings: Sequence[Binding], at: Timestamp) -> None:
         """The bindings are durable in the remap collection. Raises ``InternalError`` if they do not go on from its frontier."""
-        rows = [((binding.partition,), binding.increment) for binding in bindings]
+        rows = [(_row(binding.partition), binding.increment) for binding in bindings]
         _append(self.group, self.remap, rows, at)
 
-    def check_frontier(self, growths: Iterable[Growth], at: Timestamp) -> None:
-        """Raises ``InternalError`` unless every growth goes on where the remap collection ends before ``at``."""
+    def check_frontier(self, increments: Iterable[Increment], at: Timestamp) -> None:
+        """Raises ``InternalError`` unless every increment goes on where the remap collection ends before ``at``."""
         frontier = self.read_frontier(at)
-        for growth in growths:
-            if frontier.get(growth.key, 0) != growth.lower:
-                raise InternalError(
-                    f'object "{growth.key}" is bound up to {frontier.get(growth.key, 0)}, its evidence to {growth.lower}'
-                )
+        for increment in increments:
+            found = frontier.get(increment.partition, 0)
+            if found != increment.lower:
+                raise InternalError(f'partition "{increment.name}" is bound up to {found}, its evidence to {increment.lower}')
 
-    def commit(self, staged: Sequence[StagedFile], growths: Sequence[Growth], at: Timestamp) -> None:
-        """The staged rows are in the data collection, and the evidence of the growths is what holds from ``at`` on."""
-        if staged and not self.has_landed(at):
-            upper = self.data.upper()
+    def commit(self, staged: Mapping[str, Sequence[StagedFile]], increments: Sequence[Increment], at: Timestamp) -> None:
+        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on."""
+        for name, files in staged.items():
+            output = self.outputs[name]
+            if _has_landed(self.group, output, at):
+                continue
             try:
-                self.data.append_files(staged, expected_upper=upper, new_upper=Timestamp(at + 1))
+                output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1))
             except UpperMismatch:
-                if not self.has_landed(at):
+                if not _has_landed(self.group, output, at):
                     raise
-        if not _has_landed(self.group, self.evidence, at):
-            _, known = self.read_evidence()
-            old = [known[growth.key] for growth in growths if growth.key in known]
-            new = [growth.evidence for growth in growths]
-            changes = [((e.key, e.length, e.crc32, e.version), diff) for diff, own in ((-1, old), (1, new)) for e in own]
+        if self.evidence is not None and not _has_landed(self.group, self.evidence, at):
+            _, known = self.read_bound()
+            own = [increment for increment in increments if increment.partition in known]
+            changes = [((*_row(increment.partition), *known[increment.partition]), -1) for increment in own]
+            changes += [((*_row(found.partition), found.upper, *found.evidence), 1) for found in increments]
             _append(self.group, self.evidence, changes, at)
+
+    def staging_uris(self, staging: str) -> dict[str, str]:
+        """Where the rows of each output are staged under that name."""
+        return {name: output.staging_uri(staging) for name, output in self.outputs.items()}
+
+    def staged(self, staging: str) -> dict[str, Sequence[StagedFile]]:
+        """What was staged under that name, durable from now on, of each output that got any."""
+        found = {name: output.staged(staging) for name, output in self.outputs.items()}
+        return {name: files for name, files in found.items() if files}
+
+    def discard_staged(self, staging: str) -> None:
+        for output in self.outputs.values():
+            output.discard_staged(staging)
+
+
+def _row(partition: Partition) -> tuple[Partition, ...]:
+    return partition if isinstance(partition, tuple) else (partition,)
 
 
 def _has_landed(group: str, collection: Collection, at: Timestamp) -> bool:

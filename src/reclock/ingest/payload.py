@@ -14,9 +14,10 @@ from typing import Any, Self
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
 from reclock.errors import InternalError, InvalidOption
-from reclock.reclocking.remap import Range
-from reclock.reclocking.stamp import without
-from reclock.sources.objects import Evidence, Growth, Skip, Split
+from reclock.sources.connector import Increment, Skip, left
+
+LAYOUT = 2
+"""The layout of a payload. Another one's claims are finished by the version that made them."""
 
 
 class Phase(StrEnum):
@@ -33,11 +34,17 @@ class Phase(StrEnum):
     """The rows are in durable files that nobody reads yet."""
     AUDITED = "audited"
     """The checks have been made; ``audit`` says with what result."""
+    COMMITTING = "committing"
+    """The checks have passed, and one output after the other gets its rows: too late for decisions."""
+
+
+PASSED = (Phase.AUDITED, Phase.COMMITTING)
+"""The phases in which the step has been looked at; a check that stands against it still blocks it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What people decided about a step that does not go on: ``waive`` checks, ``skip`` bytes, read what is claimed again."""
+    """What people decided about a step that does not go on: ``waive`` checks, ``skip`` offsets, read what is claimed again."""
 
     waive: tuple[str, ...] = ()
     skip: tuple[Skip, ...] = ()
@@ -59,9 +66,10 @@ class Step:
     source: str
     at: Timestamp
     phase: Phase
-    growths: tuple[Growth, ...] = ()
+    increments: tuple[Increment, ...] = ()
     staging: str | None = None
-    staged: tuple[StagedFile, ...] = ()
+    staged: Mapping[str, Sequence[StagedFile]] = field(default_factory=dict)
+    """The files of each output that has any."""
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
@@ -69,16 +77,21 @@ class Step:
 
     @property
     def bindings(self) -> list[tuple[str, int]]:
-        """The increments, in order of key."""
-        return [(growth.key, growth.upper - growth.lower) for growth in self.growths if growth.upper > growth.lower]
+        """By how much which partition advances, in order."""
+        return [(increment.name, increment.size) for increment in self.increments if increment.size]
+
+    @property
+    def files(self) -> list[StagedFile]:
+        return [file for files in self.staged.values() for file in files]
 
     @property
     def rows(self) -> int:
-        return sum(file.rows for file in self.staged)
+        return sum(file.rows for file in self.files)
 
     @property
-    def size_bytes(self) -> int:
-        return sum(increment for _, increment in self.bindings)
+    def size(self) -> int:
+        """How many offsets it binds."""
+        return sum(size for _, size in self.bindings)
 
     @property
     def blocking(self) -> tuple[str, ...]:
@@ -86,21 +99,24 @@ class Step:
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
 
-    def is_given_up(self, growth: Growth) -> bool:
-        """Whether all that is new of an object is to be skipped."""
-        own = [(lower, upper) for key, lower, upper in self.decisions.skip if key == growth.key]
-        return not without(Range(growth.key, growth.lower, growth.upper, self.at), own)
+    def is_given_up(self, increment: Increment) -> bool:
+        """Whether nothing of it is to be read."""
+        return not left(increment.partition, increment.lower, increment.upper, self.decisions.skip)
 
     def to_payload(self) -> dict[str, Any]:
         return {
             "kind": "ingest",
+            "layout": LAYOUT,
             "source": self.source,
             "at": self.at,
             "phase": self.phase.value,
             "bindings": [list(binding) for binding in self.bindings],
-            "ranges": [_growth_to_json(growth) for growth in self.growths],
+            "ranges": [_fields(increment) for increment in self.increments],
             "staging": self.staging,
-            "staged": {"files": [asdict(file) for file in self.staged], "rows": self.rows},
+            "staged": {
+                "files": {output: [asdict(file) for file in files] for output, files in self.staged.items()},
+                "rows": self.rows,
+            },
             "audit": None
             if self.audit is None
             else {
@@ -119,17 +135,22 @@ class Step:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The step that ``to_payload`` wrote. Raises ``InternalError`` for another kind of claim."""
+        """The step that ``to_payload`` wrote. Raises ``InternalError`` for another kind of claim, or one of another version."""
         if payload.get("kind") != "ingest":
             raise InternalError(f'claim of kind "{payload.get("kind")}" is not an ingestion step')
+        if payload.get("layout") != LAYOUT:
+            raise InternalError(
+                f'the claim on "{payload["source"]}" at {payload["at"]} was made by another version of reclock',
+                hint="let that version finish and publish the step, then go on with this one",
+            )
         audit, decisions = payload["audit"], payload["decisions"]
         step = cls(
             payload["source"],
             Timestamp(payload["at"]),
             Phase(payload["phase"]),
-            tuple(_growth_from_json(text) for text in payload["ranges"]),
+            tuple(_increment(fields) for fields in payload["ranges"]),
             payload["staging"],
-            tuple(StagedFile(**file) for file in payload["staged"]["files"]),
+            {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
             Decisions(
                 tuple(decisions["waive"]), tuple((key, low, high) for key, low, high in decisions["skip"]), decisions["reread"]
@@ -159,56 +180,44 @@ def waive(payload: Mapping[str, Any], checks: Sequence[str]) -> dict[str, Any]:
 
 
 def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[str, Any]:
-    """Give up the records that hold any of the bytes ``[lower, upper)`` of an object; they stay bound, but yield no row.
+    """Give up the records that hold any of the offsets ``[lower, upper)`` of a partition; they stay bound, but yield no row.
 
-    Of a step that is still probing, an object whose error lies there is set aside: nothing more is read under its key. What is
-    staged already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
+    Of a step that is still probing, the connector decides what follows for a partition whose error lies there. What is staged
+    already is staged again. Raises ``InvalidOption`` for a range that the step has nothing to do with.
     """
     step = Step.from_payload(payload)
     if not 0 <= lower < upper:
-        raise InvalidOption(f'cannot skip from byte {lower} to {upper} of "{key}"')
-    touched = [growth for growth in step.growths if growth.key == key and growth.lower < upper and growth.upper > lower]
+        raise InvalidOption(f'cannot skip from {lower} to {upper} of "{key}"')
+    touched = [found for found in step.increments if found.name == key and found.lower < upper and found.upper > lower]
     if not touched and step.phase is not Phase.PROBING:
         raise InvalidOption(
-            f'no byte from {lower} to {upper} of "{key}" is being ingested',
-            detail="; ".join(f'"{growth.key}" from {growth.lower} to {growth.upper}' for growth in step.growths[:10]) or None,
+            f'nothing from {lower} to {upper} of "{key}" is being ingested',
+            detail="; ".join(f'"{found.name}" from {found.lower} to {found.upper}' for found in step.increments[:10]) or None,
         )
     skips = tuple(dict.fromkeys((*step.decisions.skip, (key, lower, upper))))
     return _restaged(replace(step, decisions=replace(step.decisions, skip=skips))).to_payload()
 
 
 def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what is claimed again, and trust what is found: objects may have been corrected, each within its claimed length."""
+    """Read what is claimed again, and trust what is found: the upstream may have been corrected, within what is claimed."""
     step = Step.from_payload(payload)
     return _restaged(replace(step, decisions=replace(step.decisions, is_reread=True))).to_payload()
 
 
 def _restaged(step: Step) -> Step:
     """The step with its rows still to be staged. Files that were complete are left to vacuum: a writer may be committing them."""
+    if step.phase is Phase.COMMITTING:
+        raise InvalidOption("the step has passed its audit and is being committed", hint="run the next tick")
     if step.phase in (Phase.STAGED, Phase.AUDITED):
-        return replace(step, phase=Phase.BOUND, staging=None, staged=(), audit=None, error=None)
+        return replace(step, phase=Phase.BOUND, staging=None, staged={}, audit=None, error=None)
     return replace(step, error=None)
 
 
-def _growth_to_json(growth: Growth) -> dict[str, Any]:
-    return {
-        "partition": growth.key,
-        "lower": growth.lower,
-        "upper": growth.upper,
-        "evidence": [growth.evidence.length, growth.evidence.crc32, growth.evidence.version],
-        "splits": [[split.lower, split.upper, split.crc_before, split.crc_after] for split in growth.splits],
-        "header": list(growth.header) if growth.header is not None else None,
-        "header_end": growth.header_end,
-    }
+def _fields(increment: Increment) -> dict[str, Any]:
+    partition = [] if increment.partition == () else increment.partition
+    return {**asdict(increment), "partition": partition, "evidence": list(increment.evidence)}
 
 
-def _growth_from_json(text: Mapping[str, Any]) -> Growth:
-    return Growth(
-        text["partition"],
-        text["lower"],
-        text["upper"],
-        Evidence(text["partition"], *text["evidence"]),
-        tuple(Split(*split) for split in text["splits"]),
-        tuple(text["header"]) if text["header"] is not None else None,
-        text["header_end"],
-    )
+def _increment(fields: Mapping[str, Any]) -> Increment:
+    partition, evidence = fields["partition"], fields["evidence"]
+    return Increment(**{**fields, "partition": () if partition == [] else partition, "evidence": tuple(evidence)})

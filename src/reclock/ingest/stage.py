@@ -1,4 +1,4 @@
-"""Staging: a Spark job whose tasks read the splits of a step, decode them, and write one Parquet file each into the staging folder.
+"""Staging: a Spark job whose tasks read the ranges of a step, and write one Parquet file an output each into the staging folders.
 
 A task's rows never pass through the JVM: Arrow decodes and Arrow writes, which is what makes it faster than Spark's own CSV reader
 and Delta writer. A file's name and contents follow from the claim alone, and it appears under its name only whole; so a task that
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,45 +23,30 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed, InternalError, SourceError, UpstreamChanged, UpstreamUnavailable
-from reclock.ingest.decode import decode
-from reclock.reclocking.remap import Range
-from reclock.reclocking.stamp import without
-from reclock.sources.description import Format
-from reclock.sources.object_store import ObjectMissing, ObjectStore
-from reclock.sources.objects import SPLIT_BYTES, Growth, Skip, Split
+from reclock.sources.connector import Connector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """One split of one object, with what its records need to be understood."""
-
-    key: str
-    split: Split
-    header: tuple[str, ...] | None
-    header_end: int
-    skips: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StagingJob:
-    """All that the tasks of one step need, as one value that travels to the executors; task ``i`` reads ``tasks[i]``."""
+    """All that the tasks of one step need, as one value that travels to the executors; task ``i`` reads ``tasks[i]``.
 
-    tasks: tuple[tuple[Piece, ...], ...]
+    ``targets`` are the staging folders by output, ``outputs`` its relations.
+    """
+
+    connector: Connector = field(repr=False)
+    tasks: Sequence[Any]
     at: Timestamp
-    store: ObjectStore
-    bucket: str
-    format: Format
-    desc: RelationDesc
-    target: str
+    outputs: Mapping[str, RelationDesc]
+    targets: Mapping[str, str]
     target_options: Mapping[str, str] = field(repr=False)
 
     def run(self, spark: Callable[[], SparkSession]) -> None:
-        """Run every task on Spark. Afterwards the staging folder holds the rows of all of them.
+        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
 
-        Raises the ``SourceError`` of the first bad byte, in order of key. With nothing to read, Spark is not asked.
+        Raises the ``SourceError`` of the first bad offset, in order of partition. With nothing to read, Spark is not asked.
         """
         if not self.tasks:
             return
@@ -81,74 +65,46 @@ class StagingJob:
             yield pa.record_batch([pa.array(tasks, pa.int64()), pa.array(failures, pa.string())], ["task", "failure"])
 
     def run_task(self, task: int) -> str | None:
-        """Write the file of one task; answers what was wrong with the upstream, encoded, or None."""
+        """Write the files of one task; answers what was wrong with the upstream, encoded, or None."""
+        writers: dict[str, _Writer] = {}
         try:
-            rows = pa.concat_tables([self._read(piece) for piece in self.tasks[task]])
+            for output, rows in self.connector.read(self.tasks[task]):
+                if not rows.num_rows:
+                    continue
+                if output not in writers:
+                    schema = arrow_schema(self.outputs[output], with_updates=True)
+                    writers[output] = _Writer(Folder(self.targets[output], self.target_options), f"part-{task:05}.parquet", schema)
+                writers[output].write(self._stamped(rows))
         except SourceError as failure:
             return encode_failure(failure)
-        if rows.num_rows:
-            stamps = [pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows) for value in (self.at, 1)]
-            for name, values in zip((TIME_COLUMN, DIFF_COLUMN), stamps, strict=True):
-                rows = rows.append_column(name, values)
-            self._write(task, rows.cast(arrow_schema(self.desc, with_updates=True)))
+        for writer in writers.values():
+            writer.close()
         return None
 
-    def _read(self, piece: Piece) -> pa.Table:
-        split = piece.split
-        try:
-            buffer = b"".join(self.store.read(self.bucket, piece.key, split.lower, split.upper))
-        except ObjectMissing as missing:
-            raise UpstreamChanged(
-                piece.key,
-                split.lower,
-                message=f'object "{piece.key}" no longer has the bytes from {split.lower} to {split.upper}',
-                detail=missing.detail,
-            ) from missing
-        if zlib.crc32(buffer, split.crc_before) != split.crc_after:
-            raise UpstreamChanged(
-                piece.key,
-                split.lower,
-                message=f'object "{piece.key}" changed under its bytes from {split.lower} to {split.upper}',
-                detail="their crc32 is not the one they had when they were bound",
-            )
-        start = max(split.lower, min(piece.header_end, split.upper))
-        return decode(
-            buffer[start - split.lower :] if start > split.lower else buffer,
-            self.format,
-            self.desc,
-            piece.header,
-            key=piece.key,
-            offset=start,
-            skips=piece.skips,
-        )
+    def _stamped(self, rows: pa.Table) -> pa.Table:
+        rows = rows.append_column(TIME_COLUMN, pa.repeat(pa.scalar(self.at, pa.int64()), rows.num_rows))
+        if DIFF_COLUMN not in rows.column_names:
+            rows = rows.append_column(DIFF_COLUMN, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+        return rows
 
-    def _write(self, task: int, rows: pa.Table) -> None:
-        folder = Folder(self.target, self.target_options)
-        path = f"part-{task:05}.parquet"
-        # a local file gets its name when it is whole; an object store shows no object before that
-        written = f".{path}.{uuid4().hex}" if folder.is_local else path
+
+class _Writer:
+    """One file that gets its name when it is whole; an object store shows no object before that."""
+
+    def __init__(self, folder: Folder, path: str, schema: pa.Schema) -> None:
+        self._folder, self._path, self._schema = folder, path, schema
+        self._written = f".{path}.{uuid4().hex}" if folder.is_local else path
         if folder.is_local:
             os.makedirs(folder.uri, exist_ok=True)
-        pq.write_table(rows, written, filesystem=folder.filesystem, compression="snappy", row_group_size=1 << 20)
-        if folder.is_local:
-            os.replace(folder.absolute(written), folder.absolute(path))
+        self._file = pq.ParquetWriter(self._written, schema, filesystem=folder.filesystem, compression="snappy")
 
+    def write(self, rows: pa.Table) -> None:
+        self._file.write_table(rows.select(self._schema.names).cast(self._schema), row_group_size=1 << 20)
 
-def plan_tasks(growths: Sequence[Growth], skips: Sequence[Skip]) -> tuple[tuple[Piece, ...], ...]:
-    """The splits of a step, packed in order into tasks of about ``SPLIT_BYTES``. What is given up whole is not read at all."""
-    tasks: list[list[Piece]] = []
-    size = SPLIT_BYTES
-    for growth in growths:
-        own = tuple((lower, upper) for key, lower, upper in skips if key == growth.key)
-        for split in growth.splits:
-            if not without(Range(growth.key, split.lower, split.upper, Timestamp(0)), own):
-                continue
-            if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
-                tasks.append([])
-                size = 0
-            tasks[-1].append(Piece(growth.key, split, growth.header, growth.header_end, own))
-            size += split.upper - split.lower
-    return tuple(tuple(task) for task in tasks)
+    def close(self) -> None:
+        self._file.close()
+        if self._folder.is_local:
+            os.replace(self._folder.absolute(self._written), self._folder.absolute(self._path))
 
 
 def encode_failure(failure: SourceError) -> str:
@@ -156,6 +112,8 @@ def encode_failure(failure: SourceError) -> str:
     fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
     if isinstance(failure, DecodeFailed | UpstreamChanged):
         fields |= {"partition": failure.partition, "offset": failure.offset}
+    if isinstance(failure, DecodeFailed):
+        fields |= {"unit": failure.unit}
     return json.dumps({"kind": type(failure).__name__, **fields})
 
 
@@ -164,7 +122,7 @@ def decode_failure(text: str) -> SourceError:
     fields = json.loads(text)
     match fields["kind"]:
         case "DecodeFailed":
-            return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"])
+            return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"])
         case "UpstreamChanged":
             return UpstreamChanged(fields["partition"], fields["offset"], message=fields["message"], detail=fields["detail"])
         case _:

@@ -23,12 +23,12 @@ from reclock.errors import ClaimConflict, DecodeFailed, SourceError
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
-from reclock.ingest.payload import Phase, Step
-from reclock.ingest.stage import StagingJob, decode_failure, encode_failure, plan_tasks
+from reclock.ingest.payload import PASSED, Phase, Step
+from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
+from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
+from reclock.sources.connector import Connector, Increment
 from reclock.sources.description import SourceSpec
-from reclock.sources.object_store import ObjectStore
-from reclock.sources.objects import Growth, probe, reread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,20 +56,21 @@ class IngestReport:
     state: State
     bindings: tuple[tuple[str, int], ...] = ()
     rows: int = 0
-    size_bytes: int = 0
+    size: int = 0
+    """How many offsets it binds, in the upstream's unit."""
 
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
         state = State.BLOCKED if step.blocking else State.STAGED
-        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size_bytes)
+        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size)
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a probe found, against evidence that was complete below ``upper``."""
+    """What a probe found, against what was kept below ``upper``."""
 
     upper: Timestamp
-    growths: tuple[Growth, ...]
+    increments: tuple[Increment, ...]
 
 
 def ingest(
@@ -77,9 +78,9 @@ def ingest(
     at: Timestamp,
     owner: str,
     *,
+    connector: Connector,
     frontiers: Frontiers,
     lake: Lake,
-    store: ObjectStore,
     spark: Callable[[], SparkSession],
     lease_ms: int = 60_000,
 ) -> IngestReport:
@@ -91,7 +92,7 @@ def ingest(
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
-    work = _Work(source, owner, frontiers, lake, store, spark, lease_ms)
+    work = _Work(source, connector, owner, frontiers, lake, spark, lease_ms)
     try:
         if frontiers.get(source.id).claim is not None:
             report = work.finish()
@@ -105,10 +106,10 @@ def ingest(
 @dataclass(frozen=True, slots=True)
 class _Work:
     source: SourceSpec
+    connector: Connector
     owner: str
     frontiers: Frontiers
     lake: Lake
-    store: ObjectStore
     spark: Callable[[], SparkSession]
     lease_ms: int
 
@@ -118,7 +119,7 @@ class _Work:
         if claim is None:
             return None
         step = Step.from_payload(claim.payload)
-        has_passed = step.phase is Phase.AUDITED and not step.blocking
+        has_passed = step.phase in PASSED and not step.blocking
         if has_passed or Lineup.open(self.lake, self.source).has_landed(claim.at):
             published = commit_and_publish(
                 [self.source], claim.at, self.owner, frontiers=self.frontiers, lake=self.lake, lease_ms=self.lease_ms
@@ -131,21 +132,21 @@ class _Work:
     def begin(self, at: Timestamp) -> IngestReport:
         """A new step, if there is anything new. The claim comes after the probe, so that an idle source costs no write."""
         lineup = Lineup.open(self.lake, self.source)
-        upper, evidence = lineup.read_evidence()
+        upper, bound = lineup.read_bound()
         step = Step(self.source.id, at, Phase.PROBING)
         try:
-            growths = probe(self.store, self.source.connector, self.source.format, self.source.desc, evidence)
+            increments = self.connector.probe(bound)
         except SourceError as failure:
             # a source that cannot be read keeps its upper, and a claim for the decisions about it
             stalled = replace(step, error=encode_failure(failure))
             self.frontiers.claim(self.source.id, at=at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
             raise
         crashpoints.reach("ingest.after_probe")
-        if not growths:
+        if not increments:
             return IngestReport(self.source.name, at, State.IDLE)
         claim = self.frontiers.claim(self.source.id, at=at, payload=step.to_payload(), owner=self.owner, lease_ms=self.lease_ms)
         crashpoints.reach("ingest.after_claim")
-        report = self.carry(claim, step, Probed(upper, tuple(growths)))
+        report = self.carry(claim, step, Probed(upper, tuple(increments)))
         return report or IngestReport(self.source.name, at, State.IDLE)
 
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
@@ -155,13 +156,13 @@ class _Work:
             try:
                 if step.phase is Phase.PROBING:
                     step = self._probe(step, lineup, probed)
-                    if not step.growths:
+                    if not step.increments:
                         held.abandon()
                         return None
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_claimed")
                 if step.phase is Phase.CLAIMED:
-                    lineup.check_frontier(step.growths, step.at)
+                    lineup.check_frontier(step.increments, step.at)
                     lineup.bind(mint(_reached(step), _bound(step), step.at), step.at)
                     crashpoints.reach("ingest.after_bind")
                     step = replace(step, phase=Phase.BOUND)
@@ -180,58 +181,54 @@ class _Work:
 
     def _probe(self, step: Step, lineup: Lineup, probed: Probed | None) -> Step:
         """What to bind. A probe from before the claim counts if no other step was published in between."""
-        upper, evidence = lineup.read_evidence()
+        upper, bound = lineup.read_bound()
         if probed is not None and probed.upper == upper:
-            growths = probed.growths
+            increments = probed.increments
         else:
-            spec = self.source
-            growths = tuple(probe(self.store, spec.connector, spec.format, spec.desc, evidence, step.decisions.skip))
-        return replace(step, phase=Phase.CLAIMED, growths=growths, error=None)
+            increments = tuple(self.connector.probe(bound, step.decisions.skip))
+        return replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
 
     def _stage(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
         """Read what is bound, and write it down where nobody looks yet. Raises what the upstream has wrong."""
         if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed):
             raise known  # the same bytes would not decode any better
         if step.staging is not None:
-            lineup.data.discard_staged(step.staging)  # it was never complete, so nobody can be committing it
+            lineup.discard_staged(step.staging)  # it was never complete, so nobody can be committing it
         if step.decisions.is_reread:
             step = self._reread(step, lineup)
         staging = f"{step.at}-{uuid4().hex}"
         step = replace(step, staging=staging, error=None)
         held.amend(step.to_payload())  # the name first: staged files of a claim are not garbage
         job = StagingJob(
-            plan_tasks(step.growths, step.decisions.skip),
+            self.connector,
+            self.connector.tasks(step.increments, step.decisions.skip),
             step.at,
-            self.store,
-            self.source.connector.bucket,
-            self.source.format,
-            self.source.desc,
-            lineup.data.staging_uri(staging),
+            self.source.outputs,
+            lineup.staging_uris(staging),
             self.lake.storage_options,
         )
         try:
             job.run(self.spark)
         except SourceError:
-            lineup.data.discard_staged(staging)
+            lineup.discard_staged(staging)
             raise
-        return replace(step, phase=Phase.STAGED, staged=tuple(lineup.data.staged(staging)))
+        return replace(step, phase=Phase.STAGED, staged=lineup.staged(staging))
 
     def _reread(self, step: Step, lineup: Lineup) -> Step:
-        """The step over its objects as they are now: corrected, each within its claimed length."""
-        _, evidence = lineup.read_evidence()
-        spec = self.source
-        growths = [
-            reread(self.store, spec.connector, spec.format, spec.desc, growth, evidence.get(growth.key))
-            if growth.upper > growth.lower and not step.is_given_up(growth)
-            else growth
-            for growth in step.growths
+        """The step over the upstream as it is now: corrected, within what is claimed."""
+        _, bound = lineup.read_bound()
+        increments = [
+            self.connector.reread(increment, bound.get(increment.partition))
+            if increment.size and not step.is_given_up(increment)
+            else increment
+            for increment in step.increments
         ]
-        return replace(step, growths=tuple(growths), decisions=replace(step.decisions, is_reread=False))
+        return replace(step, increments=tuple(increments), decisions=replace(step.decisions, is_reread=False))
 
 
-def _reached(step: Step) -> dict[str, int]:
-    return {growth.key: growth.upper for growth in step.growths}
+def _reached(step: Step) -> SourceFrontier:
+    return {increment.partition: increment.upper for increment in step.increments}
 
 
-def _bound(step: Step) -> dict[str, int]:
-    return {growth.key: growth.lower for growth in step.growths}
+def _bound(step: Step) -> SourceFrontier:
+    return {increment.partition: increment.lower for increment in step.increments}

@@ -35,7 +35,7 @@ EXAMPLES = 20
 _SHOWN = {
     "bindings": ["partition"],
     "ranges": ["partition"],
-    "staged": ["rows", "min_time", "max_time", "null_diffs", "read_bytes"],
+    "staged": ["rows", "min_time", "max_time", "null_diffs", "read_offsets"],
 }
 """By frame, the columns that tell an offending row."""
 

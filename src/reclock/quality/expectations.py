@@ -103,9 +103,9 @@ def range_expectations() -> list[Expectation]:
     """What was read must be what was bound, over ``frames.ranges_frame``."""
     return [
         gxe.ExpectColumnPairValuesToBeEqual(
-            column_A="read_bytes",
-            column_B="bound_bytes",
-            description="The bytes read of each partition are the bytes bound: none missing, none twice, none unbound.",
+            column_A="read_offsets",
+            column_B="bound_offsets",
+            description="The offsets read of each partition are the offsets bound: none missing, none twice, none unbound.",
             meta={"check": "ranges_read_as_bound"},
         ),
     ]
@@ -127,10 +127,10 @@ def staged_expectations() -> list[Expectation]:
             meta={"check": "staged_diffs_present"},
         ),
         gxe.ExpectColumnPairValuesAToBeGreaterThanB(
-            column_A="read_bytes",
+            column_A="rows_limit",
             column_B="rows",
             or_equal=True,
-            description="Rows come from bound bytes only: a row takes at least one.",
-            meta={"check": "rows_from_bound_bytes"},
+            description="Rows come from bound offsets only, and none yields more than it may.",
+            meta={"check": "rows_from_bound_offsets"},
         ),
     ]

@@ -22,13 +22,13 @@ def bindings_frame(slice_: AuditSlice) -> pd.DataFrame:
 
 
 def ranges_frame(slice_: AuditSlice) -> pd.DataFrame:
-    """One row a partition that was bound or read: the bytes bound (0 if it was not) and the bytes read (0 likewise)."""
+    """One row a partition that was bound or read: the offsets bound (0 if it was not) and those read (0 likewise)."""
     bound: dict[str, int] = {}
     for partition, increment in slice_.bindings:
         bound[partition] = bound.get(partition, 0) + increment
-    partitions = sorted(bound.keys() | slice_.range_bytes.keys())
-    rows = [(partition, bound.get(partition, 0), slice_.range_bytes.get(partition, 0)) for partition in partitions]
-    return pd.DataFrame(rows, columns=["partition", "bound_bytes", "read_bytes"])
+    partitions = sorted(bound.keys() | slice_.covered.keys())
+    rows = [(partition, bound.get(partition, 0), slice_.covered.get(partition, 0)) for partition in partitions]
+    return pd.DataFrame(rows, columns=["partition", "bound_offsets", "read_offsets"])
 
 
 def staged_frame(slice_: AuditSlice) -> pd.DataFrame:
@@ -41,7 +41,8 @@ def staged_frame(slice_: AuditSlice) -> pd.DataFrame:
                 "min_time": slice_.min_time,
                 "max_time": slice_.max_time,
                 "null_diffs": slice_.null_diffs,
-                "read_bytes": sum(slice_.range_bytes.values()),
+                "read_offsets": sum(slice_.covered.values()),
+                "rows_limit": sum(slice_.covered.values()) * slice_.updates_per_offset,
                 "staged_files": len(slice_.staged_files),
             }
         ]

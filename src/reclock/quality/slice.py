@@ -12,7 +12,7 @@ class AuditSlice:
     """One step of ``source`` at ``at``, whose group is published below ``upper``.
 
     ``previous`` is the source frontier before the step, of the partitions it binds; ``bindings`` are the increments it binds, as
-    the remap collection holds them; ``range_bytes`` is how much of each partition the step accounts for, read or given up by
+    the remap collection holds them; ``covered`` is how many offsets of each partition the step accounts for, read or given up by
     decision. ``rows``, ``min_time``, ``max_time`` and ``null_diffs`` sum up ``staged_files``; the times are None without rows.
     """
 
@@ -25,5 +25,7 @@ class AuditSlice:
     min_time: Timestamp | None
     max_time: Timestamp | None
     null_diffs: int
-    range_bytes: dict[str, int]
+    covered: dict[str, int]
     staged_files: list[str]
+    updates_per_offset: int = 1
+    """How many rows, and rows that go, one offset may yield."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
@@ -20,9 +21,10 @@ class ProgressRow:
     offset: int
 
     @property
-    def row(self) -> tuple[Timestamp, Partition, int]:
-        """The row as the relation shows it: ``mz_timestamp``, the partition, the offset."""
-        return self.time, self.partition, self.offset
+    def row(self) -> tuple[Any, ...]:
+        """The row as the relation shows it: ``mz_timestamp``, the partition unless there is but one, the offset."""
+        partition = () if self.partition == () else (self.partition,)
+        return self.time, *partition, self.offset
 
 
 def progress_at(remap: Remap, time: Timestamp) -> list[ProgressRow]:

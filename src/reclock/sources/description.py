@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, TEXT, TIME_COLUMN, Column, RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Reclocking:
+    """What the bindings of a source type look like: its ``partition`` (none if there is but one), what its progress relation calls
+    that and the ``offset``, and the columns kept beside the offset as ``evidence``, if any is (see docs/decisions/0003)."""
+
+    partition: tuple[Column, ...]
+    offset: str
+    progress: tuple[str, ...]
+    evidence: tuple[Column, ...] | None = None
+
+    @property
+    def remap_desc(self) -> RelationDesc:
+        """The remap collection: the diff of a partition is by how many offsets it advanced."""
+        return RelationDesc(self.partition)
+
+    @property
+    def evidence_desc(self) -> RelationDesc | None:
+        """The evidence: one row a partition, what was known of it when it was bound up to its offset."""
+        if self.evidence is None:
+            return None
+        offset = Column(self.offset, BIGINT, is_nullable=False)
+        return RelationDesc((*self.partition, offset, *self.evidence), key=self.remap_desc.names)
+
+    @property
+    def progress_desc(self) -> RelationDesc:
+        partition = tuple(Column(name, own.type, False) for name, own in zip(self.progress, self.partition, strict=False))
+        columns = (Column(TIME_COLUMN, BIGINT, False), *partition, Column(self.progress[-1], BIGINT, False))
+        return RelationDesc(columns, key=self.progress[:-1] or None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +46,15 @@ class ObjectsConnector:
 
     bucket: str
     pattern: str
+
+    is_monotonic: ClassVar[bool] = True
+    updates_per_offset: ClassVar[int] = 1
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(Column("object_key", TEXT, is_nullable=False),),
+        offset="length",
+        progress=("key", "byte_offset"),
+        evidence=(Column("crc32", BIGINT, is_nullable=False), Column("version", TEXT, is_nullable=False)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +79,26 @@ class JsonFormat:
 Format = CsvFormat | JsonFormat
 
 
+Upstream = ObjectsConnector
+"""What a source reads. Each has its ``reclocking``, and says whether its rows are only inserted
+(``is_monotonic``) and how many updates one offset may yield."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source, resolved: its id is its frontier group, ``name`` is for people, ``desc`` is the relation it fills."""
+    """A source, resolved: its id is its frontier group, ``name`` is for people, ``desc`` is the relation it fills.
+
+    One with ``subsources`` fills theirs instead, by their names upstream.
+    """
 
     id: GlobalId
     name: str
-    connector: ObjectsConnector
+    connector: Upstream
     format: Format
     desc: RelationDesc
+    subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
 
-
-REMAP_DESC = RelationDesc((Column("object_key", TEXT, is_nullable=False),))
-"""The remap collection of objects: the diff of a key is by how many bytes it advanced."""
-
-EVIDENCE_DESC = RelationDesc(
-    (
-        Column("object_key", TEXT, is_nullable=False),
-        Column("length", BIGINT, is_nullable=False),
-        Column("crc32", BIGINT, is_nullable=False),
-        Column("version", TEXT, is_nullable=False),
-    ),
-    key=("object_key",),
-)
-"""What was known of an object when its first ``length`` bytes were bound."""
+    @property
+    def outputs(self) -> Mapping[str, RelationDesc]:
+        """Every relation it fills, by its name upstream; ``""`` is its own."""
+        return self.subsources or {"": self.desc}

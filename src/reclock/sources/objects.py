@@ -9,12 +9,19 @@ Since the state of a crc32 can be continued, one pass serves the evidence of the
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.reclocking.frontiers import SourceFrontier
+from reclock.sources import connector as protocol
+from reclock.sources.connector import Bound, Increment, Skip, given_up, left
+from reclock.sources.decode import decode
 from reclock.sources.description import CsvFormat, Format, ObjectsConnector
 from reclock.sources.object_store import ListedObject, ObjectMissing, ObjectStore
 from reclock.sources.patterns import compile_pattern, literal_prefix
@@ -70,8 +77,98 @@ class Growth:
     header_end: int = 0
 
 
-Skip = tuple[str, int, int]
-"""A decision to give up the bytes ``[lower, upper)`` of an object."""
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One split of one object, with what its records need to be understood."""
+
+    key: str
+    split: Split
+    header: tuple[str, ...] | None
+    header_end: int
+    skips: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects of one source, as a ``reclock.sources.connector.Connector``."""
+
+    store: ObjectStore
+    connector: ObjectsConnector
+    format: Format
+    desc: RelationDesc
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        known = {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
+        return [_increment(growth) for growth in probe(self.store, self.connector, self.format, self.desc, known, skips)]
+
+    def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment:
+        known = Evidence(claimed.name, *before) if before is not None else None
+        return _increment(reread(self.store, self.connector, self.format, self.desc, _growth(claimed), known))
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
+        """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
+        tasks: list[list[Piece]] = []
+        size = SPLIT_BYTES
+        for growth in map(_growth, increments):
+            own = given_up(growth.key, skips)
+            for split in growth.splits:
+                if not left(growth.key, split.lower, split.upper, skips):
+                    continue
+                if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
+                    tasks.append([])
+                    size = 0
+                tasks[-1].append(Piece(growth.key, split, growth.header, growth.header_end, own))
+                size += split.upper - split.lower
+        return tasks
+
+    def read(self, task: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
+        yield "", pa.concat_tables([self._read(piece) for piece in task])
+
+    def _read(self, piece: Piece) -> pa.Table:
+        key, split = piece.key, piece.split
+        try:
+            buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
+        except ObjectMissing as missing:
+            raise UpstreamChanged(
+                key,
+                split.lower,
+                message=f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}',
+                detail=missing.detail,
+            ) from missing
+        if zlib.crc32(buffer, split.crc_before) != split.crc_after:
+            raise UpstreamChanged(
+                key,
+                split.lower,
+                message=f'object "{key}" changed under its bytes from {split.lower} to {split.upper}',
+                detail="their crc32 is not the one they had when they were bound",
+            )
+        start = max(split.lower, min(piece.header_end, split.upper))
+        records = buffer[start - split.lower :] if start > split.lower else buffer
+        return decode(records, self.format, self.desc, piece.header, key=key, offset=start, skips=piece.skips)
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """A bucket is told nothing."""
+
+
+def _increment(growth: Growth) -> Increment:
+    detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}
+    evidence = growth.evidence
+    covered = sum(split.upper - split.lower for split in growth.splits)
+    return Increment(growth.key, growth.lower, growth.upper, covered, (evidence.crc32, evidence.version), detail)
+
+
+def _growth(increment: Increment) -> Growth:
+    """The inverse of ``_increment``, after a way through JSON too."""
+    detail: Any = increment.detail
+    return Growth(
+        increment.name,
+        increment.lower,
+        increment.upper,
+        Evidence(increment.name, increment.upper, *increment.evidence),
+        tuple(Split(*split) for split in detail["splits"]),
+        tuple(detail["header"]) if detail["header"] is not None else None,
+        detail["header_end"],
+    )
 
 
 def probe(

@@ -26,7 +26,7 @@ from reclock.algebra.relations import (
 )
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
-from reclock.ingest.decode import decode
+from reclock.sources.decode import decode
 from reclock.sources.description import CsvFormat, JsonFormat
 
 CSV = CsvFormat(has_header=False)

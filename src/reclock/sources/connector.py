@@ -1,0 +1,91 @@
+"""What ingestion asks of a connector, and the values the two exchange. Whatever else a source type has is its own file's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from reclock.algebra.timestamps import MINIMUM
+from reclock.reclocking.frontiers import Partition, SourceFrontier
+from reclock.reclocking.remap import Range
+from reclock.reclocking.stamp import without
+
+Evidence = tuple[Any, ...]
+"""A row of a source's evidence without its partition: the offset that is bound, and what the connector keeps beside it."""
+
+Bound = Mapping[Partition, Evidence]
+"""Of every partition that was ever bound, what was kept when it was bound last."""
+
+Skip = tuple[str, int, int]
+"""A decision to give up the offsets ``[lower, upper)`` of a partition, spelled as people do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """What is new of one partition: its offsets ``[lower, upper)``, which are bound to one time.
+
+    ``covered`` is how many offsets the reading accounts for, which the audit compares. ``evidence`` is kept beside ``upper``;
+    ``detail`` is all that is needed to read the range again, the connector's own. Both are plain JSON.
+    """
+
+    partition: Partition
+    lower: int
+    upper: int
+    covered: int
+    evidence: tuple[Any, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.upper - self.lower
+
+    @property
+    def name(self) -> str:
+        """The partition as people spell it."""
+        return spelled(self.partition)
+
+
+class Connector(Protocol):
+    """A source's upstream, opened: a value that travels to executors. Its probes and readings are bounded in time.
+
+    What it yields for a range of offsets is the same whenever and wherever it is asked, or it raises.
+    """
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """What of the upstream is beyond ``bound``, in order of partition, nothing of an upstream transaction without the rest.
+
+        An increment without a new offset only renews evidence. ``skips`` are decisions about what an earlier probe raised.
+        Raises a ``SourceError``; of several, that of the first partition.
+        """
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
+        """``claimed`` over the upstream as it is now, corrected in place: the same range. Raises a ``SourceError``."""
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
+        """The ranges as pieces of work for executors, without what is given up whole. It follows from the arguments alone."""
+
+    def read(self, task: Any) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
+        also go. Raises a ``SourceError``."""
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
+
+
+def spelled(partition: Partition) -> str:
+    """A partition as people spell it in decisions and errors; of a source that has but one, nothing."""
+    return "" if partition == () else str(partition)
+
+
+def given_up(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[int, int], ...]:
+    """The ranges of ``skips`` that are of ``partition``."""
+    return tuple((lower, upper) for name, lower, upper in skips if name == spelled(partition))
+
+
+def left(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
+    """What of the offsets ``[lower, upper)`` is not given up."""
+    whole = Range(partition, lower, upper, MINIMUM)
+    return [(range.lower, range.upper) for range in without(whole, given_up(partition, skips))]
