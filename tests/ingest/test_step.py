@@ -117,7 +117,7 @@ def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
     for name in ("a", "b"):
         world.write(f"{name}.csv", "".join(f'{n},"{w}"\n' if w else f"{n},\n" for n, w in rows))
     world.ingest(10)
-    assert len(world.payload()["staged"]["files"]) > 4
+    assert len(world.payload()["staged"]["files"][""]) > 4
     world.audit()
     world.publish(10)
     assert sorted(world.visible(), key=lambda row: row[0]) == [(n, w, 10) for n, w in rows for _ in range(2)]
