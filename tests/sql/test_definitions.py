@@ -433,7 +433,7 @@ REFUSED = {
     "SELECT 1 AS OF (SELECT 1)": ("0A000", "subquery"),
     "SELECT 1 AS OF (1 + 1)": ("0A000", "not supported"),
     "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
-    "SELECT $1": ("0A000", "there is no parameter"),
+    "SELECT $1": ("42P02", "there is no parameter"),
     "SELECT now()": ("42883", "function now() does not exist"),
     "SELECT CURRENT_TIMESTAMP": ("0A000", "not supported"),
     "SELECT row_number() OVER (ORDER BY carrier) FROM flights": ("0A000", "window functions"),

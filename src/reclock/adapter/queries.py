@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 
 import pyarrow as pa
 
 from reclock.adapter import read_time
+from reclock.adapter.interruption import Interruption
 from reclock.adapter.read_time import ReadTime
 from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
@@ -55,6 +56,7 @@ class Query:
     variables: SessionVariables
     select: statements.Select
     notice: Callable[[str], None]
+    interruption: Interruption = field(default_factory=Interruption)
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
@@ -81,7 +83,7 @@ class Query:
                     self.environment,
                     ready.time.at,
                     ready.groups,
-                    timeout_ms=self.variables.statement_timeout_ms,
+                    interruption=self.interruption,
                     notice=self.notice,
                     name_of=self._name_of,
                 )
@@ -99,8 +101,9 @@ class Query:
                 large=self.environment.large_engine,
                 threshold_bytes=self.environment.settings.spark_threshold_bytes,
             )
-            first = list(islice(answer.batches, 1))
-            return Result(self.select.tag, self.select.desc, _closing(chain(first, answer.batches), scope.pop_all()))
+            batches = self.interruption.guarded(answer.batches, answer.interrupt)
+            first = list(islice(batches, 1))
+            return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), scope.pop_all()))
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
@@ -130,9 +133,18 @@ class Query:
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        large = is_large(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
+        large = is_large(
+            self._inputs(ready),
+            ready.time.at,
+            self.environment.settings.spark_threshold_bytes,
+        )
         used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
-        return [*lines, "", f"engine: {'spark' if large else 'duckdb'}", f"indexes: {used or 'none'}"]
+        return [
+            *lines,
+            "",
+            f"engine: {'spark' if large else 'duckdb'}",
+            f"indexes: {used or 'none'}",
+        ]
 
     def explain_timestamp(self) -> list[str]:
         """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
@@ -173,7 +185,14 @@ class Query:
             if collection.source_id.startswith("s"):
                 inputs[collection] = TableInput(system_rows(self.environment, self.catalog, collection.source_id))
             elif collection.collection is CollectionType.REMAPPING:
-                inputs[collection] = TableInput(progress_rows(self.environment, self.catalog, collection.source_id, ready.time.at))
+                inputs[collection] = TableInput(
+                    progress_rows(
+                        self.environment,
+                        self.catalog,
+                        collection.source_id,
+                        ready.time.at,
+                    )
+                )
             else:
                 assert entry is not None
                 assert entry.type in (ItemType.SOURCE, ItemType.INDEX)
@@ -184,10 +203,10 @@ class Query:
         return inputs
 
 
-def text_result(tag: str, name: str, lines: list[str]) -> Result:
-    """Lines as rows of one text column."""
-    desc = RelationDesc((Column(name, TEXT, is_nullable=False),))
-    return Result(tag, desc, [pa.record_batch({name: pa.array(lines, pa.string())})])
+def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:
+    """Lines as rows of the one column of ``desc``."""
+    assert desc is not None
+    return Result(tag, desc, [pa.record_batch({desc.names[0]: pa.array(lines, pa.string())})])
 
 
 def _closing(batches: Iterator[pa.RecordBatch], scope: ExitStack) -> Iterator[pa.RecordBatch]:

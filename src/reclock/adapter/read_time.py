@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from reclock.adapter.interruption import Interruption
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.environment import Environment
@@ -25,7 +25,13 @@ class ReadTime:
     oracle_read_ts: Timestamp
 
 
-def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, *, is_serializable: bool) -> ReadTime:
+def choose(
+    frontiers: Mapping[str, GroupFrontier],
+    oracle_ts: Timestamp,
+    as_of: AsOf | None,
+    *,
+    is_serializable: bool,
+) -> ReadTime:
     """The time a query over groups with these frontiers reads at.
 
     ``AS OF`` decides alone. Else the oracle's read timestamp (strict serializable), or, if asked for, the newest time at which
@@ -35,10 +41,18 @@ def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: 
     if as_of is not None and not as_of.is_at_least:
         return ReadTime(as_of.at, "AS OF names it", oracle_ts)
     if as_of is not None:
-        return ReadTime(Timestamp(max(as_of.at, earliest)), "the first readable time that AS OF AT LEAST allows", oracle_ts)
+        return ReadTime(
+            Timestamp(max(as_of.at, earliest)),
+            "the first readable time that AS OF AT LEAST allows",
+            oracle_ts,
+        )
     complete = Timestamp(min((frontier.upper - 1 for frontier in frontiers.values()), default=oracle_ts))
     if is_serializable and complete >= earliest:
-        return ReadTime(complete, "serializable: the newest time at which every input is complete", oracle_ts)
+        return ReadTime(
+            complete,
+            "serializable: the newest time at which every input is complete",
+            oracle_ts,
+        )
     return ReadTime(oracle_ts, "strict serializable: the oracle's read timestamp", oracle_ts)
 
 
@@ -48,21 +62,27 @@ def held_readable(
     at: Timestamp,
     groups: frozenset[str],
     *,
-    timeout_ms: int,
+    interruption: Interruption,
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> Iterator[None]:
     """Inside the block every one of ``groups`` is readable at ``at``: a read hold keeps ``since``.
 
     Groups that are behind and idle are moved past ``at``, unless ``at`` lies beyond the oracle's read timestamp; claimed ones are
-    waited for, with a notice that says so, by ``name_of``. Raises ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``.
+    waited for, with a notice that says so, by ``name_of``. Raises ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``,
+    ``QueryCanceled``.
     """
     if not groups:
         yield
         return
-    hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms)
+    hold = environment.holds.acquire(
+        groups,
+        at,
+        owner=environment.actor,
+        lease_ms=environment.settings.read_hold_lease_ms,
+    )
     try:
-        _await_complete(environment, at, groups, timeout_ms, notice, name_of)
+        _await_complete(environment, at, groups, interruption, notice, name_of)
         yield
     finally:
         environment.holds.release(hold)
@@ -72,11 +92,10 @@ def _await_complete(
     environment: Environment,
     at: Timestamp,
     groups: frozenset[str],
-    timeout_ms: int,
+    interruption: Interruption,
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> None:
-    deadline = time.monotonic() + timeout_ms / 1000
     told = False
     while late := {group: frontier for group, frontier in known(environment, groups).items() if frontier.upper <= at}:
         if at > environment.oracle.read_ts(EPOCH_MS):
@@ -89,13 +108,13 @@ def _await_complete(
         if not told:
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
-        if time.monotonic() > deadline:
+        if interruption.is_late:
             raise StatementTimeout(
-                timeout_ms,
+                interruption.timeout_ms,
                 detail=f"waiting for {waiting}",
                 hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'",
             )
-        time.sleep(_POLL_S)
+        interruption.wait(_POLL_S)
 
 
 def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]) -> str:

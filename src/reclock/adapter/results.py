@@ -11,7 +11,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.sql import statements
+
+SHOW_ALL = RelationDesc((Column("name", TEXT), Column("setting", TEXT), Column("description", TEXT)))
+
+
+def text_desc(name: str) -> RelationDesc:
+    """Lines of text."""
+    return RelationDesc((Column(name, TEXT, is_nullable=False),))
+
+
+def result_desc(statement: statements.Statement) -> RelationDesc | None:
+    """The columns of what executing the statement answers; None if it answers no rows."""
+    match statement:
+        case statements.Select():
+            return statement.desc
+        case statements.Explain():
+            return text_desc("Timestamp" if statement.is_timestamp else "Plan")
+        case statements.ShowVariable():
+            return SHOW_ALL if statement.name is None else text_desc(statement.name.lower())
+        case _:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
 from reclock.adapter.decisions import decide
 from reclock.adapter.definitions import Change, define
+from reclock.adapter.interruption import Interruption
+from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.realise import realise
-from reclock.adapter.results import Result
+from reclock.adapter.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.variables import SessionVariables
-from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.relations import ScalarType
 from reclock.environment import Environment
 from reclock.errors import UnsupportedSql, UpperMismatch
 from reclock.sql import statements
+from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planner.statement import plan_statement
 
@@ -27,10 +31,15 @@ ATTEMPTS = 10
 class Session:
     """Statements of one client, one after the other, each planned at the catalog as it is then."""
 
-    def __init__(self, environment: Environment, notice: Callable[[str], None] = lambda message: None) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        notice: Callable[[str], None] = lambda message: None,
+    ) -> None:
         """``notice`` is told, at once, what the client should know beside the results."""
         self.environment = environment
         self.notice = notice
+        self.interruption = Interruption()
         self.variables = SessionVariables({"statement_timeout": str(environment.settings.statement_timeout_ms)})
 
     def execute(self, text: str) -> Iterator[Result]:
@@ -38,22 +47,50 @@ class Session:
         for parsed in parse(text):
             yield self._execute(parsed)
 
+    def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
+        """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
+        return prepare(text, types, self.environment.planner_catalog(), self.variables.names, name)
+
+    def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Result:
+        """The result of the statement with ``values`` for its parameters."""
+        parameters = prepared.bound(values)
+        if prepared.parsed is None:
+            return Result("")
+        result = self._execute(prepared.parsed, parameters)
+        prepared.check_unchanged(result.desc)
+        return result
+
     def relation_names(self) -> list[str]:
         """Names of everything that can be read, for completion."""
         return sorted({entry.name.item for entry in self.environment.planner_catalog().relations()})
 
-    def _execute(self, parsed: ParsedStatement) -> Result:
+    def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Result:
+        self.interruption.begin(self.variables.statement_timeout_ms)
         catalog = self.environment.planner_catalog()
-        statement = plan_statement(parsed, catalog, self.variables.names)
+        statement = plan_statement(parsed, catalog, replace(self.variables.names, parameters=parameters))
         match statement:
             case statements.Select():
                 realise(self.environment, catalog)
-                return Query(self.environment, catalog, self.variables, statement, self.notice).run()
+                return Query(
+                    self.environment,
+                    catalog,
+                    self.variables,
+                    statement,
+                    self.notice,
+                    self.interruption,
+                ).run()
             case statements.Explain():
                 realise(self.environment, catalog)
-                query = Query(self.environment, catalog, self.variables, statement.select, self.notice)
+                query = Query(
+                    self.environment,
+                    catalog,
+                    self.variables,
+                    statement.select,
+                    self.notice,
+                    self.interruption,
+                )
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
-                return text_result(statement.tag, "Timestamp" if statement.is_timestamp else "Plan", lines)
+                return text_result(statement.tag, result_desc(statement), lines)
             case statements.Skipped():
                 self.notice(statement.notice)
                 return Result(statement.tag)
@@ -63,7 +100,10 @@ class Session:
             case statements.ShowVariable():
                 return self._show(statement)
             case statements.SetVariable():
-                self.variables.set(statement.name, ",".join(statement.values) if statement.values is not None else None)
+                self.variables.set(
+                    statement.name,
+                    ",".join(statement.values) if statement.values is not None else None,
+                )
                 return Result(statement.tag)
             case statements.ResetVariable():
                 if statement.name is None:
@@ -72,7 +112,10 @@ class Session:
                     self.variables.set(statement.name, None)
                 return Result(statement.tag)
             case statements.Transaction():
-                raise UnsupportedSql("transaction blocks are not supported", hint="every statement is a transaction of its own")
+                raise UnsupportedSql(
+                    "transaction blocks are not supported",
+                    hint="every statement is a transaction of its own",
+                )
             case _:
                 return self._define(parsed, statement)
 
@@ -100,8 +143,10 @@ class Session:
 
     def _show(self, statement: statements.ShowVariable) -> Result:
         if statement.name is not None:
-            return text_result(statement.tag, statement.name.lower(), [self.variables.get(statement.name)])
-        column = partial(Column, type=TEXT)
-        desc = RelationDesc((column("name"), column("setting"), column("description")))
-        rows = [dict(zip(desc.names, row, strict=True)) for row in self.variables]
-        return Result(statement.tag, desc, pa.Table.from_pylist(rows).to_batches())
+            return text_result(
+                statement.tag,
+                result_desc(statement),
+                [self.variables.get(statement.name)],
+            )
+        rows = [dict(zip(SHOW_ALL.names, row, strict=True)) for row in self.variables]
+        return Result(statement.tag, SHOW_ALL, pa.Table.from_pylist(rows).to_batches())

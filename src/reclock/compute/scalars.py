@@ -25,6 +25,14 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """``$number`` of a statement that is only described: executing it puts a ``Literal`` here."""
+
+    number: int
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A scalar function or operator of ``reclock.compute.functions``, by its registered name, on typed arguments."""
 
@@ -50,7 +58,7 @@ class Case:
     type: ScalarType
 
 
-Scalar = ColumnRef | Literal | Call | Cast | Case
+Scalar = ColumnRef | Literal | Parameter | Call | Cast | Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from reclock.compute.plan import (
     Union,
     inputs,
 )
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
 _WORDS = {"concat": "||", "is_not_distinct": "is not distinct from"}
@@ -121,6 +121,8 @@ def _scalar(scalar: Scalar, names: Sequence[str]) -> str:
             return names[index]
         case Literal(value):
             return _value(value)
+        case Parameter(number):
+            return f"${number}"
         case Cast(operand, type):
             return f"{inner(operand)}::{type}"
         case Case(branches, otherwise):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from reclock.sql.dialect import Reclock, to_sql
+from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
@@ -46,13 +47,14 @@ class QualifiedName:
 
 @dataclass(frozen=True, slots=True)
 class SessionNames:
-    """What a session adds to a name: where unqualified names are looked up and made, and the active cluster."""
+    """What a session adds to names: where unqualified ones are looked up and made, the active cluster, what ``$1`` stands for."""
 
     database: str = DEFAULT_DATABASE
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
     cluster: str = "default"
     session_user: str = DEFAULT_USER
     current_user: str = DEFAULT_USER
+    parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
 
 
 def fold(name: exp.Expr | None) -> str:

@@ -6,25 +6,34 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from reclock.algebra.relations import TIMESTAMPTZ
-from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.compute.scalars import Literal
+from sqlglot import exp
+
+from reclock.algebra.relations import TEXT, TIMESTAMPTZ
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
+from reclock.compute.scalars import Literal, Parameter
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.dialect import to_sql
+from reclock.sql.parameters import Parameters
+from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.literals import parse_text
-from reclock.sql.planner.rewrite import Untyped
+from reclock.sql.planner.rewrite import OpenParameter, Untyped
 from reclock.sql.planner.scope import Scope
 from reclock.sql.statements import AsOf
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def plan_as_of(node: nodes.AsOf) -> AsOf:
+def plan_as_of(node: nodes.AsOf, parameters: Parameters) -> AsOf:
     """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
-    value = scalar(node.this, Reading(Scope(), NoSubqueries(), "AS OF"))
+    value = scalar(node.this, Reading(Scope(), NoSubqueries(parameters), "AS OF"))
+    value = settle(value) if isinstance(value, OpenParameter) else value
+    if isinstance(value, Parameter):
+        return AsOf(MINIMUM, bool(node.args.get("at_least")))
+    if isinstance(node.this, exp.Parameter) and value.type == TEXT:
+        value = Untyped(value.value)
     at = _milliseconds(value, to_sql(node.this)[:80])
     if not 0 <= at <= MAXIMUM:
         raise InvalidOption(f"AS OF {at} is not a timestamp", detail=f"timestamps are milliseconds from 0 to {MAXIMUM}")

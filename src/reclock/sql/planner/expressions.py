@@ -12,18 +12,29 @@ from sqlglot import exp
 from reclock.algebra.relations import BOOLEAN, INTERVAL, TEXT
 from reclock.compute.functions import AGGREGATES, resolve_aggregate, resolve_scalar
 from reclock.compute.scalars import Aggregate, Call, Case, Literal
-from reclock.errors import AggregateNotAllowed, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownOperator, UnsupportedSql
+from reclock.errors import (
+    AggregateNotAllowed,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownFunction,
+    UnknownOperator,
+    UnknownParameter,
+    UnsupportedSql,
+)
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
+from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import cast, coerce, common_type, expect, scalar_type, settle
 from reclock.sql.planner.literals import number
-from reclock.sql.planner.rewrite import AggregateCall, SubqueryValue, Untyped, has
+from reclock.sql.planner.rewrite import AggregateCall, OpenParameter, SubqueryValue, Untyped, has
 from reclock.sql.planner.scope import Scope
 
 
 class Subqueries(Protocol):
-    """Who plans the subqueries of an expression; ``scope`` is what they stand in."""
+    """Who plans the subqueries of an expression, and knows what ``$1`` is; ``scope`` is what they stand in."""
 
+    @property
+    def parameters(self) -> Parameters: ...
     def value(self, query: exp.Expr, scope: Scope) -> Any: ...
     def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
     def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
@@ -156,7 +167,12 @@ def _star(node: exp.Star, reading: Reading) -> Any:
 
 @scalar.register
 def _parameter(node: exp.Parameter, reading: Reading) -> Any:
-    raise UnsupportedSql(f"there is no parameter {to_sql(node)}", hint="write the value itself")
+    name = node.this.name
+    if not isinstance(node.this, exp.Literal) or not name.isdigit():
+        raise UnknownParameter(to_sql(node))
+    number, parameters = int(name[:9]), reading.subqueries.parameters
+    value = parameters.read(number)
+    return OpenParameter(None, number=number, parameters=parameters) if value is None else value
 
 
 @scalar.register

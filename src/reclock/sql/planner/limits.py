@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT
-from reclock.compute.scalars import Literal
+from reclock.compute.scalars import Literal, Parameter
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sql.dialect import to_sql
+from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import expect
 from reclock.sql.planner.expressions import Reading, only, scalar
 from reclock.sql.planner.scope import Scope
 
 
-def limits(node: exp.Expr) -> tuple[int | None, int]:
+def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
     """LIMIT (or FETCH FIRST) and OFFSET of a query: constants, none below zero. NULL and ALL are no limit."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     count: exp.Expr | None = None
@@ -31,13 +33,16 @@ def limits(node: exp.Expr) -> tuple[int | None, int]:
             count = None
     if offset is not None:
         only(offset, "this", "expression")
-    return _count(count, "LIMIT"), _count(offset.expression if offset is not None else None, "OFFSET") or 0
+    skipped = offset.expression if offset is not None else None
+    return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
 
 
-def _count(node: exp.Expr | None, clause: str) -> int | None:
+def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:
     if node is None:
         return None
-    value = expect(scalar(node, Reading(Scope(), NoSubqueries(), clause)), BIGINT, f"argument of {clause}")
+    value = expect(scalar(node, Reading(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
+    if isinstance(value, Parameter):
+        return None
     if not isinstance(value, Literal):
         raise UnsupportedSql(f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant")
     if value.value is not None and value.value < 0:
@@ -45,8 +50,11 @@ def _count(node: exp.Expr | None, clause: str) -> int | None:
     return None if value.value is None else int(value.value)
 
 
+@dataclass(frozen=True, slots=True)
 class NoSubqueries:
     """For places that take constants."""
+
+    parameters: Parameters
 
     def value(self, *_: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint="write a constant")

@@ -34,17 +34,17 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
         case exp.Select():
             return plan_select(node, context, outer, hints)
         case exp.SetOperation():
-            return _modified(node, _set_operation(node, context, outer, hints))
+            return _modified(node, context, _set_operation(node, context, outer, hints))
         case exp.Values():
             only(node, "expressions", "alias", "joins", "order", "limit", "offset")
-            return _modified(node, _values(node, context, hints))
+            return _modified(node, context, _values(node, context, hints))
         case exp.Subquery():
             only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
             inner = plan_query(node.this, context, outer, hints)
             if not any(node.args.get(name) for name in ("order", "limit", "offset")):
                 return inner
             plan = inner.embedded
-            return _modified(node, Query(plan, (), None, 0, len(plan.desc), inner.untyped))
+            return _modified(node, context, Query(plan, (), None, 0, len(plan.desc), inner.untyped))
         case _:
             raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
 
@@ -80,9 +80,9 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 # --- ORDER BY and LIMIT of what is no SELECT ---
 
 
-def _modified(node: exp.Expr, query: Query) -> Query:
+def _modified(node: exp.Expr, context: Context, query: Query) -> Query:
     """ORDER BY here knows the output columns alone, by name or position."""
-    limit, offset = limits(node)
+    limit, offset = limits(node, context.session.parameters)
     order = tuple(
         _ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ())
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.relations import Column, ScalarType
 from reclock.compute.plan import Plan
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
+from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,14 @@ class Untyped:
 
     text: str | None
     type: None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenParameter(Untyped):
+    """A parameter of which nothing has told the type yet. Never leaves planning."""
+
+    number: int = 0
+    parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +143,7 @@ def can_raise(scalar: Any) -> bool:
             return not _is_widening(operand.type, target) or can_raise(operand)
         case Call(function):
             return function not in _TOTAL or any(can_raise(part) for part in scalar.arguments)
-        case ColumnRef() | Literal() | OuterRef():
+        case ColumnRef() | Literal() | Parameter() | OuterRef():
             return False
         case _:
             return any(can_raise(part) for part in children(scalar))

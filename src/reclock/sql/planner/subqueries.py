@@ -17,6 +17,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TypeName
 from reclock.compute.plan import JoinKind, Plan
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.parameters import Parameters
 from reclock.sql.planner.attach import around, attach, beside
 from reclock.sql.planner.build import (
     compute,
@@ -128,6 +129,10 @@ class SubqueryPlanner:
     """Plans the subqueries of one query's expressions."""
 
     context: Context
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.context.session.parameters
 
     def value(self, node: exp.Expr, scope: Scope) -> Any:
         """The only column of the only row; NULL without a row; an error of the query if there are several."""

@@ -1,0 +1,65 @@
+"""The parameters ``$1``, ``$2``, … of one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from reclock.algebra.relations import ScalarType, TypeName, numeric
+from reclock.compute.scalars import Literal, Parameter
+from reclock.errors import IndeterminateType, UnknownParameter
+
+MOST = 65_535
+
+
+@dataclass(slots=True, eq=False)
+class Parameters:
+    """Their types, as far as they are known: planning fills in what the context says, the first place that says so deciding.
+
+    With ``values`` the statement is executed: each parameter is a constant of its type. Without, it is only described.
+    """
+
+    types: list[ScalarType | None] = field(default_factory=list)
+    values: Sequence[Any] | None = None
+    is_open: bool = True
+    """Whether the statement may name parameters beyond those of ``types``."""
+
+    def read(self, number: int) -> Parameter | Literal | None:
+        """Parameter ``number`` as it stands in an expression; None while nothing has told its type. Raises ``UnknownParameter``."""
+        if not 1 <= number <= (MOST if self.is_open else len(self.types)):
+            raise UnknownParameter(f"${number}")
+        self.types += [None] * (number - len(self.types))
+        type = self.types[number - 1]
+        if type is None:
+            return None
+        return Parameter(number, type) if self.values is None else _constant(self.values[number - 1], type)
+
+    def settle(self, number: int, type: ScalarType) -> Parameter | Literal | None:
+        """From here on the parameter has ``type``, unless it had one before."""
+        if self.types[number - 1] is None:
+            self.types[number - 1] = numeric() if type.name is TypeName.NUMERIC else type
+        return self.read(number)
+
+    def settled(self) -> tuple[ScalarType, ...]:
+        """All types. Raises ``IndeterminateType``."""
+        types = []
+        for number, type in enumerate(self.types, 1):
+            if type is None:
+                raise IndeterminateType(number)
+            types.append(type)
+        return tuple(types)
+
+
+NO_PARAMETERS = Parameters(is_open=False)
+
+
+def _constant(value: Any, type: ScalarType) -> Literal:
+    """A numeric keeps all the digits it was given."""
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        scale = max(0, -exponent)
+        return Literal(value, numeric(max(1, len(digits) + max(0, exponent), scale), scale))
+    return Literal(value, type)
