@@ -133,18 +133,9 @@ class Query:
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        large = is_large(
-            self._inputs(ready),
-            ready.time.at,
-            self.environment.settings.spark_threshold_bytes,
-        )
+        large = is_large(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
         used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
-        return [
-            *lines,
-            "",
-            f"engine: {'spark' if large else 'duckdb'}",
-            f"indexes: {used or 'none'}",
-        ]
+        return [*lines, "", f"engine: {'spark' if large else 'duckdb'}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
         """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
@@ -185,14 +176,7 @@ class Query:
             if collection.source_id.startswith("s"):
                 inputs[collection] = TableInput(system_rows(self.environment, self.catalog, collection.source_id))
             elif collection.collection is CollectionType.REMAPPING:
-                inputs[collection] = TableInput(
-                    progress_rows(
-                        self.environment,
-                        self.catalog,
-                        collection.source_id,
-                        ready.time.at,
-                    )
-                )
+                inputs[collection] = TableInput(progress_rows(self.environment, self.catalog, collection.source_id, ready.time.at))
             else:
                 assert entry is not None
                 assert entry.type in (ItemType.SOURCE, ItemType.INDEX)

@@ -25,13 +25,7 @@ class ReadTime:
     oracle_read_ts: Timestamp
 
 
-def choose(
-    frontiers: Mapping[str, GroupFrontier],
-    oracle_ts: Timestamp,
-    as_of: AsOf | None,
-    *,
-    is_serializable: bool,
-) -> ReadTime:
+def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, *, is_serializable: bool) -> ReadTime:
     """The time a query over groups with these frontiers reads at.
 
     ``AS OF`` decides alone. Else the oracle's read timestamp (strict serializable), or, if asked for, the newest time at which
@@ -41,18 +35,10 @@ def choose(
     if as_of is not None and not as_of.is_at_least:
         return ReadTime(as_of.at, "AS OF names it", oracle_ts)
     if as_of is not None:
-        return ReadTime(
-            Timestamp(max(as_of.at, earliest)),
-            "the first readable time that AS OF AT LEAST allows",
-            oracle_ts,
-        )
+        return ReadTime(Timestamp(max(as_of.at, earliest)), "the first readable time that AS OF AT LEAST allows", oracle_ts)
     complete = Timestamp(min((frontier.upper - 1 for frontier in frontiers.values()), default=oracle_ts))
     if is_serializable and complete >= earliest:
-        return ReadTime(
-            complete,
-            "serializable: the newest time at which every input is complete",
-            oracle_ts,
-        )
+        return ReadTime(complete, "serializable: the newest time at which every input is complete", oracle_ts)
     return ReadTime(oracle_ts, "strict serializable: the oracle's read timestamp", oracle_ts)
 
 
@@ -75,12 +61,7 @@ def held_readable(
     if not groups:
         yield
         return
-    hold = environment.holds.acquire(
-        groups,
-        at,
-        owner=environment.actor,
-        lease_ms=environment.settings.read_hold_lease_ms,
-    )
+    hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms)
     try:
         _await_complete(environment, at, groups, interruption, notice, name_of)
         yield

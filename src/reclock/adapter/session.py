@@ -31,11 +31,7 @@ ATTEMPTS = 10
 class Session:
     """Statements of one client, one after the other, each planned at the catalog as it is then."""
 
-    def __init__(
-        self,
-        environment: Environment,
-        notice: Callable[[str], None] = lambda message: None,
-    ) -> None:
+    def __init__(self, environment: Environment, notice: Callable[[str], None] = lambda message: None) -> None:
         """``notice`` is told, at once, what the client should know beside the results."""
         self.environment = environment
         self.notice = notice
@@ -71,24 +67,10 @@ class Session:
         match statement:
             case statements.Select():
                 realise(self.environment, catalog)
-                return Query(
-                    self.environment,
-                    catalog,
-                    self.variables,
-                    statement,
-                    self.notice,
-                    self.interruption,
-                ).run()
+                return Query(self.environment, catalog, self.variables, statement, self.notice, self.interruption).run()
             case statements.Explain():
                 realise(self.environment, catalog)
-                query = Query(
-                    self.environment,
-                    catalog,
-                    self.variables,
-                    statement.select,
-                    self.notice,
-                    self.interruption,
-                )
+                query = Query(self.environment, catalog, self.variables, statement.select, self.notice, self.interruption)
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
                 return text_result(statement.tag, result_desc(statement), lines)
             case statements.Skipped():
@@ -100,10 +82,7 @@ class Session:
             case statements.ShowVariable():
                 return self._show(statement)
             case statements.SetVariable():
-                self.variables.set(
-                    statement.name,
-                    ",".join(statement.values) if statement.values is not None else None,
-                )
+                self.variables.set(statement.name, ",".join(statement.values) if statement.values is not None else None)
                 return Result(statement.tag)
             case statements.ResetVariable():
                 if statement.name is None:
@@ -112,10 +91,7 @@ class Session:
                     self.variables.set(statement.name, None)
                 return Result(statement.tag)
             case statements.Transaction():
-                raise UnsupportedSql(
-                    "transaction blocks are not supported",
-                    hint="every statement is a transaction of its own",
-                )
+                raise UnsupportedSql("transaction blocks are not supported", hint="every statement is a transaction of its own")
             case _:
                 return self._define(parsed, statement)
 
@@ -143,10 +119,6 @@ class Session:
 
     def _show(self, statement: statements.ShowVariable) -> Result:
         if statement.name is not None:
-            return text_result(
-                statement.tag,
-                result_desc(statement),
-                [self.variables.get(statement.name)],
-            )
+            return text_result(statement.tag, result_desc(statement), [self.variables.get(statement.name)])
         rows = [dict(zip(SHOW_ALL.names, row, strict=True)) for row in self.variables]
         return Result(statement.tag, SHOW_ALL, pa.Table.from_pylist(rows).to_batches())

@@ -16,14 +16,7 @@ from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import rendering
-from reclock.compute.engines.engine import (
-    Answer,
-    CollectionInput,
-    Inputs,
-    SoFar,
-    fitted,
-    result_schema,
-)
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.arithmetic import DUCKDB_MACROS
 from reclock.compute.functions.spelling import string
@@ -32,12 +25,7 @@ from reclock.compute.plan import Finishing, Plan
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 
 NAME = "duckdb"
-_DATA_ERRORS = (
-    duckdb.OutOfRangeException,
-    duckdb.ConversionException,
-    duckdb.InvalidInputException,
-    duckdb.SyntaxException,
-)
+_DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
 BATCH_ROWS = 1 << 16
 
 
@@ -50,18 +38,8 @@ class DuckDbEngine:
 
     name = NAME
 
-    def __init__(
-        self,
-        roots: Sequence[str] = (),
-        *,
-        memory_limit: str | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self._roots, self._memory_limit, self._threads = (
-            tuple(roots),
-            memory_limit,
-            threads,
-        )
+    def __init__(self, roots: Sequence[str] = (), *, memory_limit: str | None = None, threads: int | None = None) -> None:
+        self._roots, self._memory_limit, self._threads = (tuple(roots), memory_limit, threads)
         self._lock = threading.Lock()
         self._database: tuple[int, duckdb.DuckDBPyConnection] | None = None
 
@@ -71,14 +49,7 @@ class DuckDbEngine:
         sql = rendering.select(plan, finishing, NAME, relations, as_of)
         return _answer(session, sql, rendering.visible(plan.desc, finishing))
 
-    def difference(
-        self,
-        plan: Plan,
-        desc: RelationDesc,
-        inputs: Inputs,
-        as_of: Timestamp,
-        result_so_far: SoFar,
-    ) -> Answer:
+    def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
         session = self._connect()
         relations = _bind(session, inputs, as_of)
         session.register("added", result_so_far.added)
@@ -130,11 +101,7 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
 
 
 def _collection(
-    session: duckdb.DuckDBPyConnection,
-    name: str,
-    version: Version,
-    as_of: Timestamp,
-    tail: pa.Table | None = None,
+    session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp, tail: pa.Table | None = None
 ) -> Relation:
     """A version's updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
     files = version.files(upper=Timestamp(as_of + 1))
@@ -154,13 +121,7 @@ def _parquet(files: Sequence[DataFile]) -> str:
     return f"read_parquet([{', '.join(string(NAME, file.uri) for file in files)}])"
 
 
-def _answer(
-    session: duckdb.DuckDBPyConnection,
-    sql: str,
-    columns: tuple[Column, ...],
-    *,
-    with_diff: bool = False,
-) -> Answer:
+def _answer(session: duckdb.DuckDBPyConnection, sql: str, columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:
     schema = result_schema(columns)
     if with_diff:
         schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
@@ -186,8 +147,4 @@ def _failure(error: BaseException) -> ReclockError:
         return QueryCanceled()
     if isinstance(error, duckdb.OutOfMemoryException) or "Out of Memory Error" in text:
         return OutOfMemory(detail=text.splitlines()[0])
-    return failure(
-        error,
-        text,
-        is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error),
-    )
+    return failure(error, text, is_of_data=isinstance(error, _DATA_ERRORS) or not isinstance(error, duckdb.Error))
