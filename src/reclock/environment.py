@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Self
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
 from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
-from reclock.catalog.stash import init_stash_catalog_state
 from reclock.collections.lake import Lake
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
@@ -43,15 +44,21 @@ class Environment:
     """What every front door works with, as one actor of the catalog's epoch. A context manager: leaving it closes connections and
     stops the Spark session it started."""
 
-    def __init__(self, settings: Settings, clock: Clock, spark: SparkSession | None) -> None:
+    def __init__(self, settings: Settings, clock: Clock, spark: SparkSession | None, *, may_make: bool) -> None:
         """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
         self.settings = settings
         self.clock = clock
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
         oracle = ConsensusOracle(self.consensus, clock)
         self.oracle: TimestampOracle = BatchingOracle(oracle)
-        self.catalog: DurableCatalogState = init_stash_catalog_state(
-            self.consensus, oracle=self.oracle, clock=clock, deploy_generation=settings.deploy_generation
+        try:
+            self.mark = find_mark(settings, self.consensus, may_make=may_make)
+            log = open_log(self.mark.catalog, self.mark.id, settings, self.consensus)
+        except BaseException:
+            self.consensus.close()
+            raise
+        self.catalog: DurableCatalogState = DurableCatalog(
+            log, oracle=self.oracle, clock=clock, deploy_generation=settings.deploy_generation
         )
         self._open_timeline = oracle.open_timeline
         self.actor = f"actor-{secrets.token_hex(6)}"
@@ -75,12 +82,12 @@ class Environment:
         for root in (settings.lake_root, settings.buckets_root):
             if "://" not in root:
                 Path(root).mkdir(parents=True, exist_ok=True)
-        return cls(settings, clock, spark)._started(may_lead=True)
+        return cls(settings, clock, spark, may_make=True)._started(may_lead=True)
 
     @classmethod
     def open(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
         """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``."""
-        return cls(Settings.load(home), clock, spark)._started(may_lead=False)
+        return cls(Settings.load(home), clock, spark, may_make=False)._started(may_lead=False)
 
     def _started(self, *, may_lead: bool) -> Self:
         try:
@@ -119,7 +126,7 @@ class Environment:
     @property
     def lake(self) -> Lake:
         if self._lake is None:
-            self._lake = Lake(self.settings.lake_root, self._storage_options())
+            self._lake = Lake(self.settings.lake_root, self.settings.lake_options)
         return self._lake
 
     @property
@@ -134,23 +141,6 @@ class Environment:
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
         return Means(buckets)
-
-    def _storage_options(self) -> dict[str, str]:
-        """delta-rs's names for the settings of an object store; none for a local lake."""
-        settings = self.settings
-        if not settings.lake_root.startswith("s3"):
-            return {}
-        options = {"AWS_REGION": settings.s3_region, "aws_conditional_put": "etag"}
-        if settings.s3_endpoint:
-            options |= {
-                "AWS_ENDPOINT_URL": settings.s3_endpoint,
-                "AWS_ALLOW_HTTP": "true",
-                "AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "false",
-            }
-        if settings.s3_access_key_id:
-            options["AWS_ACCESS_KEY_ID"] = settings.s3_access_key_id
-            options["AWS_SECRET_ACCESS_KEY"] = settings.s3_secret_access_key.get_secret_value()
-        return options
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""

@@ -340,6 +340,18 @@ class EditRefused(CatalogError):
         self.kind, self.key = kind, key
 
 
+class CatalogImplementationsDiffer(CatalogError):
+    """Two implementations of the catalog gave different answers to one call, where nobody had written in between."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, call: str, *, primary: str, secondary: str) -> None:
+        super().__init__(
+            f'the implementations of the catalog differ in "{call}"', detail=f"primary: {primary}; secondary: {secondary}"
+        )
+        self.call, self.primary, self.secondary = call, primary, secondary
+
+
 class DuplicateObject(ReclockError):
     """Something of that name is there already."""
 

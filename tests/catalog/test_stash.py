@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,13 @@ from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus
 from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+
+
+@pytest.fixture
+def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
+    made = CatalogPlace("stash", consensus_url, tmp_path)
+    yield made
+    made.close()
 
 
 class LostAnswers:

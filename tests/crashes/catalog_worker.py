@@ -1,4 +1,4 @@
-"""Does one thing to a catalog, and dies on the way where RECLOCK_CRASH_AT says: URL, then open or commit."""
+"""Does one thing to a catalog, and dies on the way where RECLOCK_CRASH_AT says: implementation, URL, home, then open or commit."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import sys
 
 from reclock.algebra.timestamps import system_clock
 from reclock.catalog.builtins import BuiltinObject
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Schema
-from reclock.catalog.stash import init_stash_catalog_state
+from reclock.config import Settings
 from reclock.consensus.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
-url, operation = sys.argv[1:]
+implementation, url, home, operation = sys.argv[1:]
 consensus = Consensus.connect(url)
 oracle = ConsensusOracle(consensus, system_clock)
-state = init_stash_catalog_state(consensus, oracle=oracle, clock=system_clock, deploy_generation=0)
+log = open_log(implementation, "tests", Settings.load(home), consensus)
+state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
 if operation == "open":
     state.open([BuiltinObject("mz_internal", "table", "mz_statuses", "a1")])
 else:

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from fixtures.catalogs import BUILTINS, CatalogPlace, StashPlace, create_schema, install, joined, sample
+from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, install, joined, sample
 
 import reclock
 from reclock.algebra.ids import GlobalId
@@ -18,38 +19,88 @@ from reclock.catalog.acl import AclItem
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import Cluster
+from reclock.catalog.persist import APPENDS_PER_MERGE
+from reclock.collections.log import COMMITS_PER_CHECKPOINT, TableLog
 from reclock.crashpoints import VARIABLE
 from reclock.errors import UpperMismatch
 
 WORKER = Path(__file__).parent / "catalog_worker.py"
 ROOT = Path(__file__).parents[2]
 
-EPOCH_KEPT = (
-    "catalog.open.before_epoch",
-    "catalog.stash.lead.updates_written",
-    "catalog.stash.lead.before_commit",
-)
-EPOCH_RAISED = (
-    "catalog.open.after_epoch",
-    "catalog.open.before_contents",
-    "catalog.stash.append.updates_written",
-    "catalog.stash.append.before_commit",
-)
-OPENED = ("catalog.open.after_contents",)
+BEFORE_EPOCH, EPOCH_RAISED, OPENED = "before epoch", "epoch raised", "opened"
 
-NOT_COMMITTED = (
-    "catalog.commit.before_append",
-    "catalog.stash.append.updates_written",
-    "catalog.stash.append.before_commit",
-)
-COMMITTED = ("catalog.commit.after_append",)
+POINTS_OF_OPEN = {
+    "stash": {
+        "catalog.open.before_epoch": BEFORE_EPOCH,
+        "catalog.stash.lead.updates_written": BEFORE_EPOCH,
+        "catalog.stash.lead.before_commit": BEFORE_EPOCH,
+        "catalog.open.after_epoch": EPOCH_RAISED,
+        "catalog.open.before_contents": EPOCH_RAISED,
+        "catalog.stash.append.updates_written": EPOCH_RAISED,
+        "catalog.stash.append.before_commit": EPOCH_RAISED,
+        "catalog.open.after_contents": OPENED,
+    },
+    "persist": {
+        "catalog.open.before_epoch": BEFORE_EPOCH,
+        "catalog.persist.lead.file_written": BEFORE_EPOCH,
+        "collections.commit.landed": EPOCH_RAISED,
+        "catalog.persist.lead.landed": EPOCH_RAISED,
+        "catalog.open.after_epoch": EPOCH_RAISED,
+        "catalog.open.after_mirror": EPOCH_RAISED,
+        "catalog.open.before_contents": EPOCH_RAISED,
+        "catalog.persist.append.file_written": EPOCH_RAISED,
+        "catalog.persist.append.landed": OPENED,
+        "catalog.open.after_contents": OPENED,
+    },
+    "shadow": {
+        "catalog.stash.lead.before_commit": BEFORE_EPOCH,
+        "catalog.shadow.lead.between": EPOCH_RAISED,
+        "catalog.persist.lead.file_written": EPOCH_RAISED,
+        "catalog.persist.lead.landed": EPOCH_RAISED,
+        "catalog.stash.append.before_commit": EPOCH_RAISED,
+        "catalog.shadow.compare_and_append.between": OPENED,
+        "catalog.persist.append.file_written": OPENED,
+        "catalog.persist.append.landed": OPENED,
+    },
+}
+
+IS_COMMITTED = {
+    "stash": {
+        "catalog.commit.before_append": False,
+        "catalog.stash.append.updates_written": False,
+        "catalog.stash.append.before_commit": False,
+        "catalog.commit.after_append": True,
+    },
+    "persist": {
+        "catalog.commit.before_append": False,
+        "catalog.persist.append.file_written": False,
+        "collections.commit.landed": True,
+        "catalog.persist.append.landed": True,
+        "catalog.commit.after_append": True,
+    },
+    "shadow": {
+        "catalog.stash.append.before_commit": False,
+        "catalog.shadow.compare_and_append.between": True,
+        "catalog.persist.append.file_written": True,
+        "catalog.persist.append.landed": True,
+        "catalog.commit.after_append": True,
+    },
+}
 
 
-def crash(url: str, operation: str, point: str) -> None:
+PLACES = [("stash", "sqlite"), ("stash", "postgresql"), ("persist", "sqlite"), ("shadow", "sqlite")]
+
+
+def each(points: Mapping[str, Mapping[str, object]]) -> list[tuple[tuple[str, str], str]]:
+    return [(place, point) for place in PLACES for point in points[place[0]]]
+
+
+def crash(place: CatalogPlace, operation: str, point: str) -> None:
     """Run the operation in a process that dies at the point."""
     path = os.pathsep.join([str(Path(reclock.__file__).parents[1]), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, VARIABLE: point}
-    worker = subprocess.run([sys.executable, str(WORKER), url, operation], env=environment, capture_output=True, text=True)
+    command = [sys.executable, str(WORKER), place.implementation, place.url, str(place.home), operation]
+    worker = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert worker.returncode == -signal.SIGKILL, worker.stderr
 
 
@@ -64,54 +115,95 @@ def open_again(place: CatalogPlace) -> DurableCatalogState:
 
 
 @pytest.fixture
-def place(consensus_url: str) -> CatalogPlace:
-    return StashPlace(consensus_url)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CatalogPlace]:
+    implementation, database = request.param
+    url = f"sqlite:///{tmp_path / 'consensus.db'}" if database == "sqlite" else request.getfixturevalue("postgres_url")
+    made = CatalogPlace(implementation, url, tmp_path)
+    yield made
+    made.close()
 
 
-@pytest.mark.parametrize("point", EPOCH_KEPT + EPOCH_RAISED + OPENED)
-def test_a_first_open_happens_or_does_not(place: CatalogPlace, consensus_url: str, point: str) -> None:
-    crash(consensus_url, "open", point)
-    assert place.state().is_initialized() == (point in OPENED)
-    assert place.state().deploy_generation() == (None if point in EPOCH_KEPT else 0)
+@pytest.mark.parametrize(
+    ("place", "point"), [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")], indirect=["place"]
+)
+def test_a_first_open_happens_or_does_not(place: CatalogPlace, point: str) -> None:
+    reached = POINTS_OF_OPEN[place.implementation].get(point, BEFORE_EPOCH)
+    crash(place, "open", point)
+    assert place.state().is_initialized() == (reached == OPENED)
+    assert place.state().deploy_generation() == (None if reached == BEFORE_EPOCH else 0)
     state = open_again(place)
-    assert state.epoch == (2 if point in EPOCH_KEPT else 3)
+    assert state.epoch == (2 if reached == BEFORE_EPOCH else 3)
     assert state.get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
     assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s8", "s9"]
 
 
-@pytest.mark.parametrize("point", EPOCH_KEPT + EPOCH_RAISED + OPENED)
-def test_a_migration_happens_or_does_not(place: CatalogPlace, consensus_url: str, point: str) -> None:
+@pytest.mark.parametrize(("place", "point"), each(POINTS_OF_OPEN), indirect=["place"])
+def test_a_migration_happens_or_does_not(place: CatalogPlace, point: str) -> None:
+    reached = POINTS_OF_OPEN[place.implementation][point]
     install(place, sample(1))
-    crash(consensus_url, "open", point)
+    crash(place, "open", point)
     stored = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
-    expected = sample(CATALOG_VERSION if point in OPENED else 1)
-    builtin = {"id_allocator", "system_object_mapping"} if point in OPENED else set()
+    expected = sample(CATALOG_VERSION if reached == OPENED else 1)
+    builtin = {"id_allocator", "system_object_mapping"} if reached == OPENED else set()
     differing = {row for row in stored.keys() | expected.keys() if stored.get(row) != expected.get(row) and row[0] not in builtin}
     assert differing <= {("config", '{"key":"epoch"}')}
-    assert (("cluster", '{"id":1}') in stored) == (point in OPENED)
+    assert (("cluster", '{"id":1}') in stored) == (reached == OPENED)
     state = open_again(place)
-    assert state.epoch == (8 if point in EPOCH_KEPT else 9)
+    assert state.epoch == (8 if reached == BEFORE_EPOCH else 9)
     flights = state.snapshot().items[GlobalId("u7")].create_sql
     assert flights == 'CREATE DEFAULT INDEX IN CLUSTER default ON "reclock"."public"."flights"'
 
 
-@pytest.mark.parametrize("point", NOT_COMMITTED + COMMITTED)
-def test_a_commit_happens_or_does_not(place: CatalogPlace, consensus_url: str, point: str) -> None:
+@pytest.mark.parametrize(("place", "point"), each(IS_COMMITTED), indirect=["place"])
+def test_a_commit_happens_or_does_not(place: CatalogPlace, point: str) -> None:
     place.state().open(BUILTINS)
-    crash(consensus_url, "commit", point)
+    crash(place, "commit", point)
     follower = joined(place)
     assert place.oracle.read_ts(CATALOG) >= follower.upper
-    expected = {"one", "two"} if point in COMMITTED else set()
+    expected = {"one", "two"} if IS_COMMITTED[place.implementation][point] else set()
     assert {schema.name for schema in follower.get_schemas() if schema.id > 5} == expected
     assert {event.object_name for event in follower.get_audit_logs()} == expected
     state = open_again(place)
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(expected) + 2))
 
 
-def test_an_actor_that_lives_on_sees_what_a_dead_one_committed(place: CatalogPlace, consensus_url: str) -> None:
+def commit_until(state: DurableCatalogState, is_enough: Callable[[TableLog], bool], place: CatalogPlace) -> set[str]:
+    names: set[str] = set()
+    while not is_enough(TableLog.open(place.folder)):
+        names.add(create_schema(state, f"s{len(names)}").name)
+    return names
+
+
+@pytest.mark.parametrize("place", [("persist", "sqlite")], indirect=True)
+@pytest.mark.parametrize(
+    ("point", "is_next"),
+    [
+        ("catalog.persist.merge.files_written", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
+        ("catalog.persist.merge.landed", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
+        ("catalog.persist.merge.deleted", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
+        ("collections.checkpoint.written", lambda log: log.version % COMMITS_PER_CHECKPOINT == COMMITS_PER_CHECKPOINT - 1),
+    ],
+)
+def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point: str, is_next: Callable[[TableLog], bool]) -> None:
     state = place.state()
     state.open(BUILTINS)
-    crash(consensus_url, "commit", COMMITTED[0])
+    expected = commit_until(state, is_next, place) | {"one", "two"}
+    crash(place, "commit", point)
+    follower = joined(place)
+    assert {event.object_name for event in follower.get_audit_logs()} == expected
+    assert {name for name in expected if follower.snapshot().schema_by_name(1, name)} == expected
+    for number in range(APPENDS_PER_MERGE + 1):
+        create_schema(follower, f"t{number}")
+    held = {file.path for file in TableLog.open(place.folder).files()}
+    assert {info.path for info in place.folder.walk("data")} == held
+    assert open_again(place).get_audit_logs()[-1].object_name == "afterwards"
+
+
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+def test_an_actor_that_lives_on_sees_what_a_dead_one_committed(place: CatalogPlace) -> None:
+    state = place.state()
+    state.open(BUILTINS)
+    crash(place, "commit", "catalog.commit.after_append")
     with pytest.raises(UpperMismatch):
         create_schema(state, "one")
     assert state.snapshot().schema_by_name(1, "two") is not None

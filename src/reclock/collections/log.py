@@ -175,6 +175,7 @@ class TableLog:
         if self._last_checkpoint() == self.version:
             return
         self._table.create_checkpoint()
+        crashpoints.reach("collections.checkpoint.written")
         if self._folder.is_local:
             for name in os.listdir(self._folder.absolute(LOG)):
                 if name == "_last_checkpoint" or name.startswith(f"{self.version:020}.checkpoint"):

@@ -1,0 +1,70 @@
+"""Which implementation keeps the catalog of an environment: the mark in consensus decides, the settings must agree with it."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+from uuid import uuid4
+
+from reclock.catalog.log import CatalogLog
+from reclock.catalog.persist import PersistLog, persist_folder
+from reclock.catalog.shadow import ShadowLog
+from reclock.catalog.stash import StashLog
+from reclock.collections.log import TableLog
+from reclock.config import Settings
+from reclock.consensus import environment
+from reclock.consensus.environment import EnvironmentMark
+from reclock.consensus.store import Consensus
+from reclock.errors import CatalogCorrupt, CatalogUninitialized, ConfigurationError
+
+Implementation = Literal["stash", "persist", "shadow"]
+
+
+def find_mark(settings: Settings, consensus: Consensus, *, may_make: bool) -> EnvironmentMark:
+    """The environment's mark, made by ``settings`` if there is none and ``may_make``: by default a new id, and the stash.
+
+    Raises ``CatalogUninitialized`` if there is none otherwise, ``ConfigurationError`` if the settings disagree with it.
+    """
+    mark = consensus.read(environment.current)
+    if mark is None:
+        if not may_make:
+            raise CatalogUninitialized()
+        _refuse_to_forget(settings)
+        new = EnvironmentMark(settings.environment_id or str(uuid4()), settings.catalog or "stash")
+        mark = consensus.transact(lambda connection: environment.establish(connection, new))
+    if settings.environment_id not in ("", mark.id):
+        raise ConfigurationError(
+            f'setting "environment_id" is "{settings.environment_id}", consensus belongs to environment "{mark.id}"',
+            hint="correct environment_id, or consensus_url",
+        )
+    if settings.catalog not in ("", mark.catalog):
+        raise ConfigurationError(
+            f'setting "catalog" is "{settings.catalog}", the catalog of this environment is kept in "{mark.catalog}"',
+            hint='"reclock catalog convert" moves it',
+        )
+    return mark
+
+
+def open_log(implementation: str, environment_id: str, settings: Settings, consensus: Consensus) -> CatalogLog:
+    """The log of an environment's catalog in that implementation. Nothing is read or made yet."""
+    match implementation:
+        case "stash":
+            return StashLog(consensus)
+        case "persist":
+            return PersistLog(persist_folder(settings.lake_root, environment_id, settings.lake_options), consensus)
+        case "shadow":
+            stash, persist = (open_log(name, environment_id, settings, consensus) for name in ("stash", "persist"))
+            return ShadowLog(stash, persist)
+        case unknown:
+            known = ", ".join(get_args(Implementation))
+            raise CatalogCorrupt("environment", environment_id, detail=f'its catalog is kept in "{unknown}", known are {known}')
+
+
+def _refuse_to_forget(settings: Settings) -> None:
+    """With consensus lost, the default would begin an empty catalog beside the one in the lake."""
+    if settings.environment_id and not settings.catalog:
+        folder = persist_folder(settings.lake_root, settings.environment_id, settings.lake_options)
+        if TableLog.exists(folder):
+            raise ConfigurationError(
+                f'consensus knows no environment "{settings.environment_id}", but the lake holds a catalog of it',
+                hint='set catalog to "persist" to go on with it, or to "stash" to begin anew',
+            )

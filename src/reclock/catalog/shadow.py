@@ -1,0 +1,162 @@
+"""Shadow: two logs as one, every call on both and every result compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import zip_longest
+from typing import TypeVar
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.encoding import CatalogUpdate
+from reclock.catalog.log import CatalogLog
+from reclock.catalog.objects import APPEND_ONLY
+from reclock.consensus.fence import Leadership
+from reclock.crashpoints import reach
+from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, UpperMismatch
+
+T = TypeVar("T")
+
+ATTEMPTS = 1000
+"""How often other actors may come between two calls that belong together."""
+
+
+class ShadowLog:
+    """A ``CatalogLog`` that decides in ``primary`` and repeats in ``secondary``. Safe for threads and processes if they are.
+
+    The two are reconciled by the maximum of their uppers, which is the primary's: a secondary that lags, because another actor
+    is between the two or died there, is given the primary's updates and leadership. Any other difference raises
+    ``CatalogImplementationsDiffer``.
+    """
+
+    def __init__(self, primary: CatalogLog, secondary: CatalogLog) -> None:
+        self._primary = primary
+        self._secondary = secondary
+
+    # --- reading ---
+
+    def upper(self) -> Timestamp:
+        return self._catch_up()
+
+    def leadership(self) -> Leadership | None:
+        return self._compared("leadership", lambda log: log.leadership(), lambda found: [found])
+
+    def snapshot(
+        self, *, below: Timestamp | None = None, only: Collection[str] | None = None
+    ) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def comparable(found: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
+            return [found[0], *sorted((u.kind, u.key, u.value, u.diff) for u in found[1])]
+
+        return self._compared("snapshot", lambda log: log.snapshot(below=below, only=only), comparable)
+
+    def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def comparable(found: tuple[Timestamp, list[CatalogUpdate]]) -> list[object]:
+            return [found[0], *_sorted(found[1])]
+
+        return self._compared("updates", lambda log: log.updates(since, only=only), comparable)
+
+    def _compared(self, call: str, read: Callable[[CatalogLog], T], comparable: Callable[[T], list[object]]) -> T:
+        """What both answer. A difference counts only if neither has moved meanwhile."""
+        for _ in range(ATTEMPTS):
+            upper = self._catch_up()
+            first, second = read(self._primary), read(self._secondary)
+            one, other = comparable(first), comparable(second)
+            if one == other:
+                return first
+            if self._primary.upper() == self._secondary.upper() == upper:
+                raise _differ(call, one, other)
+        raise CatalogError("the catalog cannot be read: other actors keep writing to it")
+
+    # --- writing ---
+
+    def compare_and_append(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        def append(log: CatalogLog) -> None:
+            log.compare_and_append(expected_upper, new_upper, updates, leadership)
+
+        self._on_both("compare_and_append", append, expected_upper, new_upper)
+
+    def lead(
+        self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
+    ) -> None:
+        def lead(log: CatalogLog) -> None:
+            log.lead(expected_upper, new_upper, updates, leadership)
+
+        self._on_both("lead", lead, expected_upper, new_upper)
+
+    def mirror(self, leadership: Leadership) -> None:
+        self._primary.mirror(leadership)
+        self._secondary.mirror(leadership)
+
+    def close(self) -> None:
+        self._primary.close()
+        self._secondary.close()
+
+    def _on_both(self, call: str, write: Callable[[CatalogLog], None], lower: Timestamp, upper: Timestamp) -> None:
+        self._catch_up()
+        refused = _refusal(write, self._primary)
+        reach(f"catalog.shadow.{call}.between")
+        if refused is not None:
+            self._catch_up()  # what the primary refused for, the secondary knows now
+            also_refused = _refusal(write, self._secondary)
+            if type(also_refused) is not type(refused) and type(also_refused) is not type(_refusal(write, self._primary)):
+                raise _differ(call, [refused], [also_refused])
+            raise refused
+        _refusal(write, self._secondary)  # refused if another actor has carried it over already
+        self._catch_up()
+        one, other = (_between(log, lower, upper) for log in (self._primary, self._secondary))
+        if one != other:
+            raise _differ(call, one, other)
+
+    # --- reconciling ---
+
+    def _catch_up(self) -> Timestamp:
+        """Bring the secondary up to the primary; the upper at which both were. It may be repeated, and by several at once."""
+        for _ in range(ATTEMPTS):
+            upper, behind = self._primary.upper(), self._secondary.upper()
+            if behind == upper:
+                return upper
+            if behind > upper:
+                if self._primary.upper() < behind:
+                    raise _differ("upper", [upper], [behind])
+                continue
+            try:
+                self._carry_over(behind)
+            except (Fenced, UpperMismatch):
+                continue  # another actor was faster
+        raise CatalogError("the catalog's implementations cannot be reconciled: other actors keep writing to it")
+
+    def _carry_over(self, since: Timestamp) -> None:
+        leadership = self._primary.leadership()
+        upper, updates = self._primary.updates(since)
+        _, events = self._primary.updates(since, only=APPEND_ONLY)
+        if leadership is None or self._primary.leadership() != leadership:
+            return  # led anew meanwhile: look again
+        carried = [*updates, *(event for event in events if event.ts < upper)]
+        if self._secondary.leadership() == leadership:
+            self._secondary.compare_and_append(since, upper, carried, leadership)
+        else:
+            self._secondary.lead(since, upper, carried, leadership)
+
+
+def _refusal(write: Callable[[CatalogLog], None], log: CatalogLog) -> Fenced | UpperMismatch | None:
+    try:
+        write(log)
+    except (Fenced, UpperMismatch) as refused:
+        return refused
+    return None
+
+
+def _between(log: CatalogLog, lower: Timestamp, upper: Timestamp) -> list[CatalogUpdate]:
+    found = [*log.updates(lower)[1], *log.updates(lower, only=APPEND_ONLY)[1]]
+    return _sorted([update for update in found if update.ts < upper])
+
+
+def _sorted(updates: Sequence[CatalogUpdate]) -> list[CatalogUpdate]:
+    return sorted(updates, key=lambda u: (u.ts, u.diff, u.kind, u.key, u.value))
+
+
+def _differ(call: str, primary: Sequence[object], secondary: Sequence[object]) -> CatalogImplementationsDiffer:
+    pairs = zip_longest(primary, secondary, fillvalue="nothing")
+    one, other = next(((one, other) for one, other in pairs if one != other), ("nothing", "nothing"))
+    return CatalogImplementationsDiffer(call, primary=str(one), secondary=str(other))

@@ -1,0 +1,146 @@
+"""Which implementation an environment's catalog has: the mark in consensus decides, settings that disagree are refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reclock.catalog.implementations import find_mark
+from reclock.catalog.objects import Schema
+from reclock.catalog.persist import PersistLog, persist_folder
+from reclock.config import Settings
+from reclock.consensus import environment, fence
+from reclock.consensus.environment import EnvironmentMark, switch_catalog
+from reclock.consensus.store import Consensus
+from reclock.environment import Environment
+from reclock.errors import CatalogCorrupt, CatalogUninitialized, ConfigurationError, Fenced
+
+
+@pytest.fixture
+def consensus(consensus_url: str) -> Consensus:
+    return Consensus.connect(consensus_url)
+
+
+def settings(home: Path, **given: str) -> Settings:
+    return Settings(home=home, **given)  # type: ignore[arg-type]
+
+
+def test_a_new_environment_gets_an_id_of_its_own_and_the_stash(consensus: Consensus, tmp_path: Path) -> None:
+    mark = find_mark(settings(tmp_path), consensus, may_make=True)
+    assert mark.catalog == "stash"
+    assert mark.id
+    assert find_mark(settings(tmp_path), consensus, may_make=False) == mark
+    agreeing = settings(tmp_path, environment_id=mark.id, catalog="stash")
+    assert find_mark(agreeing, consensus, may_make=True) == mark
+
+
+def test_settings_say_what_a_new_environment_is(consensus: Consensus, tmp_path: Path) -> None:
+    given = settings(tmp_path, environment_id="mine", catalog="persist")
+    assert find_mark(given, consensus, may_make=True) == EnvironmentMark("mine", "persist")
+    assert find_mark(settings(tmp_path), consensus, may_make=True) == EnvironmentMark("mine", "persist")
+
+
+def test_nobody_but_who_initialises_makes_a_mark(consensus: Consensus, tmp_path: Path) -> None:
+    with pytest.raises(CatalogUninitialized):
+        find_mark(settings(tmp_path), consensus, may_make=False)
+    assert consensus.read(environment.current) is None
+
+
+@pytest.mark.parametrize("wrong", [{"environment_id": "another"}, {"catalog": "persist"}, {"catalog": "shadow"}])
+def test_settings_that_disagree_with_the_mark_are_refused(consensus: Consensus, tmp_path: Path, wrong: dict[str, str]) -> None:
+    mark = find_mark(settings(tmp_path), consensus, may_make=True)
+    with pytest.raises(ConfigurationError) as refused:
+        find_mark(settings(tmp_path, **wrong), consensus, may_make=True)
+    assert next(iter(wrong)) in refused.value.message
+    assert refused.value.hint
+    assert consensus.read(environment.current) == mark
+
+
+def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(consensus: Consensus, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        consensus.transact(lambda connection: switch_catalog(connection, found="stash", to="persist"))
+    mark = find_mark(settings(tmp_path), consensus, may_make=True)
+    for _ in range(2):
+        consensus.transact(lambda connection: switch_catalog(connection, found="stash", to="persist"))
+        assert consensus.read(environment.current) == EnvironmentMark(mark.id, "persist")
+    with pytest.raises(ConfigurationError):
+        consensus.transact(lambda connection: switch_catalog(connection, found="shadow", to="stash"))
+
+
+@pytest.mark.parametrize("implementation", ["stash", "persist", "shadow"])
+def test_an_environment_lives_on_in_its_implementation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, implementation: str
+) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", implementation)
+    with Environment.initialise(tmp_path) as made:
+        mark = made.mark
+        tx = made.catalog.transaction()
+        tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
+        made.catalog.commit_transaction(tx)
+        epoch = made.catalog.epoch
+    monkeypatch.delenv("RECLOCK_CATALOG")
+    with Environment.open(tmp_path) as opened:
+        assert opened.mark == mark
+        assert opened.catalog.epoch == epoch
+        assert opened.catalog.snapshot().schema_by_name(1, "raw") is not None
+    has_table = PersistLog(persist_folder(str(tmp_path / "lake"), mark.id), opened.consensus).upper() > 0
+    assert has_table == (implementation != "stash")
+
+
+def test_a_catalog_in_the_lake_outlives_consensus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    monkeypatch.setenv("RECLOCK_ENVIRONMENT_ID", "mine")
+    with Environment.initialise(tmp_path) as made:
+        tx = made.catalog.transaction()
+        tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
+        made.catalog.commit_transaction(tx)
+        before = made.catalog.sync()
+        leadership = made.leadership
+    for file in tmp_path.glob("consensus.db*"):
+        file.unlink()
+
+    monkeypatch.delenv("RECLOCK_CATALOG")
+    with pytest.raises(ConfigurationError, match="the lake holds a catalog"):
+        Environment.initialise(tmp_path)
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    with Environment.initialise(tmp_path) as found:
+        assert found.catalog.snapshot().items == before.items
+        assert found.catalog.snapshot().schema_by_name(1, "raw") is not None
+        assert found.leadership == leadership
+        assert found.consensus.read(fence.current) == leadership
+        assert found.oracle.read_ts("catalog") >= before.upper
+
+
+def test_who_leads_in_the_lake_fences_every_write_to_consensus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it died before consensus knew: whoever joins next tells it."""
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    with Environment.initialise(tmp_path) as old:
+        log = old.catalog._log  # type: ignore[attr-defined]
+        monkeypatch.setattr(log.__class__, "mirror", lambda *_: None)
+        Environment(old.settings, old.clock, None, may_make=False).catalog.open()
+        monkeypatch.undo()
+        assert old.consensus.read(fence.current) == old.leadership
+        with Environment.open(tmp_path) as new:
+            assert new.leadership.epoch == old.leadership.epoch + 1
+            assert new.consensus.read(fence.current) == new.leadership
+            with pytest.raises(Fenced):
+                old.statuses.forget(["u1"])
+            with pytest.raises(Fenced):
+                old.catalog.confirm_leadership()
+
+
+def test_an_older_copy_of_the_lake_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", "persist")
+    with Environment.initialise(tmp_path) as environment_:
+        folder = Path(persist_folder(str(tmp_path / "lake"), environment_.mark.id).uri)
+        shutil.copytree(folder, tmp_path / "copy")
+        other = Environment(environment_.settings, environment_.clock, None, may_make=False)
+        other.catalog.open()
+        other.close()
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "copy", folder)
+    with pytest.raises(CatalogCorrupt) as noticed:
+        Environment.open(tmp_path)
+    assert "older than what was last led" in (noticed.value.detail or "")
