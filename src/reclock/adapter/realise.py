@@ -9,6 +9,7 @@ from reclock.adapter.sources import source_spec
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
+from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.environment import Environment
 from reclock.ingest.lineup import collections_of
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
@@ -22,10 +23,7 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     present = environment.frontiers.get_all()
     for id in sorted(wanted.keys() - present.keys(), key=lambda id: int(id[1:])):
         _make(environment, catalog, wanted[id])
-    allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "user")
-    known_below = allocator.next_id if allocator else 0
-    # A group of an id that this catalog has not given out yet is another actor's newer item.
-    gone = [group for group in present.keys() - wanted.keys() if int(group[1:]) < known_below]
+    gone = [group for group in present.keys() - wanted.keys() if is_dropped(snapshot, group)]
     for group in gone:
         for hold in environment.holds.owned_by(group):
             environment.holds.release(hold)
@@ -36,6 +34,13 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     if gone:
         environment.statuses.forget(gone)
         environment.frontiers.drop(gone)
+
+
+def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:
+    """Whether an item had this id and is no more. An id that the catalog has not given out yet is another actor's newer item."""
+    allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "user")
+    known_below = allocator.next_id if allocator else 0
+    return id.startswith("u") and id[1:].isdecimal() and int(id[1:]) < known_below and GlobalId(id) not in snapshot.items
 
 
 def _make(environment: Environment, catalog: PlannerCatalog, item: Item) -> None:

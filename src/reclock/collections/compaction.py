@@ -55,8 +55,10 @@ def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_c
         try:
             with version.reading():
                 added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
-        except VersionGone:  # another maintainer has replaced the files, and vacuumed
-            continue
+        except VersionGone:
+            if collection.pin().rewrites == version.rewrites:
+                raise
+            continue  # another maintainer has replaced the files, and vacuumed
         crashpoints.reach("collections.compact.before_commit")
         if collection.replace(version, removed, added, at=clock()):
             crashpoints.reach("collections.compact.after_commit")

@@ -81,10 +81,10 @@ class Lake:
         for name in self._subfolders(source_id):
             self.drop(StorageCollectionId.parse(f"{source_id}/{name}"))
 
-    def list(self) -> Sequence[StorageCollectionId]:
-        """Every collection in the lake, in order of id."""
+    def list(self, source_id: str | None = None) -> Sequence[StorageCollectionId]:
+        """Every collection in the lake, or of one source or index, in order of id."""
         found = []
-        for source in self._subfolders(""):
+        for source in self._subfolders("") if source_id is None else [source_id]:
             for name in self._subfolders(source):
                 if name.partition(".")[0] in set(CollectionType):
                     id = StorageCollectionId.parse(f"{source}/{name}")

@@ -102,6 +102,11 @@ class ReadHolds:
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
 
+    def lasting_owners(self) -> frozenset[str]:
+        """Who holds something until it is released."""
+        query = sa.select(read_holds.c.owner).where(read_holds.c.lease_until.is_(None)).distinct()
+        return self._consensus.read(lambda connection: frozenset(connection.scalars(query)))
+
     def sweep(self) -> int:
         """The holds that have run out are gone; how many."""
         return self._write(self._sweep)

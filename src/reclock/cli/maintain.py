@@ -1,0 +1,39 @@
+"""``reclock maintain``: one run of maintenance, and what it did to each collection."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+
+from reclock import maintenance
+from reclock.adapter.results import Result
+from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
+from reclock.cli.output import Format, error_lines, print_result
+from reclock.environment import Environment
+from reclock.maintenance import MaintenanceReport
+
+_NUMBERS = ("since before", "since after", "files before", "files after", "bytes freed")
+_DESC = RelationDesc((Column("object", TEXT), Column("collection", TEXT), *(Column(name, BIGINT) for name in _NUMBERS)))
+
+
+def run_maintenance(home: Path | None) -> bool:
+    """True if something could not be maintained; it is named on standard error."""
+    with Environment.open(home) as environment:
+        report = maintenance.run(environment)
+    print_result(_table(report), Format.TABLE)
+    print(f"{report.stored_bytes} bytes in all collections")
+    for name, error in report.failed.items():
+        print(f"{name}:", *error_lines(error), sep="\n  ", file=sys.stderr)
+    return bool(report.failed)
+
+
+def _table(report: MaintenanceReport) -> Result:
+    rows = [
+        (group.name, str(own.collection), group.since_before, group.since_after, own.files_before, own.files_after, own.freed_bytes)
+        for group in report.groups
+        for own in group.collections
+    ]
+    table = pa.Table.from_pylist([dict(zip(_DESC.names, row, strict=True)) for row in rows])
+    return Result("MAINTAIN", _DESC, table.to_batches())

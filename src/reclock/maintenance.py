@@ -1,0 +1,207 @@
+"""Maintenance: what keeps an environment small and fast, and changes no answer. ``reclock maintain`` and the DAG take these steps.
+
+Every step is idempotent, and may be taken beside ticks, readers and other maintainers. A race that is lost is left to the winner,
+or to the next run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock import crashpoints
+from reclock.adapter.realise import is_dropped, realise
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.catalog.objects import ItemType
+from reclock.collections.compaction import checkpoint, compact, vacuum
+from reclock.consensus.claims import GroupFrontier
+from reclock.environment import Environment
+from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
+
+_ATTEMPTS = 10
+"""How often a step is decided again because another actor came between."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionReport:
+    """One collection before and after. ``freed_bytes`` is what vacuum took away."""
+
+    collection: StorageCollectionId
+    files_before: int
+    files_after: int
+    freed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One frontier group. ``failed`` says which of its collections could not be maintained, and why."""
+
+    name: str
+    since_before: Timestamp
+    since_after: Timestamp
+    collections: tuple[CollectionReport, ...]
+    failed: dict[str, ReclockError]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history."""
+
+    orphans: tuple[StorageCollectionId, ...]
+    holds: int
+    statuses: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """All steps of one run; ``failed`` by the name of the collection or step."""
+
+    groups: tuple[GroupReport, ...]
+    stored_bytes: int
+    failed: dict[str, ReclockError]
+
+
+def group_names(environment: Environment) -> dict[str, str]:
+    """The frontier groups that there is something to do for, and what they are called, in order of id."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    items = catalog.snapshot.items
+    found = {}
+    for group in sorted(environment.frontiers.get_all(), key=lambda group: (len(group), group)):
+        item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
+        if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
+            found[group] = str(entry.name)
+    return found
+
+
+def sweep(environment: Environment) -> SweepReport:
+    """Take away what dropped objects and readers that are gone left behind."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    realise(environment, catalog)
+    for owner in sorted(environment.holds.lasting_owners()):
+        if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
+            for hold in environment.holds.owned_by(owner):
+                environment.holds.release(hold)
+    groups = environment.frontiers.get_all()
+    ownerless = [id for id in environment.lake.list() if id.group not in groups]
+    orphans = [id for id in ownerless if is_dropped(catalog.snapshot, id.source_id)]
+    for id in orphans:
+        environment.lake.drop(id)
+    history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
+    return SweepReport(tuple(orphans), environment.holds.sweep(), environment.statuses.prune(history_from))
+
+
+def maintain(environment: Environment, group: str) -> GroupReport:
+    """Let the group's since follow its upper, then compact, checkpoint and vacuum each of its collections.
+
+    A group that is dropped meanwhile has nothing to report. Raises what consensus raises.
+    """
+    name = group_names(environment).get(group, group)
+    before = environment.frontiers.get_all([group]).get(group)
+    if before is None:
+        return GroupReport(name, Timestamp(0), Timestamp(0), (), {})
+    since = advance_since(environment, before)
+    crashpoints.reach("maintenance.after_since")
+    reports: list[CollectionReport] = []
+    failed: dict[str, ReclockError] = {}
+    for id in environment.lake.list(before.group):
+        try:
+            reports.append(_maintain_collection(environment, id, since))
+        except Exception as failure:  # the edge of the loop over collections
+            if not environment.frontiers.get_all([group]):
+                break
+            failed[f"{name} ({id})"] = _as_error(str(id), failure)
+    return GroupReport(name, before.since, since, tuple(reports), failed)
+
+
+def followed_since(frontier: GroupFrontier, *, lag_ms: int, read_ts: Timestamp) -> Timestamp:
+    """How far since may follow the upper: ``lag_ms`` behind it, and never beyond the time of a read that begins now."""
+    return Timestamp(max(frontier.since, min(frontier.upper - lag_ms, frontier.upper - 1, read_ts)))
+
+
+def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestamp:
+    """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``."""
+    settings, group = environment.settings, frontier.group
+    item = environment.catalog.snapshot().items.get(GlobalId(group))
+    lag_ms = settings.index_retention_ms if item is not None and item.type is ItemType.INDEX else settings.retention_ms
+    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
+    for _ in range(_ATTEMPTS):
+        held = environment.holds.earliest([group]).get(group, wanted)
+        try:
+            environment.frontiers.allow_compaction(group, min(wanted, held))
+        except SinceHeld:  # a reader has come since
+            continue
+        break
+    return environment.frontiers.get(group).since
+
+
+def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
+    collection = environment.lake.open(id)
+    files_before = len(collection.pin().all_files)
+    compact(collection, since, clock=environment.clock)
+    crashpoints.reach("maintenance.after_compact")
+    checkpoint(collection)
+    crashpoints.reach("maintenance.after_checkpoint")
+    begun_before = Timestamp(environment.clock() - environment.settings.vacuum_grace_ms)
+    # Claims are read after that moment: what is staged for later ones is newer.
+    claimed = _claimed_staging(environment, id.group)
+    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.clock)
+    return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
+
+
+def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
+    """The staging folders that the claim on the group names, whatever it is that claims it."""
+    claim = environment.frontiers.get(group).claim
+    name = claim.payload.get("staging") if claim is not None else None
+    return frozenset() if name is None else frozenset({name})
+
+
+def record_usage(environment: Environment) -> int:
+    """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
+    sizes = {str(id): environment.lake.open(id).stored_bytes() for id in environment.lake.list()}
+    measured_at = environment.clock()
+    crashpoints.reach("maintenance.before_record")
+    for attempt in range(_ATTEMPTS):
+        environment.catalog.sync()
+        tx = environment.catalog.transaction()
+        for collection, size_bytes in sizes.items():
+            tx.record_storage_usage(collection, size_bytes, collected_at=measured_at)
+        try:
+            environment.catalog.commit_transaction(tx)
+            break
+        except UpperMismatch:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    crashpoints.reach("maintenance.after_record")
+    return sum(sizes.values())
+
+
+def run(environment: Environment) -> MaintenanceReport:
+    """All of it in this process. What fails is in the report, and stops nothing else."""
+    failed: dict[str, ReclockError] = {}
+    reports: list[GroupReport] = []
+    try:
+        sweep(environment)
+    except Exception as failure:
+        failed["sweep"] = _as_error("sweep", failure)
+    for group, name in group_names(environment).items():
+        try:
+            report = maintain(environment, group)
+        except Exception as failure:
+            failed[name] = _as_error(name, failure)
+        else:
+            reports.append(report)
+            failed |= report.failed
+    stored_bytes = 0
+    try:
+        stored_bytes = record_usage(environment)
+    except Exception as failure:
+        failed["storage usage"] = _as_error("storage usage", failure)
+    return MaintenanceReport(tuple(reports), stored_bytes, failed)
+
+
+def _as_error(name: str, failure: Exception) -> ReclockError:
+    if isinstance(failure, ReclockError):
+        return failure
+    return InternalError(f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {failure}")

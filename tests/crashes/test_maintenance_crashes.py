@@ -1,0 +1,70 @@
+"""Maintenance is killed at every named point between two durable steps: no readable time is answered differently, then or after the
+next run; and that one finishes the work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures.maintained import World
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+
+POINTS = [
+    "maintenance.after_since",
+    "collections.compact.before_commit",
+    "collections.commit.landed",
+    "collections.compact.after_commit",
+    "maintenance.after_compact",
+    "maintenance.after_checkpoint",
+    "collections.vacuum.before_delete",
+    "maintenance.before_record",
+    "maintenance.after_record",
+]
+READABLE = range(1_101, 1_201, 9)
+QUERIES = [
+    "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER BY word AS OF {at}",
+    "SELECT key, byte_offset FROM words_progress AS OF {at}",
+    "SELECT word, times FROM totals ORDER BY word AS OF {at}",
+]
+
+
+def answers(world: World) -> list[object]:
+    return [[world.sql(query.format(at=at)) for query in QUERIES] for at in READABLE]
+
+
+def maintain(home: Path, crash_at: str | None) -> int:
+    settings = {"RECLOCK_RETENTION_MS": "100", "RECLOCK_INDEX_RETENTION_MS": "0", "RECLOCK_VACUUM_GRACE_MS": "0"}
+    environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment.pop("RECLOCK_CRASH_AT", None)
+    if crash_at:
+        environment["RECLOCK_CRASH_AT"] = crash_at
+    command = [sys.executable, "-c", "from reclock.cli import app; app()", "maintain", "--home", str(home)]
+    return subprocess.run(command, env=environment, capture_output=True).returncode
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_path: Path, point: str) -> None:
+    world = World(tmp_path)
+    group = world.create("words")
+    world.sql("CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word")
+    for number in range(1, 9):
+        world.write(group, 1_000 + 25 * number, "a", "b" if number % 2 else "c")
+    world.refresh()
+    before = answers(world)
+    assert maintain(tmp_path, point) == -signal.SIGKILL
+    assert answers(world) == before
+    world.write(group, 1_300, "late")
+    assert maintain(tmp_path, None) == 0
+    assert maintain(tmp_path, None) == 0
+    assert world.environment.frontiers.get(group).since == 1_200  # the index has not read the rest
+    assert world.sql(QUERIES[0].format(at=1_200)) == before[-1][0]
+    for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING):
+        collection = world.environment.lake.open(StorageCollectionId(GlobalId(group), kind))
+        on_disk = {f"data/{path.name}" for path in Path(collection.uri, "data").iterdir()}
+        assert on_disk == {file.path for file in collection.pin().all_files}
+    world.close()
