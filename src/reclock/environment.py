@@ -22,6 +22,7 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
+from reclock.errors import CatalogSealed
 from reclock.introspection.builtins import BUILTINS
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
@@ -89,6 +90,11 @@ class Environment:
         """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``."""
         return cls(Settings.load(home), clock, spark, may_make=False)._started(may_lead=False)
 
+    @classmethod
+    def unopened(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
+        """The environment at ``home``, its catalog not open: to look at it, check and mend it, beside whoever uses it."""
+        return cls(Settings.load(home), clock, None, may_make=False)
+
     def _started(self, *, may_lead: bool) -> Self:
         try:
             self._open_timeline(CATALOG, Timestamp(0))
@@ -96,6 +102,8 @@ class Environment:
                 self.catalog.open(SYSTEM_OBJECTS)
             else:
                 self.catalog.join()
+            if find_mark(self.settings, self.consensus, may_make=False) != self.mark:
+                raise CatalogSealed()  # it was converted meanwhile
             floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
             if not floors.get(EPOCH_MS):
                 self.catalog.set_timestamps([TimelineFloor(EPOCH_MS, self.clock())])

@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.encoding import CatalogUpdate, Rows, difference, encode_rows, rows_of
+from reclock.catalog.implementations import Implementation, open_log
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.mend import audited
 from reclock.catalog.objects import APPEND_ONLY, AuditEvent
 from reclock.catalog.upgrade import SEAL, leadership_objects, read_header, require_version, without_seal
+from reclock.config import Settings
+from reclock.consensus import environment, fence
 from reclock.consensus.fence import Leadership
+from reclock.consensus.store import Consensus
 from reclock.crashpoints import reach
-from reclock.errors import CatalogError, CatalogUninitialized, UpperMismatch
+from reclock.errors import CatalogError, CatalogUninitialized, ConsensusOutcomeUnknown, UpperMismatch
 from reclock.oracle.oracle import TimestampOracle
 
 ATTEMPTS = 100
@@ -34,6 +40,55 @@ class Converted:
     epoch: int
     objects: int
     updates: int
+
+
+def convert_catalog(
+    to: Implementation,
+    settings: Settings,
+    consensus: Consensus,
+    *,
+    oracle: TimestampOracle,
+    user: str,
+    occurred_at: Timestamp,
+) -> Converted | None:
+    """Keep the environment's catalog in the implementation ``to`` from now on; None if it is kept there already.
+
+    A shadow's secondary lags and diverges while it is written, so from a shadow only its primary is moved. Raises what ``convert``
+    raises, and ``CatalogError`` if the catalog is to move from a shadow to its own primary.
+    """
+    mark = consensus.read(environment.current)
+    if mark is None:
+        raise CatalogUninitialized()
+    if mark.catalog == to:
+        return None
+    found = "stash" if mark.catalog == "shadow" else mark.catalog
+    if found == to:
+        raise CatalogError(
+            "the catalog is kept in the stash and in persist", hint="convert it to persist, and from there to the stash"
+        )
+    source, target = (open_log(name, mark.id, settings, consensus) for name in (found, to))
+    event = AuditEvent(0, "convert", "catalog", to, {"from": mark.catalog}, user, occurred_at)
+    switch = switch_mark(consensus, found=mark.catalog, to=to)
+    return convert(source, target, switch, oracle=oracle, deploy_generation=settings.deploy_generation, event=event)
+
+
+def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
+    """By the mark in consensus, with its fence. Done again if it is unknown whether it happened."""
+
+    def switch(own: Leadership, following: Leadership) -> None:
+        def work(connection: sa.Connection) -> None:
+            if fence.current(connection) != following:
+                fence.check(connection, own)
+            fence.advance(connection, following)
+            environment.switch_catalog(connection, found=found, to=to)
+            reach("catalog.convert.before_switch_commit")
+
+        try:
+            consensus.transact(work)
+        except ConsensusOutcomeUnknown:
+            consensus.transact(work)
+
+    return switch
 
 
 def convert(

@@ -14,15 +14,22 @@ from reclock.errors import InvalidOption
 
 
 def dump(upper: Timestamp, stored: Iterable[CatalogUpdate]) -> str:
-    """The contents below ``upper`` as JSON, each kind in order of its keys. ``copies`` tells how often an object is there, if not
-    once."""
+    """The contents below ``upper`` as one JSON object, with a line for each stored object, in order of kinds and keys. ``copies``
+    tells how often it is there, if not once."""
     objects: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in Kind}
     for update in stored:
         entry = {"key": to_json(update.key), "value": to_json(update.value)}
         objects.setdefault(update.kind, []).append(entry if update.diff == 1 else {**entry, "copies": update.diff})
-    for entries in objects.values():
-        entries.sort(key=_order)
-    return json.dumps({"upper": upper, "objects": objects}, indent=2, sort_keys=True, ensure_ascii=False)
+    kinds = (f"  {_line(kind)}: {_lines(sorted(objects[kind], key=_order))}" for kind in sorted(objects))
+    return "{" + f'"upper": {upper}, "objects": {{\n' + ",\n".join(kinds) + "\n}}"
+
+
+def _lines(entries: list[dict[str, Any]]) -> str:
+    return "[\n" + ",\n".join(f"    {_line(entry)}" for entry in entries) + "\n  ]" if entries else "[]"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _order(entry: dict[str, Any]) -> tuple[Any, ...]:

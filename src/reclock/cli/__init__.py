@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from reclock.errors import ReclockError
+from reclock.cli.catalog import app as catalog_app
+from reclock.cli.edge import Home, errors_on_stderr
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
 
-Home = Annotated[
-    Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")
-]
+app.add_typer(catalog_app, name="catalog")
 
 
 @app.callback()
@@ -33,19 +30,6 @@ def log_to_stderr() -> None:
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(level), logger_factory=structlog.PrintLoggerFactory(sys.stderr)
     )
-
-
-@contextmanager
-def errors_on_stderr() -> Iterator[None]:
-    """A ``ReclockError`` becomes PostgreSQL-style lines on standard error and exit code 1; all else is a bug, and shows."""
-    from reclock.cli.output import error_lines
-
-    try:
-        yield
-    except ReclockError as error:
-        for line in error_lines(error):
-            print(line, file=sys.stderr)
-        raise typer.Exit(1) from None
 
 
 @app.command()
@@ -83,16 +67,6 @@ def tick(
 
     with errors_on_stderr():
         failed = run_ticks(home, every=every, count=count, only=source, at=at)
-    raise typer.Exit(1 if failed else 0)
-
-
-@app.command()
-def maintain(home: Home = None) -> None:
-    """Advance since by retention, compact, checkpoint, vacuum, record storage usage; once. Harmless beside everything else."""
-    from reclock.cli.maintain import run_maintenance
-
-    with errors_on_stderr():
-        failed = run_maintenance(home)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -1,0 +1,109 @@
+"""``reclock catalog``: look into the durable catalog, mend it by hand, check an upgrade, move it to another implementation."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reclock.cli.edge import Home, errors_on_stderr
+
+app = typer.Typer(no_args_is_help=True, help="Look into the durable catalog, mend it by hand, check an upgrade, convert it.")
+
+Kind = Annotated[str, typer.Argument(metavar="KIND", help="kind of the object, as the dump names it")]
+Key = Annotated[str, typer.Argument(metavar="KEY", help='the "key" of the object, JSON as in the dump')]
+User = Annotated[str, typer.Option(help="who does it, for the audit log", show_default="the user of the system")]
+
+
+class Implementation(StrEnum):
+    STASH = "stash"
+    PERSIST = "persist"
+
+
+@app.command()
+def dump(
+    home: Home = None, target: Annotated[Path | None, typer.Option(help="write to this file instead of standard output")] = None
+) -> None:
+    """Print everything the catalog holds as JSON, of whatever version and however broken, beside a live environment."""
+    from reclock.environment import Environment
+
+    with errors_on_stderr(), Environment.unopened(home) as environment:
+        text = environment.catalog.dump() + "\n"
+    if target is None:
+        sys.stdout.write(text)
+    else:
+        target.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def edit(
+    kind: Kind,
+    key: Key,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help='its new "value", JSON as in the dump')],
+    home: Home = None,
+    user: User = "",
+) -> None:
+    """Store one object by hand. Raises the epoch, which fences a live environment; recorded in the audit log."""
+    _mend(home, kind, key, value, user)
+
+
+@app.command()
+def delete(kind: Kind, key: Key, home: Home = None, user: User = "") -> None:
+    """Delete one object by hand. Raises the epoch, which fences a live environment; recorded in the audit log."""
+    _mend(home, kind, key, None, user)
+
+
+@app.command("upgrade-check")
+def upgrade_check(
+    home: Home = None,
+    cluster_replica_sizes: Annotated[Path | None, typer.Option(help="JSON file that must define every size in use")] = None,
+) -> None:
+    """Check that this program could open the catalog, beside a live environment. Changes nothing; exit code 1 if it could not."""
+    from reclock.catalog.debug import check_upgrade
+    from reclock.clusters.sizes import load_sizes
+    from reclock.environment import SYSTEM_OBJECTS, Environment
+
+    with errors_on_stderr():
+        sizes = None if cluster_replica_sizes is None else load_sizes(cluster_replica_sizes)
+        with Environment.unopened(home) as environment:
+            snapshot = check_upgrade(environment.catalog, SYSTEM_OBJECTS, sizes)
+        print(f"the catalog can be opened as version {snapshot.config('version')}")
+
+
+@app.command()
+def convert(
+    to: Annotated[Implementation, typer.Option(help="where the catalog is to be kept")], home: Home = None, user: User = ""
+) -> None:
+    """Move the catalog to the other implementation. Fences a live environment; if it dies, run it again."""
+    from reclock.catalog.convert import convert_catalog
+    from reclock.environment import Environment
+
+    with errors_on_stderr(), Environment.unopened(home) as environment:
+        converted = convert_catalog(
+            to.value,
+            environment.settings,
+            environment.consensus,
+            oracle=environment.oracle,
+            user=user or getpass.getuser(),
+            occurred_at=environment.clock(),
+        )
+        if converted is None:
+            print(f"the catalog is kept in {to} already")
+        else:
+            print(f"the catalog is kept in {to} now: {converted.objects} objects, at epoch {converted.epoch}")
+
+
+def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) -> None:
+    from reclock.catalog import debug
+    from reclock.cli.output import print_notice
+    from reclock.environment import Environment
+
+    with errors_on_stderr(), Environment.unopened(home) as environment:
+        mended = debug.edit(environment.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.clock())
+        print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {mended.epoch}")
+        if mended.problem is not None:
+            print_notice(f"the catalog cannot be opened yet: {mended.problem.message}: {mended.problem.detail}")

@@ -1,0 +1,45 @@
+"""Cluster replica sizes: what a size's name stands for, read from a JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+
+from reclock.errors import ConfigurationError
+
+
+class ReplicaSize(BaseModel):
+    """The Spark application of one replica. A ``local`` one is a single process, which is its own executor."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    master: str = Field(
+        pattern=r"^(local|spark://\S+|yarn|k8s://\S+)$",
+        description="`local`, `spark://HOST:PORT` (a standalone master), `yarn` or `k8s://URL`",
+    )
+    cores: int = Field(ge=1, description="cores of an executor")
+    memory: str = Field(pattern=r"^[1-9]\d*[mg]$", description="memory of an executor, such as `512m` or `4g`")
+    executors: int = Field(default=1, ge=1, description="how many executors; a `local` master has one")
+
+    @model_validator(mode="after")
+    def _local_is_one_process(self) -> Self:
+        if self.master == "local" and self.executors != 1:
+            raise ValueError("a local master has one executor")
+        return self
+
+
+_SIZES = TypeAdapter(dict[Annotated[str, StringConstraints(min_length=1)], ReplicaSize])
+
+
+def load_sizes(file: Path) -> Mapping[str, ReplicaSize]:
+    """The sizes by name. Raises ``ConfigurationError`` if the file cannot be read or a size is not as it should be."""
+    try:
+        return _SIZES.validate_json(file.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f'cannot read cluster replica sizes from "{file}"', detail=error.strerror) from error
+    except ValidationError as invalid:
+        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in invalid.errors(include_input=False)]
+        raise ConfigurationError(f'invalid cluster replica sizes in "{file}"', detail="; ".join(problems)) from None

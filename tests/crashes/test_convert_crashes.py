@@ -1,0 +1,152 @@
+"""A process is killed between any two durable steps of converting or mending a catalog: it is as before or after, and goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures.catalogs import NOW, CatalogPlace, create_schema, opened
+
+import reclock
+from reclock.catalog.convert import convert_catalog
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.implementations import Implementation
+from reclock.config import Settings
+from reclock.consensus import environment
+from reclock.consensus.environment import EnvironmentMark
+from reclock.crashpoints import VARIABLE
+
+WORKER = Path(__file__).parent / "convert_worker.py"
+ROOT = Path(__file__).parents[2]
+
+OTHER: dict[Implementation, Implementation] = {"stash": "persist", "persist": "stash"}
+
+COPIED = ("catalog.convert.after_copy", "catalog.convert.before_switch", "catalog.convert.before_switch_commit")
+BEFORE_SWITCH: dict[Implementation, tuple[str, ...]] = {
+    "stash": (
+        "catalog.convert.before_seal",
+        "catalog.stash.lead.updates_written",
+        "catalog.stash.lead.before_commit",
+        "catalog.convert.after_seal",
+        "catalog.convert.before_copy",
+        "catalog.persist.create.landed",
+        "catalog.persist.lead.file_written",
+        "catalog.persist.lead.landed",
+        *COPIED,
+    ),
+    "persist": (
+        "catalog.convert.before_seal",
+        "catalog.persist.lead.file_written",
+        "catalog.persist.lead.landed",
+        "catalog.convert.after_seal",
+        "catalog.convert.before_copy",
+        "catalog.stash.append.updates_written",
+        "catalog.stash.append.before_commit",
+        *COPIED,
+    ),
+}
+CASES = [(source, point) for source, points in BEFORE_SWITCH.items() for point in points]
+
+
+class Environment:
+    """An environment's consensus and home, with whichever catalog is in force."""
+
+    def __init__(self, home: Path, implementation: Implementation) -> None:
+        self.url, self.home = f"sqlite:///{home / 'consensus.db'}", home
+        self.place = CatalogPlace(implementation, self.url, home)
+        self.place.consensus.transact(lambda c: environment.establish(c, EnvironmentMark("tests", implementation)))
+
+    @property
+    def in_force(self) -> CatalogPlace:
+        mark = self.place.consensus.read(environment.current)
+        assert mark is not None
+        return CatalogPlace(mark.catalog, self.url, self.home)
+
+    def started(self) -> DurableCatalogState:
+        """As `reclock init` and every tick begin: joined, or opened if that does not do."""
+        state = self.in_force.state()
+        if state.is_current():
+            state.join()
+        else:
+            state.open()
+        return state
+
+    def convert(self, to: Implementation) -> None:
+        place = self.place
+        settings = Settings.load(self.home)
+        convert_catalog(to, settings, place.consensus, oracle=place.oracle, user="ada", occurred_at=NOW)
+
+    def crash(self, operation: str, point: str) -> None:
+        """Run the operation in a process that dies at the point."""
+        path = os.pathsep.join([str(Path(reclock.__file__).parents[1]), str(ROOT)])
+        command = [sys.executable, str(WORKER), self.url, str(self.home), operation]
+        worker = subprocess.run(command, env=os.environ | {"PYTHONPATH": path, VARIABLE: point}, capture_output=True, text=True)
+        assert worker.returncode == -signal.SIGKILL, worker.stderr
+
+
+def names(state: DurableCatalogState) -> list[str]:
+    return [event.object_name for event in state.get_audit_logs()]
+
+
+@pytest.mark.parametrize(("source", "point"), CASES)
+def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Implementation, point: str) -> None:
+    env = Environment(tmp_path, source)
+    old = opened(env.place)
+    create_schema(old, "before")
+    env.crash(OTHER[source], point)
+    assert env.in_force.implementation == source
+    state = env.started()
+    assert names(state) == ["before"]
+    create_schema(state, "goes_on")
+    env.convert(OTHER[source])
+    assert env.in_force.implementation == OTHER[source]
+    assert names(env.started()) == ["before", "goes_on", OTHER[source]]
+
+
+@pytest.mark.parametrize(("source", "point"), CASES)
+def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: Implementation, point: str) -> None:
+    env = Environment(tmp_path, source)
+    create_schema(opened(env.place), "before")
+    env.crash(OTHER[source], point)
+    env.convert(OTHER[source])
+    assert env.in_force.implementation == OTHER[source]
+    state = env.started()
+    assert names(state) == ["before", OTHER[source]]
+    create_schema(state, "afterwards")
+    env.convert(source)
+    assert names(env.started()) == ["before", OTHER[source], "afterwards", source]
+
+
+@pytest.mark.parametrize("source", BEFORE_SWITCH)
+def test_after_the_switch_the_new_catalog_is_there(tmp_path: Path, source: Implementation) -> None:
+    env = Environment(tmp_path, source)
+    create_schema(opened(env.place), "before")
+    env.crash(OTHER[source], "catalog.convert.after_switch")
+    assert env.in_force.implementation == OTHER[source]
+    state = env.started()
+    assert names(state) == ["before", OTHER[source]]
+    create_schema(state, "afterwards")
+
+
+MENDING = {
+    "catalog.mend.before_epoch": (2, False),
+    "catalog.mend.after_epoch": (3, False),
+    "catalog.mend.before_append": (3, False),
+    "catalog.mend.after_append": (3, True),
+}
+
+
+@pytest.mark.parametrize("source", BEFORE_SWITCH)
+@pytest.mark.parametrize("point", MENDING)
+def test_an_edit_by_hand_happens_or_does_not(tmp_path: Path, source: Implementation, point: str) -> None:
+    env = Environment(tmp_path, source)
+    create_schema(opened(env.place), "before")
+    env.crash("mend", point)
+    state = env.started()
+    epoch, is_made = MENDING[point]
+    assert (state.epoch, len(state.get_settings()), len(state.get_audit_logs())) == (epoch, is_made, 1 + is_made)
+    create_schema(state, "afterwards")
