@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reclock.adapter.definitions import Change
+from reclock.adapter.users import Users
 from reclock.environment import Environment
 from reclock.errors import NothingClaimed, UpperMismatch
 from reclock.ingest import payload
@@ -15,7 +16,9 @@ _Payload = Mapping[str, Any]
 _ATTEMPTS = 10
 
 
-def decide(statement: statements.RetrySource | statements.WaiveCheck | statements.SkipRange, environment: Environment) -> None:
+def decide(
+    statement: statements.RetrySource | statements.WaiveCheck | statements.SkipRange, environment: Environment, users: Users
+) -> None:
     """The standing claim obeys from now on; the next tick finishes it. Raises ``NothingClaimed``, ``InvalidOption``.
 
     The log comes first: a decision that is carried out is recorded, though one that is recorded may have come too late.
@@ -25,7 +28,7 @@ def decide(statement: statements.RetrySource | statements.WaiveCheck | statement
     if standing is not None:
         change(standing.payload)  # what cannot be decided is not logged
         for attempt in range(_ATTEMPTS):
-            logged = Change(environment)
+            logged = Change(environment, users)
             logged.audit("alter", "source", statement.name, **details)
             try:
                 environment.catalog.commit_transaction(logged.tx)

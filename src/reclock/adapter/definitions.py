@@ -5,29 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
+from reclock.adapter.users import Users
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
+from reclock.catalog.kinds import Reference
 from reclock.catalog.objects import Item, ItemType, SourceProgress
+from reclock.catalog.roles import default_acl
+from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
 from reclock.environment import Environment
-from reclock.errors import InternalError
+from reclock.errors import InternalError, UpperMismatch
 from reclock.sql import statements
 from reclock.sql.names import QualifiedName
 
-OWNER_ROLE_ID = "u1"
-USER = "reclock"
-
 
 class Change:
-    """One attempt to carry out a definition: a transaction and the moment, of the data timeline, that new items begin at."""
+    """One attempt to carry out a definition: a transaction, who makes it, and the moment, of the data timeline, that new items
+    begin at."""
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, users: Users) -> None:
+        self.users = users
         self.tx: Transaction = environment.catalog.transaction()
         self.begins_at: Timestamp = environment.oracle.read_ts(EPOCH_MS)
         self.now = environment.clock()
 
-    def audit(self, event_type: str, object_type: str, name: QualifiedName, **details: object) -> None:
-        self.tx.audit(event_type, object_type, str(name), user=USER, occurred_at=self.now, details=details)
+    def check_planned_on(self, snapshot: CatalogSnapshot | None) -> None:
+        """What was planned, and allowed, on ``snapshot`` holds for this transaction. Raises ``UpperMismatch``."""
+        planned = snapshot.content_upper if snapshot is not None else MINIMUM
+        if planned != self.tx.base.content_upper:
+            raise UpperMismatch("catalog", expected=planned, found=self.tx.base.content_upper)
+
+    def audit(self, event_type: str, object_type: str, name: QualifiedName | str, **details: object) -> None:
+        """Who did it is the role the session began with, whatever SET ROLE says."""
+        user = self.tx.snapshot.roles[self.users.session_id].name
+        self.tx.audit(event_type, object_type, str(name), user=user, occurred_at=self.now, details=details)
 
     def schema_id(self, name: QualifiedName) -> int:
         snapshot = self.tx.snapshot
@@ -37,11 +48,30 @@ class Change:
             raise InternalError(f'schema of "{name}" is gone')
         return schema.id
 
+    def item(self, name: QualifiedName) -> Item | None:
+        return self.tx.snapshot.item_by_name(self.schema_id(name), name.item)
+
     def insert(
-        self, name: QualifiedName, type_: ItemType, create_sql: str | None, progress: SourceProgress | None = None
+        self,
+        name: QualifiedName,
+        type_: ItemType,
+        create_sql: str | None,
+        progress: SourceProgress | None = None,
+        *,
+        owned_like: Item | None = None,
+        replaced: Item | None = None,
     ) -> GlobalId:
-        id_ = self.tx.allocate_user_id()
-        self.tx.insert(Item(id_, self.schema_id(name), name.item, type_, create_sql, OWNER_ROLE_ID, self.begins_at, progress))
+        """A new item of the current role, or of the owner of ``owned_like``, with the default privileges; or in the place of
+        ``replaced``, with its owner and privileges."""
+        id_, schema_id = self.tx.allocate_user_id(), self.schema_id(name)
+        model = replaced or owned_like
+        owner = model.owner_role_id if model is not None else self.users.current_id
+        if replaced is not None:
+            privileges = replaced.privileges
+        else:
+            database_id = self.tx.snapshot.schemas[schema_id].database_id
+            privileges = default_acl(self.tx.snapshot, owner, type_, schema_id, database_id)
+        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, self.begins_at, progress, privileges))
         return id_
 
 
@@ -69,9 +99,10 @@ def _(statement: statements.CreateTable, change: Change) -> None:
 
 @define.register
 def _(statement: statements.CreateView, change: Change) -> None:
+    old = change.item(statement.name)
     for replaced in statement.replaces:
-        _drop(change, replaced)
-    id_ = change.insert(statement.name, ItemType.VIEW, statement.create_sql)
+        drop_item(change, replaced)
+    id_ = change.insert(statement.name, ItemType.VIEW, statement.create_sql, replaced=old)
     change.audit("create", "view", statement.name, id=id_, create_sql=statement.create_sql)
     if statement.index is not None:
         define(statement.index, change)
@@ -79,14 +110,15 @@ def _(statement: statements.CreateView, change: Change) -> None:
 
 @define.register
 def _(statement: statements.CreateIndex, change: Change) -> None:
-    id_ = change.insert(statement.name, ItemType.INDEX, statement.create_sql)
+    on = change.item(statement.on_name)
+    id_ = change.insert(statement.name, ItemType.INDEX, statement.create_sql, owned_like=on)
     change.audit("create", "index", statement.name, id=id_, create_sql=statement.create_sql)
 
 
 @define.register
 def _(statement: statements.Drop, change: Change) -> None:
     for id_ in statement.ids:
-        _drop(change, id_)
+        drop_item(change, id_)
 
 
 @define.register
@@ -98,7 +130,8 @@ def _(statement: statements.Rename, change: Change) -> None:
     change.audit("alter", statement.kind, statement.name, renamed_to=str(statement.to))
 
 
-def _drop(change: Change, id_: GlobalId) -> None:
+def drop_item(change: Change, id_: GlobalId) -> None:
+    """It goes, and the audit log has it."""
     snapshot = change.tx.snapshot
     item = snapshot.items[id_]
     schema = snapshot.schemas[item.schema_id]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from reclock.adapter import role_definitions  # noqa: F401  (it registers what it defines)
+from reclock.adapter.authorization import authorize
 from reclock.adapter.decisions import decide
 from reclock.adapter.definitions import Change, define
 from reclock.adapter.interruption import Interruption
@@ -15,11 +17,14 @@ from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.realise import realise
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
-from reclock.adapter.variables import SessionVariables
+from reclock.adapter.users import Users
+from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import ScalarType
 from reclock.environment import Environment
 from reclock.errors import UnsupportedSql, UpperMismatch
 from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.names import DEFAULT_USER, SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planner.statement import plan_statement
@@ -31,12 +36,24 @@ ATTEMPTS = 10
 class Session:
     """Statements of one client, one after the other, each planned at the catalog as it is then."""
 
-    def __init__(self, environment: Environment, notice: Callable[[str], None] = lambda message: None) -> None:
-        """``notice`` is told, at once, what the client should know beside the results."""
+    def __init__(
+        self,
+        environment: Environment,
+        notice: Callable[[str], None] = lambda message: None,
+        *,
+        user: str = DEFAULT_USER,
+        startup: Mapping[str, str] | None = None,
+    ) -> None:
+        """``notice`` is told, at once, what the client should know beside the results. ``startup`` are variables that this session
+        begins with, over the defaults of the role and of the system. Raises ``InvalidAuthorization``."""
         self.environment = environment
         self.notice = notice
         self.interruption = Interruption()
-        self.variables = SessionVariables({"statement_timeout": str(environment.settings.statement_timeout_ms)})
+        snapshot = environment.catalog.sync()
+        self.users = Users.of(user, snapshot)
+        settings = {"statement_timeout": str(environment.settings.statement_timeout_ms)}
+        started = {name: value for name, value in (checked(*each) for each in (startup or {}).items()) if value is not None}
+        self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
 
     def execute(self, text: str) -> Iterator[Result]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
@@ -45,7 +62,7 @@ class Session:
 
     def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
-        return prepare(text, types, self.environment.planner_catalog(), self.variables.names, name)
+        return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name)
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Result:
         """The result of the statement with ``values`` for its parameters."""
@@ -63,7 +80,7 @@ class Session:
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Result:
         self.interruption.begin(self.variables.statement_timeout_ms)
         catalog = self.environment.planner_catalog()
-        statement = plan_statement(parsed, catalog, replace(self.variables.names, parameters=parameters))
+        statement = self._plan(parsed, catalog, parameters)
         match statement:
             case statements.Select():
                 realise(self.environment, catalog)
@@ -77,35 +94,57 @@ class Session:
                 self.notice(statement.notice)
                 return Result(statement.tag)
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
-                decide(statement, self.environment)
+                decide(statement, self.environment, self.users)
                 return Result(statement.tag)
             case statements.ShowVariable():
                 return self._show(statement)
+            case statements.SetRole():
+                self.users = self.users.set_role(statement.id)
+                self.variables.set(ROLE, statement.name)
+                return Result(statement.tag)
             case statements.SetVariable():
                 self.variables.set(statement.name, ",".join(statement.values) if statement.values is not None else None)
                 return Result(statement.tag)
             case statements.ResetVariable():
                 if statement.name is None:
                     self.variables.reset()
+                    self.users = self.users.set_role(None)
                 else:
                     self.variables.set(statement.name, None)
                 return Result(statement.tag)
             case statements.Transaction():
                 raise UnsupportedSql("transaction blocks are not supported", hint="every statement is a transaction of its own")
             case _:
-                return self._define(parsed, statement)
+                return self._define(parsed, statement, catalog)
 
-    def _define(self, parsed: ParsedStatement, statement: statements.Statement) -> Result:
+    def _names(self, catalog: PlannerCatalog) -> SessionNames:
+        assert catalog.snapshot is not None
+        return self.users.named(self.variables.names, catalog.snapshot)
+
+    def _plan(
+        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS
+    ) -> statements.Statement:
+        """The statement planned, if this session may execute it. Raises ``PermissionDenied``, ``InvalidAuthorization``."""
+        assert catalog.snapshot is not None
+        statement = plan_statement(parsed, catalog, replace(self._names(catalog), parameters=parameters))
+        if not isinstance(statement, statements.SetRole):
+            self.users.check(catalog.snapshot)
+        authorize(statement, catalog, self.users, self.variables.get("cluster"))
+        return statement
+
+    def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """Plan, commit; if another actor was faster, plan again on what it left."""
         for attempt in range(ATTEMPTS):
             if attempt:
-                statement = plan_statement(parsed, self.environment.planner_catalog(), self.variables.names)
+                catalog = self.environment.planner_catalog()
+                statement = self._plan(parsed, catalog)
             if isinstance(statement, statements.Skipped):
                 self.notice(statement.notice)
                 return Result(statement.tag)
-            change = Change(self.environment)
-            define(statement, change)
+            change = Change(self.environment, self.users)
             try:
+                change.check_planned_on(catalog.snapshot)
+                define(statement, change)
                 self.environment.catalog.commit_transaction(change.tx)
             except UpperMismatch:
                 if attempt == ATTEMPTS - 1:
@@ -113,7 +152,7 @@ class Session:
                 continue
             break
         realise(self.environment, self.environment.planner_catalog())
-        for notice in statement.notices if isinstance(statement, statements.Drop) else ():
+        for notice in getattr(statement, "notices", ()):
             self.notice(notice)
         return Result(statement.tag)
 

@@ -77,12 +77,13 @@ def sql(
     file: Annotated[list[Path] | None, typer.Option("-f", "--file", help="run the statements of this file and leave")] = None,
     output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
     timing: Annotated[bool, typer.Option(help="say how long each statement took")] = False,
+    user: Annotated[str, typer.Option(help="the role to begin with")] = "reclock",
 ) -> None:
     """SQL over the environment: a shell, or statements from the command line or a file."""
     from reclock.cli.shell import run_shell
 
     with errors_on_stderr():
-        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing)
+        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing, user=user)
     raise typer.Exit(1 if failed else 0)
 
 

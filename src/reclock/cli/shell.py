@@ -64,12 +64,12 @@ class Shell:
         return True
 
 
-def run_shell(home: Path | None, *, commands: Iterable[str], files: Iterable[Path], output: str, timing: bool) -> bool:
+def run_shell(home: Path | None, *, commands: Iterable[str], files: Iterable[Path], output: str, timing: bool, user: str) -> bool:
     """True if a statement failed. Commands run before files; with neither, statements come from standard input."""
     given = [*commands, *(path.read_text() for path in files)]
     format_ = Format.named(output)
     with Environment.open(home) as environment:
-        shell = Shell(Session(environment, print_notice), format_, timing=timing)
+        shell = Shell(Session(environment, print_notice, user=user), format_, timing=timing)
         if not given and not sys.stdin.isatty():
             given = [sys.stdin.read()]
         if given:

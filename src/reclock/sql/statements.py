@@ -325,9 +325,10 @@ class ChangeDefaultPrivileges:
 
 @dataclass(frozen=True, slots=True)
 class ChangeOwner:
-    """``target`` is what was named; what belongs to it follows."""
+    """``target`` is what was named; its ``parts``, indexes and a progress relation, follow."""
 
     target: Reference
+    parts: tuple[Reference, ...]
     to: str
     kind: str
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from reclock.catalog.acl import PUBLIC_ROLE_ID, Privilege, letters, names
 from reclock.catalog.kinds import Owned, Reference
-from reclock.catalog.objects import Item, ItemType, Kind
+from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
 from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
 from reclock.sql import nodes
@@ -20,6 +20,8 @@ from reclock.sql.planner.roles import find_role, grantee_ids, role_ids, snapshot
 from reclock.sql.statements import ChangeDefaultPrivileges, ChangeOwner, ChangePrivileges, DropOwned, ReassignOwned
 
 _PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
+_PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
+"""What belongs to a relation, and has its owner."""
 
 # --- GRANT, REVOKE ---
 
@@ -140,14 +142,15 @@ def change_owner(node: nodes.AlterOwnerStatement, catalog: PlannerCatalog, sessi
     kind: str = node.args["kind"]
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
-        return ChangeOwner(_place(kind, node.this, catalog, session), to.id, kind.lower())
+        return ChangeOwner(_place(kind, node.this, catalog, session), (), to.id, kind.lower())
     entry = find(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if isinstance(entry, IndexEntry):
         on = catalog.relation(entry.on).name
         raise UnsupportedSql(f'cannot change the owner of index "{entry.name}"', hint=f'change the owner of "{on}" instead')
-    return ChangeOwner((Kind.ITEM, entry.id), to.id, kind.lower())
+    owned_parts = tuple((Kind.ITEM, part.id) for part in catalog.dependents(entry.id) if part.type in _PARTS)
+    return ChangeOwner((Kind.ITEM, entry.id), owned_parts, to.id, kind.lower())
 
 
 def reassign_owned(node: nodes.ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
@@ -161,7 +164,7 @@ def drop_owned(node: nodes.DropOwnedStatement, catalog: PlannerCatalog, session:
     snapshot = snapshot_of(catalog)
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
-    targets = [item.id for item in snapshot.items.values() if item.owner_role_id in roles and not _is_part(item)]
+    targets = [item.id for item in snapshot.items.values() if item.owner_role_id in roles and item.type not in _PARTS]
     ids, dependents = closure(targets, catalog)
     if dependents and node.args.get("behavior") != "CASCADE":
         raise DependentObjects("objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents)
@@ -172,11 +175,6 @@ def drop_owned(node: nodes.DropOwnedStatement, catalog: PlannerCatalog, session:
         if thing.owner_role_id in roles
     )
     return DropOwned(roles, ids, tuple(notices))
-
-
-def _is_part(item: Item) -> bool:
-    """Indexes and progress relations go with what they belong to."""
-    return item.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
 
 
 def _refuse_system(roles: Sequence[str]) -> None:
