@@ -148,7 +148,7 @@ class Environment:
             access_key_id=settings.s3_access_key_id,
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
-        return Means(buckets)
+        return Means(buckets, self.clock)
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""

@@ -87,6 +87,9 @@ def _(statement: statements.CreateSource, change: Change) -> None:
     progress = SourceProgress(id_, statement.source.progress_desc)
     change.insert(statement.progress_name, ItemType.SOURCE_PROGRESS, None, progress)
     change.audit("create", "source", statement.name, id=id_, create_sql=statement.create_sql)
+    for subsource in statement.subsources:
+        sub_id = change.insert(subsource.name, ItemType.SOURCE, subsource.create_sql)
+        change.audit("create", "source", subsource.name, id=sub_id, create_sql=subsource.create_sql)
     if statement.index is not None:
         define(statement.index, change)
 

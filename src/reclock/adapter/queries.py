@@ -121,7 +121,8 @@ class Query:
         chosen: dict[GlobalId, IndexEntry] = {}
 
         def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
-            index = usable.get(collection.source_id)
+            item = self.catalog.kept_in(collection)
+            index = usable.get(item.id) if item is not None else None
             if index is None or collection.collection is not CollectionType.RECLOCKED:
                 return None
             chosen[index.on] = index
@@ -151,7 +152,7 @@ class Query:
             if frontier is None:
                 continue
             version = self.environment.lake.open(collection).pin()
-            name = self.catalog.entry(collection.source_id)
+            name = self.catalog.kept_in(collection)
             lines.append(f"input {name.name if name else collection} ({collection}):")
             is_readable = "yes" if frontier.is_readable_at(ready.time.at) else "not yet"
             lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {is_readable}")

@@ -19,7 +19,8 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     """Make what ``catalog`` implies and is missing; drop what it knew and has no more."""
     snapshot = catalog.snapshot
     assert snapshot is not None
-    wanted = {id: item for id, item in snapshot.items.items() if item.type in (ItemType.SOURCE, ItemType.INDEX)}
+    items = {id: item for id, item in snapshot.items.items() if item.type in (ItemType.SOURCE, ItemType.INDEX)}
+    wanted = {id: item for id, item in items.items() if not catalog.is_subsource(id)}  # its source's group is its own
     present = environment.frontiers.get_all()
     for id in sorted(wanted.keys() - present.keys(), key=lambda id: int(id[1:])):
         _make(environment, catalog, wanted[id])
@@ -52,6 +53,6 @@ def _make(environment: Environment, catalog: PlannerCatalog, item: Item) -> None
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
         environment.frontiers.create(item.id, since=item.created_at, upper=item.created_at)
         return
-    for id, desc, is_monotonic in collections_of(source_spec(catalog.relation(item.id))):
+    for id, desc, is_monotonic in collections_of(source_spec(catalog, catalog.relation(item.id))):
         environment.lake.create(id, desc, is_monotonic=is_monotonic)
     environment.frontiers.create(item.id, since=item.created_at, upper=Timestamp(item.created_at + 1))

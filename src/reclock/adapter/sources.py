@@ -22,14 +22,14 @@ def source_specs(environment: Environment, only: Sequence[str] | None = None) ->
     if only:
         return [_named(catalog, name) for name in dict.fromkeys(only)]
     entries = [entry for entry in catalog.relations() if entry.source is not None]
-    return [source_spec(entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
+    return [source_spec(catalog, entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
 
 
 def _named(catalog: PlannerCatalog, name: str) -> SourceSpec:
     entry = catalog.resolve(_written_parts(name), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
-    return source_spec(entry)
+    return source_spec(catalog, entry)
 
 
 def _written_parts(name: str) -> tuple[str, ...]:
@@ -40,7 +40,10 @@ def _written_parts(name: str) -> tuple[str, ...]:
     return parts(statement.this)
 
 
-def source_spec(entry: RelationEntry) -> SourceSpec:
+def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
     """The entry of a source as ingestion wants it."""
-    assert entry.source is not None
-    return SourceSpec(entry.id, str(entry.name), entry.source.connector, entry.source.format, entry.desc)
+    source = entry.source
+    assert source is not None
+    assert catalog.snapshot is not None
+    created_at = catalog.snapshot.items[entry.id].created_at
+    return SourceSpec(entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at)

@@ -214,7 +214,7 @@ def _restaged(step: Step) -> Step:
 
 
 def _fields(increment: Increment) -> dict[str, Any]:
-    partition = [] if increment.partition == () else increment.partition
+    partition: Any = [] if increment.partition == () else increment.partition
     return {**asdict(increment), "partition": partition, "evidence": list(increment.evidence)}
 
 

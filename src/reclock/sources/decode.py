@@ -18,7 +18,7 @@ import pyarrow.json
 from reclock.algebra.relations import RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
-from reclock.sources.description import CsvFormat, Format, JsonFormat
+from reclock.sources.description import CsvFormat, JsonFormat, RecordFormat
 from reclock.sources.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
@@ -30,7 +30,7 @@ _FALSE = ("false", "f", "no", "n", "off", "0")
 
 def decode(
     buffer: bytes,
-    format: Format,
+    format: RecordFormat,
     desc: RelationDesc,
     header: Sequence[str] | None = None,
     *,
@@ -75,7 +75,9 @@ class _Undecodable(ValueError):
     """A buffer holds a record that is not of the format. The text says why, for the first such record of the buffer."""
 
 
-def _decode_run(run: bytes, format: Format, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int) -> pa.Table:
+def _decode_run(
+    run: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
+) -> pa.Table:
     try:
         return _decode(run, format, desc, header)
     except _Undecodable as failure:
@@ -98,7 +100,7 @@ def _decode_run(run: bytes, format: Format, desc: RelationDesc, header: Sequence
         raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
 
 
-def _failure(record: bytes, format: Format, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
+def _failure(record: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
     """Why one record does not decode; None if it does."""
     try:
         _decode(record, format, desc, header)
@@ -107,7 +109,7 @@ def _failure(record: bytes, format: Format, desc: RelationDesc, header: Sequence
     return None
 
 
-def _decode(run: bytes, format: Format, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
+def _decode(run: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
     """All of ``run`` as rows of ``desc``. Raises ``_Undecodable``."""
     schema = arrow_schema(desc, with_updates=False)
     if not run:
@@ -134,7 +136,7 @@ def _decode(run: bytes, format: Format, desc: RelationDesc, header: Sequence[str
     return pa.table(columns, schema=schema)
 
 
-def _carriers(desc: RelationDesc, schema: pa.Schema, format: Format, *, is_lenient: bool) -> pa.Schema:
+def _carriers(desc: RelationDesc, schema: pa.Schema, format: RecordFormat, *, is_lenient: bool) -> pa.Schema:
     """The types the reader is told to produce: text where it has no notion of ours, to be fitted after."""
 
     def carrier(name: TypeName, type: pa.DataType) -> pa.DataType:
@@ -151,7 +153,7 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: Format, *, is_lenie
     return pa.schema([pa.field(f.name, carrier(t.name, f.type)) for f, t in zip(schema, desc.types, strict=True)])
 
 
-def _read(run: bytes, format: Format, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
+def _read(run: bytes, format: RecordFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
         table = pyarrow.json.read_json(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class ObjectsConnector:
     pattern: str
 
     is_monotonic: ClassVar[bool] = True
+    type_name: ClassVar[str] = "s3"
     updates_per_offset: ClassVar[int] = 1
     reclocking: ClassVar[Reclocking] = Reclocking(
         partition=(Column("object_key", TEXT, is_nullable=False),),
@@ -55,6 +57,63 @@ class ObjectsConnector:
         progress=("key", "byte_offset"),
         evidence=(Column("crc32", BIGINT, is_nullable=False), Column("version", TEXT, is_nullable=False)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LoadGenerator:
+    """Rows from nowhere: ``kind`` is ``COUNTER`` or ``AUCTION``, and makes something every ``tick_interval_ms``.
+
+    A counter keeps its last ``max_cardinality`` numbers, if that is given.
+    """
+
+    kind: str
+    tick_interval_ms: int = 1000
+    max_cardinality: int | None = None
+
+    type_name: ClassVar[str] = "load-generator"
+    reclocking: ClassVar[Reclocking] = Reclocking(partition=(), offset="offset", progress=("offset",))
+
+    @property
+    def is_monotonic(self) -> bool:
+        return self.max_cardinality is None
+
+    @property
+    def updates_per_offset(self) -> int:
+        return 2 if self.kind == "COUNTER" else 64
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaConnector:
+    """The messages of ``topic``, from ``start_offsets`` by partition (else 0) or the first at ``start_timestamp`` on.
+
+    ``include`` names metadata and the columns they become, after those of the value; the key has ``key_format``. With ``envelope``
+    ``UPSERT`` a message replaces the row of its key, and one without a value deletes it.
+    """
+
+    broker: str
+    topic: str
+    start_offsets: tuple[int, ...] = ()
+    start_timestamp: int | None = None
+    key_format: TextFormat | BytesFormat | None = None
+    include: tuple[tuple[str, str], ...] = ()
+    envelope: str = "NONE"
+    group: str | None = None
+
+    type_name: ClassVar[str] = "kafka"
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(Column("partition", INTEGER, is_nullable=False),),
+        offset="offset",
+        progress=("partition", "offset"),
+        evidence=(Column("topic_id", TEXT, is_nullable=False),),
+    )
+
+    @property
+    def is_monotonic(self) -> bool:
+        return self.envelope != "UPSERT"
+
+    @property
+    def updates_per_offset(self) -> int:
+        return 2 if self.envelope == "UPSERT" else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +135,24 @@ class JsonFormat:
     """One JSON object a line. A field that is missing is NULL, one that is not declared is ignored."""
 
 
-Format = CsvFormat | JsonFormat
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """A message is one text, UTF-8."""
 
 
-Upstream = ObjectsConnector
-"""What a source reads. Each has its ``reclocking``, and says whether its rows are only inserted
+@dataclass(frozen=True, slots=True)
+class BytesFormat:
+    """A message as it is."""
+
+
+RecordFormat = CsvFormat | JsonFormat
+"""Formats of records with fields."""
+
+Format = RecordFormat | TextFormat | BytesFormat
+
+
+Upstream = ObjectsConnector | LoadGenerator | KafkaConnector
+"""What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``) and how many updates one offset may yield."""
 
 
@@ -94,9 +166,10 @@ class SourceSpec:
     id: GlobalId
     name: str
     connector: Upstream
-    format: Format
+    format: Format | None
     desc: RelationDesc
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
+    created_at: Timestamp = MINIMUM
 
     @property
     def outputs(self) -> Mapping[str, RelationDesc]:

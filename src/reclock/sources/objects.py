@@ -22,7 +22,7 @@ from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import connector as protocol
 from reclock.sources.connector import Bound, Increment, Skip, given_up, left
 from reclock.sources.decode import decode
-from reclock.sources.description import CsvFormat, Format, ObjectsConnector
+from reclock.sources.description import CsvFormat, ObjectsConnector, RecordFormat
 from reclock.sources.object_store import ListedObject, ObjectMissing, ObjectStore
 from reclock.sources.patterns import compile_pattern, literal_prefix
 from reclock.sources.records import last_end, parse_header, quote_of, record_ends
@@ -94,7 +94,7 @@ class Objects:
 
     store: ObjectStore
     connector: ObjectsConnector
-    format: Format
+    format: RecordFormat
     desc: RelationDesc
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
@@ -174,7 +174,7 @@ def _growth(increment: Increment) -> Growth:
 def probe(
     store: ObjectStore,
     connector: ObjectsConnector,
-    format: Format,
+    format: RecordFormat,
     desc: RelationDesc,
     evidence: Mapping[str, Evidence],
     skips: Sequence[Skip] = (),
@@ -223,7 +223,12 @@ def probe(
 
 
 def reread(
-    store: ObjectStore, connector: ObjectsConnector, format: Format, desc: RelationDesc, claimed: Growth, before: Evidence | None
+    store: ObjectStore,
+    connector: ObjectsConnector,
+    format: RecordFormat,
+    desc: RelationDesc,
+    claimed: Growth,
+    before: Evidence | None,
 ) -> Growth:
     """``claimed`` as the object is now, corrected in place: the same range of bytes, with other bytes in it.
 
@@ -251,7 +256,7 @@ def grow(
     bucket: str,
     listed: ListedObject | None,
     before: Evidence,
-    format: Format,
+    format: RecordFormat,
     desc: RelationDesc,
     *,
     is_bound: bool = False,

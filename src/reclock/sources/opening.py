@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import singledispatch
 
+from reclock.algebra.timestamps import Clock, system_clock
 from reclock.sources.connector import Connector
-from reclock.sources.description import ObjectsConnector, SourceSpec, Upstream
+from reclock.sources.description import CsvFormat, JsonFormat, LoadGenerator, ObjectsConnector, SourceSpec, Upstream
+from reclock.sources.generators import Generator
 from reclock.sources.object_store import ObjectStore
 from reclock.sources.objects import Objects
 
@@ -16,6 +18,7 @@ class Means:
     """What an environment has to reach upstreams with."""
 
     buckets: ObjectStore
+    clock: Clock = system_clock
 
 
 def open_connector(source: SourceSpec, means: Means) -> Connector:
@@ -30,4 +33,10 @@ def _open(upstream: Upstream, source: SourceSpec, means: Means) -> Connector:
 
 @_open.register
 def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector:
+    assert isinstance(source.format, CsvFormat | JsonFormat)
     return Objects(means.buckets, upstream, source.format, source.desc)
+
+
+@_open.register
+def _(upstream: LoadGenerator, source: SourceSpec, means: Means) -> Connector:
+    return Generator(upstream, source.outputs, source.created_at, means.clock)

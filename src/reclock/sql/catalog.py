@@ -135,6 +135,17 @@ class PlannerCatalog:
                 return entry
         return None
 
+    def is_subsource(self, id: GlobalId) -> bool:
+        """Whether the item is a relation that a source fills beside others, and so a part of that source."""
+        entry = self._entries.get(id)
+        return isinstance(entry, RelationEntry) and bool(entry.collection.output)
+
+    def kept_in(self, collection: StorageCollectionId) -> Entry | None:
+        """The item whose rows are kept in ``collection``."""
+        if not collection.output:
+            return self._entries.get(collection.source_id)
+        return next((entry for entry in self.relations() if entry.collection == collection), None)
+
     def within(self, scope: Scope) -> Mapping[str, Entry]:
         """The items of one schema by name."""
         return self._names.get(scope, {})

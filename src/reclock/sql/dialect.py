@@ -91,6 +91,51 @@ def _json_format(write: Generator, node: exp.Expression) -> str:
     return "JSON"
 
 
+@_writes(nodes.PlainFormatClause)
+def _plain_format(write: Generator, node: exp.Expression) -> str:
+    return str(node.args["kind"])
+
+
+@_writes(nodes.KeyValueFormat)
+def _key_value_format(write: Generator, node: exp.Expression) -> str:
+    return f"KEY FORMAT {write.sql(node, 'key')} VALUE FORMAT {write.sql(node, 'value')}"
+
+
+@_writes(nodes.LoadGeneratorFrom)
+def _load_generator_from(write: Generator, node: exp.Expression) -> str:
+    clauses = (
+        _clause(write, "TICK INTERVAL", node, "tick_interval"),
+        _clause(write, "MAX CARDINALITY", node, "max_cardinality"),
+    )
+    options = ", ".join(clause for clause in clauses if clause)
+    return _join("LOAD GENERATOR", node.args["kind"], f"({options})" if options else "")
+
+
+@_writes(nodes.KafkaFrom)
+def _kafka_from(write: Generator, node: exp.Expression) -> str:
+    return _join(
+        f"KAFKA BROKER {write.sql(node, 'broker')} TOPIC {write.sql(node, 'topic')}",
+        f"START OFFSET ({_list(write, node, 'start_offset')})" if node.args.get("start_offset") else "",
+        _clause(write, "START TIMESTAMP", node, "start_timestamp"),
+        _clause(write, "GROUP ID", node, "group"),
+    )
+
+
+@_writes(nodes.Metadata)
+def _metadata(write: Generator, node: exp.Expression) -> str:
+    return _join(node.args["kind"], _clause(write, "AS", node, "alias"))
+
+
+@_writes(nodes.SubsourceOf)
+def _subsource_of(write: Generator, node: exp.Expression) -> str:
+    return _join(write.sql(node, "this"), _clause(write, "AS", node, "alias"))
+
+
+@_writes(nodes.CreateSubsourceStatement)
+def _create_subsource(write: Generator, node: exp.Expression) -> str:
+    return f"CREATE SUBSOURCE {write.sql(node, 'this')} FROM SOURCE {write.sql(node, 'source')} TABLE {write.sql(node, 'table')}"
+
+
 @_writes(nodes.CreateSourceStatement)
 def _create_source(write: Generator, node: exp.Expression) -> str:
     return _join(
@@ -100,9 +145,15 @@ def _create_source(write: Generator, node: exp.Expression) -> str:
         _if(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         _clause(write, "IN CLUSTER", node, "cluster"),
-        f"({_list(write, node, 'columns')})",
+        f"({_list(write, node, 'columns')})" if node.args.get("columns") else "",
         f"FROM {write.sql(node, 'connector')}",
-        f"FORMAT {write.sql(node, 'format')}",
+        write.sql(node, "format")
+        if isinstance(node.args.get("format"), nodes.KeyValueFormat)
+        else _clause(write, "FORMAT", node, "format"),
+        f"INCLUDE {_list(write, node, 'include')}" if node.args.get("include") else "",
+        f"ENVELOPE {node.args['envelope']}" if node.args.get("envelope") else "",
+        _if(node, "all_tables", "FOR ALL TABLES"),
+        f"FOR TABLES ({_list(write, node, 'tables')})" if node.args.get("tables") else "",
         _clause(write, "EXPOSE PROGRESS AS", node, "progress"),
         f"WITH ({_list(write, node, 'options')})" if node.args.get("options") else "",
     )

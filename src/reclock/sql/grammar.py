@@ -12,6 +12,7 @@ from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.query_grammar import QUERY_STARTS
 from reclock.sql.role_grammar import RoleParser
+from reclock.sql.source_grammar import SourceParser
 from reclock.sql.table_grammar import TableParser
 
 _SHOW_LISTS = frozenset({"SOURCES", "TABLES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS", "ROLES"})
@@ -45,7 +46,7 @@ _UNSUPPORTED = frozenset(
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class ReclockParser(RoleParser, TableParser):
+class ReclockParser(RoleParser, TableParser, SourceParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
@@ -93,6 +94,8 @@ class ReclockParser(RoleParser, TableParser):
         if not replace and not materialized:
             if self._match_text_seq("TABLE"):
                 return self._create_table()
+            if self._match_text_seq("SUBSOURCE"):
+                return self._create_subsource()
             if self._match_text_seq("DEFAULT", "INDEX"):
                 cluster = self._cluster()
                 self._expect("ON")
@@ -102,11 +105,6 @@ class ReclockParser(RoleParser, TableParser):
             if self._match_texts(("ROLE", "USER")):
                 return self._create_role()
         return self._unsupported("CREATE")
-
-    def _unsupported(self, verb: str) -> nodes.Statement:
-        if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
-            raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
-        self.raise_error("Invalid expression")
 
     def _create_view(self, replace: bool, materialized: bool) -> nodes.CreateViewStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
@@ -133,69 +131,6 @@ class ReclockParser(RoleParser, TableParser):
         self._expect("ON")
         return nodes.CreateIndexStatement(
             this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._name)
-        )
-
-    def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
-        exists = self._match_text_seq("IF", "NOT", "EXISTS")
-        name = self._object_name()
-        cluster = self._cluster() if materialized else None
-        if not self._match(TokenType.L_PAREN, advance=False):
-            self.raise_error("Expected the list of columns")
-        columns = self._parse_wrapped_csv(self._source_column)
-        self._expect("FROM")
-        return nodes.CreateSourceStatement(
-            this=name,
-            exists=exists,
-            materialized=materialized,
-            cluster=cluster,
-            columns=columns,
-            connector=self._connector(),
-            format=self._format(),
-            progress=self._object_name() if self._match_text_seq("EXPOSE", "PROGRESS", "AS") else None,
-            options=self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None,
-        )
-
-    def _source_column(self) -> nodes.SourceColumn:
-        name = self._name()
-        kind = self._parse_types(check_func=False)
-        if kind is None:
-            self.raise_error("Expected a type")
-        not_null = self._match_text_seq("NOT", "NULL")
-        if not not_null:
-            self._match_text_seq("NULL")
-        return nodes.SourceColumn(this=name, kind=kind, not_null=not_null)
-
-    def _connector(self) -> nodes.ObjectsFrom:
-        if not self._match_text_seq("S3"):
-            self._unsupported("CREATE SOURCE FROM")
-        self._expect("DISCOVER", "OBJECTS")
-        pattern = self._text() if self._match_text_seq("MATCHING") else None
-        self._expect("USING", "BUCKET", "SCAN")
-        return nodes.ObjectsFrom(pattern=pattern, bucket=self._text())
-
-    def _format(self) -> exp.Expression:
-        self._expect("FORMAT")
-        if self._match_text_seq("JSON"):
-            return nodes.JsonFormatClause()
-        if not self._match_text_seq("CSV"):
-            self._unsupported("FORMAT")
-        header, columns = False, None
-        if self._match_text_seq("WITH", "HEADER"):
-            header = True
-        elif self._curr.text.upper() == "WITH" and self._next.token_type == TokenType.NUMBER:
-            self._advance()
-            columns = self._integer()
-            self._expect("COLUMNS")
-        delimiter = self._text() if self._match_text_seq("DELIMITED", "BY") else None
-        null_text = self._text() if self._match_text_seq("NULL", "AS") else None
-        return nodes.CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
-
-    def _option(self) -> nodes.Option:
-        name = self._name()
-        if not self._match(TokenType.EQ):
-            self.raise_error("Expected =")
-        return nodes.Option(
-            this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
         )
 
     # --- DROP, ALTER ---

@@ -53,18 +53,70 @@ class JsonFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {}
 
 
+class PlainFormatClause(exp.Expression):
+    """``kind`` is ``TEXT`` or ``BYTES``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True}
+
+
+class KeyValueFormat(exp.Expression):
+    """``KEY FORMAT … VALUE FORMAT …``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"key": True, "value": True}
+
+
+class LoadGeneratorFrom(exp.Expression):
+    """``FROM LOAD GENERATOR kind (TICK INTERVAL …, MAX CARDINALITY …)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "tick_interval": False, "max_cardinality": False}
+
+
+class KafkaFrom(exp.Expression):
+    """``FROM KAFKA BROKER … TOPIC …``, from ``start_offset`` of each partition, or from a time, in milliseconds."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "broker": True,
+        "topic": True,
+        "start_offset": False,
+        "start_timestamp": False,
+        "group": False,
+    }
+
+
+class Metadata(exp.Expression):
+    """A column of ``INCLUDE``: ``kind`` is ``KEY``, ``PARTITION``, ``OFFSET``, ``TIMESTAMP`` or ``HEADERS``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "alias": False}
+
+
+class SubsourceOf(exp.Expression):
+    """A table of the upstream in ``FOR TABLES``, and the name of its subsource if that is another."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
 class CreateSourceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
         "exists": False,
         "materialized": False,
         "cluster": False,
-        "columns": True,
+        "columns": False,
         "connector": True,
-        "format": True,
+        "format": False,
+        "include": False,
+        "envelope": False,
+        "all_tables": False,
+        "tables": False,
         "progress": False,
         "options": False,
     }
+
+
+class CreateSubsourceStatement(Statement):
+    """The text of a subsource in the catalog: ``table`` is its name upstream."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "table": True}
 
 
 class CreateViewStatement(Statement):

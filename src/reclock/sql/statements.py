@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
@@ -11,7 +12,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.kinds import Reference
 from reclock.catalog.roles import Target
 from reclock.compute.plan import Finishing, Plan
-from reclock.sources.description import Format, ObjectsConnector
+from reclock.sources.description import Format, Upstream
 from reclock.sql.names import QualifiedName
 
 # --- queries ---
@@ -69,13 +70,26 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """What CREATE SOURCE says of the upstream. ``progress_desc`` describes the relation that shows its bindings."""
+    """What CREATE SOURCE says of the upstream. ``subsources`` are the tables it has, if it is not one relation."""
 
     desc: RelationDesc
-    connector: ObjectsConnector
-    format: Format
-    progress_desc: RelationDesc
-    options: tuple[tuple[str, str], ...] = ()
+    connector: Upstream
+    format: Format | None
+    subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
+
+    @property
+    def progress_desc(self) -> RelationDesc:
+        """The relation that shows its bindings."""
+        return self.connector.reclocking.progress_desc
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSubsource:
+    """A relation that a source fills beside others; it comes and goes with the source."""
+
+    name: QualifiedName
+    create_sql: str
+    desc: RelationDesc
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +101,7 @@ class CreateSource:
     source: SourceDefinition
     progress_name: QualifiedName
     index: CreateIndex | None = None
+    subsources: tuple[CreateSubsource, ...] = ()
     depends_on: frozenset[GlobalId] = frozenset()
     tag: str = "CREATE SOURCE"
 

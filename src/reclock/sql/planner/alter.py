@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
-from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected
+from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected, WrongObjectType
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog
 from reclock.sql.dialect import to_sql
@@ -24,6 +24,8 @@ def _named(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: S
     entry = find(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
+    if catalog.is_subsource(entry.id):
+        raise WrongObjectType(str(entry.name), "source", "subsource")
     return entry
 
 

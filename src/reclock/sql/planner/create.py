@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RESERVED_COLUMNS, Column, RelationDesc
+from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.compute.plan import Plan
 from reclock.compute.scalars import ColumnRef
@@ -17,29 +17,25 @@ from reclock.errors import (
     DuplicateColumn,
     DuplicateObject,
     InvalidOption,
-    ReservedName,
     SqlSyntaxError,
     SystemObjectProtected,
     UnknownColumn,
     UnsupportedSql,
     WrongObjectType,
 )
-from reclock.sources.description import CsvFormat, Format, JsonFormat, ObjectsConnector
-from reclock.sources.patterns import compile_pattern
+from reclock.sources.description import ObjectsConnector
 from reclock.sql import nodes
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.build import compute, unique_key
-from reclock.sql.planner.coercion import scalar_type
+from reclock.sql.planner.columns import check_columns
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
-from reclock.sql.statements import CreateIndex, CreateSource, CreateView, Skipped, SourceDefinition
-
-SOURCE_OPTIONS: frozenset[str] = frozenset()
-"""What WITH may say of a source."""
+from reclock.sql.planner.sources import define_source
+from reclock.sql.statements import CreateIndex, CreateSource, CreateSubsource, CreateView, Skipped, SourceDefinition
 
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
 
@@ -78,61 +74,37 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         normal.set(argument, None)
     normal.set("this", name.to_table())
     normal.set("progress", progress_name.to_table())
-    normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
-    return CreateSource(name, stored(normal), source, progress_name, index)
+    if isinstance(source.connector, ObjectsConnector):
+        normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
+    subsources = _subsources(node, name, source, catalog, session)
+    if source.subsources:
+        normal.set("all_tables", None)
+        normal.set("tables", [nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
+    return CreateSource(name, stored(normal), source, progress_name, index, subsources)
 
 
-def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
-    """The source that the statement describes. Raises for columns, formats or options that cannot be."""
-    columns = tuple(
-        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
-        for column in node.args["columns"]
-    )
-    check_columns([column.name for column in columns])
-    connector = node.args["connector"]
-    pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
-    compile_pattern(pattern)
-    if not connector.args["bucket"].name:
-        raise InvalidOption("the name of a bucket cannot be empty")
-    options = [
-        (fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()
-    ]
-    for name, _ in options:
-        if name not in SOURCE_OPTIONS:
-            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source over objects has no options"
-            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
-    return SourceDefinition(
-        desc=RelationDesc(columns),
-        connector=ObjectsConnector(connector.args["bucket"].name, pattern),
-        format=_format(node.args["format"], len(columns)),
-        progress_desc=ObjectsConnector.reclocking.progress_desc,
-        options=tuple(sorted(options)),
-    )
-
-
-def _format(node: exp.Expr, width: int) -> Format:
-    if isinstance(node, nodes.JsonFormatClause):
-        return JsonFormat()
-    counted, delimiter, null_text = (node.args.get(name) for name in ("columns", "delimiter", "null_text"))
-    if counted is not None and int(counted.name[:9]) != width:
-        raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
-    mark = delimiter.name if delimiter is not None else ","
-    if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
-        raise InvalidOption(
-            "the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'"
-        )
-    return CsvFormat(bool(node.args.get("header")), mark, null_text.name if null_text is not None else "")
-
-
-def check_columns(names: Sequence[str]) -> None:
-    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all."""
-    if not names:
-        raise SqlSyntaxError("a relation needs at least one column")
-    for i, name in enumerate(names):
-        if name in RESERVED_COLUMNS:
-            raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
-        if name in names[:i]:
-            raise DuplicateColumn(name)
+def _subsources(
+    node: nodes.CreateSourceStatement,
+    source_name: QualifiedName,
+    source: SourceDefinition,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> tuple[CreateSubsource, ...]:
+    """Each is called as its table is upstream, unless the statement says otherwise."""
+    aliases = {fold(table.this): table.args.get("alias") for table in node.args.get("tables") or ()}
+    created: list[CreateSubsource] = []
+    for table, desc in source.subsources.items():
+        alias = aliases.get(table)
+        if alias is None:
+            name = source_name.sibling(table)
+        else:
+            name = catalog.locate(parts(alias), session) if len(parts(alias)) > 1 else source_name.sibling(fold(alias.this))
+        if name == source_name or name in [other.name for other in created]:
+            raise DuplicateObject("source", str(name))
+        _check_free(name, catalog)
+        text = nodes.CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
+        created.append(CreateSubsource(name, stored(text), desc))
+    return tuple(created)
 
 
 # --- views ---

@@ -12,7 +12,8 @@ from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planner.coercion import assign, scalar_type
-from reclock.sql.planner.create import check_columns, skip_existing, stored
+from reclock.sql.planner.columns import check_columns
+from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.scope import Scope

@@ -70,7 +70,7 @@ def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple
         if id in ordered:
             return
         for entry in catalog.dependents(id):
-            is_part = entry.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
+            is_part = entry.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS) or catalog.is_subsource(entry.id)
             if not is_part and entry.id not in wanted and str(entry.name) not in others:
                 others.append(str(entry.name))
             visit(entry.id)

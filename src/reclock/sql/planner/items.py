@@ -12,8 +12,9 @@ from reclock.sql import nodes
 from reclock.sql.catalog import Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.create import define_source, define_view, index_key
+from reclock.sql.planner.create import define_view, index_key
 from reclock.sql.planner.create_table import define_table
+from reclock.sql.planner.sources import define_source
 
 _SESSION = SessionNames()
 
@@ -52,6 +53,12 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         case nodes.CreateSourceStatement() as node:
             source = define_source(node)
             return RelationEntry(item.id, collection, name, item.type, source.desc, create_sql=text, source=source)
+        case nodes.CreateSubsourceStatement() as node:
+            of = catalog.resolve(parts(node.args["source"]), _SESSION)
+            table = node.args["table"].name
+            output = StorageCollectionId(of.id, CollectionType.RECLOCKED, table)
+            desc = of.source.subsources[table] if of.source is not None else of.desc
+            return RelationEntry(item.id, output, name, item.type, desc, create_sql=text, depends_on=frozenset({of.id}))
         case nodes.CreateTableStatement() as node:
             table = define_table(node)
             rows = StorageCollectionId(item.id, CollectionType.TABLE)

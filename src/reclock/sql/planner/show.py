@@ -60,7 +60,7 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
     relations = [entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)]
     match kind:
         case "SOURCES":
-            rows: Iterable[Row] = ((entry.name.item, "s3") for entry in relations if entry.type is ItemType.SOURCE)
+            rows: Iterable[Row] = ((entry.name.item, _source_type(entry)) for entry in relations if entry.type is ItemType.SOURCE)
             return shown({"name": TEXT, "type": TEXT}, rows, node)
         case "TABLES":
             return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE), node)
@@ -101,6 +101,10 @@ def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, sessio
         text = to_sql(statement)
     name = f"create_{kind.lower().replace(' ', '_')}"
     return shown({"name": TEXT, name: TEXT}, [(str(entry.name), text)], node)
+
+
+def _source_type(entry: RelationEntry) -> str:
+    return entry.source.connector.type_name if entry.source is not None else "subsource"
 
 
 def _scope(within: tuple[str, ...] | None, catalog: PlannerCatalog, session: SessionNames) -> Scope:

@@ -24,7 +24,7 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
                 chosen = instead(collection)
                 if chosen is not None:
                     return replace(plan, collection=chosen)
-                entry = catalog.entry(collection.source_id)
+                entry = catalog.kept_in(collection)
                 is_view = isinstance(entry, RelationEntry) and entry.query is not None
                 return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
             case Constant():

@@ -1,0 +1,203 @@
+"""What CREATE SOURCE says of the upstream, as values. One function a connector."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.errors import InvalidOption, SqlSyntaxError
+from reclock.sources.description import (
+    BytesFormat,
+    CsvFormat,
+    Format,
+    JsonFormat,
+    KafkaConnector,
+    LoadGenerator,
+    ObjectsConnector,
+    TextFormat,
+)
+from reclock.sources.generators import GENERATED
+from reclock.sources.patterns import compile_pattern
+from reclock.sql import nodes
+from reclock.sql.catalog import nearest
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.planner.coercion import scalar_type
+from reclock.sql.planner.columns import check_columns
+from reclock.sql.statements import SourceDefinition
+
+SOURCE_OPTIONS: frozenset[str] = frozenset()
+"""What WITH may say of a source."""
+
+_PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
+"""The column of a format that has but one, unless the statement names it."""
+
+_METADATA = {
+    "PARTITION": Column("partition", INTEGER, is_nullable=False),
+    "OFFSET": Column("offset", BIGINT, is_nullable=False),
+    "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
+    "HEADERS": Column("headers", TEXT, is_nullable=False),
+}
+
+
+def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
+    """The source that the statement describes. Raises for columns, formats or options that cannot be."""
+    options = [
+        (fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()
+    ]
+    for name, _ in options:
+        if name not in SOURCE_OPTIONS:
+            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source has no options"
+            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
+    return _define(node.args["connector"], node)
+
+
+@singledispatch
+def _define(connector: exp.Expression, node: nodes.CreateSourceStatement) -> SourceDefinition:
+    raise NotImplementedError(type(connector).__name__)
+
+
+@_define.register
+def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+    _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
+    columns = _columns(node)
+    format = _format(node.args.get("format"), len(columns))
+    if not isinstance(format, CsvFormat | JsonFormat):
+        raise InvalidOption("a source over objects is of FORMAT CSV or JSON")
+    pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
+    compile_pattern(pattern)
+    if not connector.args["bucket"].name:
+        raise InvalidOption("the name of a bucket cannot be empty")
+    return SourceDefinition(RelationDesc(columns), ObjectsConnector(connector.args["bucket"].name, pattern), format)
+
+
+@_define.register
+def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+    _refuse(node, "a load generator", "columns", "format", "include", "envelope")
+    kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
+    if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
+        raise InvalidOption("MAX CARDINALITY is of COUNTER alone, and greater than 0")
+    upstream = LoadGenerator(
+        str(kind), _interval_ms(interval.name) if interval is not None else 1000, int(most.name) if most is not None else None
+    )
+    tables = GENERATED[upstream.kind]
+    if "" in tables:
+        _refuse(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
+        return SourceDefinition(tables[""], upstream, None)
+    wanted = list(tables) if node.args.get("all_tables") else [fold(table.this) for table in node.args.get("tables") or ()]
+    if not wanted:
+        raise InvalidOption(f"LOAD GENERATOR {kind} has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+    for i, table in enumerate(wanted):
+        if table not in tables or table in wanted[:i]:
+            raise InvalidOption(f'table "{table}" is not there, or named twice', hint=nearest(table, tables))
+    return SourceDefinition(RelationDesc(()), upstream, None, {table: tables[table] for table in wanted})
+
+
+@_define.register
+def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+    _refuse(node, "a source over a topic", "all_tables", "tables")
+    format = node.args.get("format")
+    key_node, value_node = (
+        (format.args["key"], format.args["value"]) if isinstance(format, nodes.KeyValueFormat) else (None, format)
+    )
+    value, columns = _value_columns(value_node, node)
+    key = _format(key_node, 1) if key_node is not None else None
+    if key is not None and key not in _PLAIN:
+        raise InvalidOption("KEY FORMAT is TEXT or BYTES")
+    envelope = node.args.get("envelope") or "NONE"
+    include: list[tuple[str, str]] = []
+    described = list(columns)
+    metadata = [(clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()]
+    if envelope == "UPSERT" and "KEY" not in [kind for kind, _ in metadata]:
+        metadata.insert(0, ("KEY", None))
+    for kind, alias in metadata:
+        if kind == "KEY" and key is None:
+            raise InvalidOption("a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …")
+        plain = Column("key", _PLAIN[key].type, envelope != "UPSERT") if kind == "KEY" and key is not None else _METADATA[kind]
+        name = fold(alias) if alias is not None else plain.name
+        include.append((kind, name))
+        described.append(Column(name, plain.type, plain.is_nullable))
+    check_columns([column.name for column in described])
+    keys = [name for kind, name in include if kind == "KEY"]
+    if not connector.args["topic"].name or not connector.args["broker"].name:
+        raise InvalidOption("the broker and the topic cannot be empty")
+    timestamp, group = connector.args.get("start_timestamp"), connector.args.get("group")
+    upstream = KafkaConnector(
+        connector.args["broker"].name,
+        connector.args["topic"].name,
+        tuple(int(offset.name[:19]) for offset in connector.args.get("start_offset") or ()),
+        int(timestamp.name[:19]) if timestamp is not None else None,
+        key,  # type: ignore[arg-type]
+        tuple(include),
+        envelope,
+        group.name if group is not None else None,
+    )
+    return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+
+
+# --- what they have in common ---
+
+
+def _refuse(node: nodes.CreateSourceStatement, what: str, *arguments: str) -> None:
+    spelled = {"columns": "columns of its own", "include": "INCLUDE", "all_tables": "FOR ALL TABLES", "tables": "FOR TABLES"}
+    for argument in arguments:
+        if node.args.get(argument):
+            raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
+
+
+def _columns(node: nodes.CreateSourceStatement) -> tuple[Column, ...]:
+    columns = tuple(
+        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
+        for column in node.args.get("columns") or ()
+    )
+    check_columns([column.name for column in columns])
+    return columns
+
+
+def _value_columns(clause: exp.Expression | None, node: nodes.CreateSourceStatement) -> tuple[Format, tuple[Column, ...]]:
+    declared = _columns(node) if node.args.get("columns") else ()
+    format = _format(clause, len(declared))
+    if format not in _PLAIN:
+        if isinstance(format, CsvFormat) and format.has_header:
+            raise InvalidOption("messages have no header", hint="write FORMAT CSV WITH n COLUMNS")
+        return format, declared or _columns(node)
+    if not declared:
+        return format, (_PLAIN[format],)
+    if len(declared) != 1 or declared[0].type != _PLAIN[format].type:
+        raise InvalidOption(f"this format has one column, of type {_PLAIN[format].type}")
+    return format, declared
+
+
+def _format(clause: exp.Expression | None, width: int) -> Format:
+    match clause:
+        case None:
+            raise SqlSyntaxError("a source needs a FORMAT")
+        case nodes.JsonFormatClause():
+            return JsonFormat()
+        case nodes.PlainFormatClause():
+            return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
+        case nodes.KeyValueFormat():
+            raise InvalidOption("only messages have a key and a value")
+    counted, delimiter, null_text = (clause.args.get(name) for name in ("columns", "delimiter", "null_text"))
+    if counted is not None and int(counted.name[:9]) != width:
+        raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
+    mark = delimiter.name if delimiter is not None else ","
+    if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
+        raise InvalidOption(
+            "the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'"
+        )
+    return CsvFormat(bool(clause.args.get("header")), mark, null_text.name if null_text is not None else "")
+
+
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+
+
+def _interval_ms(text: str) -> int:
+    """``1s``, ``500ms``, ``2 min``."""
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text.strip()[len(digits) :].strip()
+    if not digits.isdigit() or unit not in _UNITS_MS or not int(digits[:12]) > 0:
+        raise InvalidOption(f'invalid interval "{text}"', hint="for example '500ms', '1s' or '5m'")
+    return int(digits[:12]) * _UNITS_MS[unit]

@@ -1,0 +1,169 @@
+"""CREATE SOURCE: what is read, how its records are written, and what becomes of them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.errors import UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.query_grammar import QueryParser
+
+_GENERATORS = ("COUNTER", "AUCTION")
+_METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
+
+
+class SourceParser(QueryParser):
+    """Rules of sources."""
+
+    def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._object_name()
+        cluster = self._cluster() if materialized else None
+        columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
+        if columns is None and self._next and self._next.text.upper() == "S3":
+            self.raise_error("Expected the list of columns")
+        self._expect("FROM")
+        return nodes.CreateSourceStatement(
+            this=name,
+            exists=exists,
+            materialized=materialized,
+            cluster=cluster,
+            columns=columns,
+            connector=self._connector(),
+            format=self._formats(),
+            include=self._parse_csv(self._metadata) if self._match_text_seq("INCLUDE") else None,
+            envelope=self._envelope(),
+            **self._subsources(),
+            progress=self._object_name() if self._match_text_seq("EXPOSE", "PROGRESS", "AS") else None,
+            options=self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None,
+        )
+
+    def _create_subsource(self) -> nodes.CreateSubsourceStatement:
+        name = self._object_name()
+        self._expect("FROM", "SOURCE")
+        source = self._object_name()
+        self._expect("TABLE")
+        return nodes.CreateSubsourceStatement(this=name, source=source, table=self._text())
+
+    def _source_column(self) -> nodes.SourceColumn:
+        name = self._name()
+        kind = self._parse_types(check_func=False)
+        if kind is None:
+            self.raise_error("Expected a type")
+        not_null = self._match_text_seq("NOT", "NULL")
+        if not not_null:
+            self._match_text_seq("NULL")
+        return nodes.SourceColumn(this=name, kind=kind, not_null=not_null)
+
+    # --- what is read ---
+
+    def _connector(self) -> exp.Expression:
+        if self._match_text_seq("LOAD", "GENERATOR"):
+            return self._load_generator()
+        if self._match_text_seq("KAFKA"):
+            return self._kafka()
+        if not self._match_text_seq("S3"):
+            self._unsupported("CREATE SOURCE FROM")
+        self._expect("DISCOVER", "OBJECTS")
+        pattern = self._text() if self._match_text_seq("MATCHING") else None
+        self._expect("USING", "BUCKET", "SCAN")
+        return nodes.ObjectsFrom(pattern=pattern, bucket=self._text())
+
+    def _load_generator(self) -> nodes.LoadGeneratorFrom:
+        if not self._match_texts(_GENERATORS):
+            self._unsupported("LOAD GENERATOR")
+        found: dict[str, exp.Expression | str] = {"kind": self._prev.text.upper()}
+        if self._match(TokenType.L_PAREN):
+            while True:
+                if self._match_text_seq("TICK", "INTERVAL"):
+                    found["tick_interval"] = self._text()
+                elif self._match_text_seq("MAX", "CARDINALITY"):
+                    found["max_cardinality"] = self._integer()
+                else:
+                    self.raise_error("Expected TICK INTERVAL or MAX CARDINALITY")
+                if not self._match(TokenType.COMMA):
+                    break
+            self._match_r_paren()
+        return nodes.LoadGeneratorFrom(**found)
+
+    def _kafka(self) -> nodes.KafkaFrom:
+        self._expect("BROKER")
+        broker = self._text()
+        self._expect("TOPIC")
+        topic, offsets, timestamp = self._text(), None, None
+        if self._match_text_seq("START", "OFFSET"):
+            offsets = self._parse_wrapped_csv(self._integer)
+        elif self._match_text_seq("START", "TIMESTAMP"):
+            timestamp = self._integer()
+        group = self._text() if self._match_text_seq("GROUP", "ID") else None
+        return nodes.KafkaFrom(broker=broker, topic=topic, start_offset=offsets, start_timestamp=timestamp, group=group)
+
+    # --- how it is written ---
+
+    def _formats(self) -> exp.Expression | None:
+        if self._match_text_seq("KEY"):
+            key = self._format()
+            self._expect("VALUE")
+            return nodes.KeyValueFormat(key=key, value=self._format())
+        return self._format() if self._match_text_seq("FORMAT", advance=False) else None
+
+    def _format(self) -> exp.Expression:
+        self._expect("FORMAT")
+        if self._match_text_seq("JSON"):
+            return nodes.JsonFormatClause()
+        if self._match_texts(("TEXT", "BYTES")):
+            return nodes.PlainFormatClause(kind=self._prev.text.upper())
+        if not self._match_text_seq("CSV"):
+            self._unsupported("FORMAT")
+        header, columns = False, None
+        if self._match_text_seq("WITH", "HEADER"):
+            header = True
+        elif self._curr.text.upper() == "WITH" and self._next.token_type == TokenType.NUMBER:
+            self._advance()
+            columns = self._integer()
+            self._expect("COLUMNS")
+        delimiter = self._text() if self._match_text_seq("DELIMITED", "BY") else None
+        null_text = self._text() if self._match_text_seq("NULL", "AS") else None
+        return nodes.CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
+
+    def _metadata(self) -> nodes.Metadata:
+        if not self._match_texts(_METADATA):
+            self.raise_error(f"Expected {', '.join(_METADATA[:-1])} or {_METADATA[-1]}")
+        kind = self._prev.text.upper()
+        return nodes.Metadata(kind=kind, alias=self._name() if self._match(TokenType.ALIAS) else None)
+
+    def _envelope(self) -> str | None:
+        if not self._match_text_seq("ENVELOPE"):
+            return None
+        if not self._match_texts(("NONE", "UPSERT")):
+            self._unsupported("ENVELOPE")
+        return self._prev.text.upper()
+
+    # --- what becomes of it ---
+
+    def _subsources(self) -> dict[str, object]:
+        if not self._match_text_seq("FOR"):
+            return {}
+        if self._match_text_seq("ALL"):
+            self._expect("TABLES")
+            return {"all_tables": True}
+        self._expect("TABLES")
+        return {"tables": self._parse_wrapped_csv(self._subsource)}
+
+    def _subsource(self) -> nodes.SubsourceOf:
+        table = self._name()
+        return nodes.SubsourceOf(this=table, alias=self._object_name() if self._match(TokenType.ALIAS) else None)
+
+    def _option(self) -> nodes.Option:
+        name = self._name()
+        if not self._match(TokenType.EQ):
+            self.raise_error("Expected =")
+        return nodes.Option(
+            this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
+        )
+
+    def _unsupported(self, verb: str) -> nodes.Statement:
+        if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
+        self.raise_error("Invalid expression")
