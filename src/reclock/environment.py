@@ -15,6 +15,8 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
 from reclock.collections.lake import Lake
+from reclock.collections.table_log import TableLog
+from reclock.collections.tables import Tables
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.fence import Leadership
@@ -65,6 +67,7 @@ class Environment:
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A name no other process has: owner of read holds and of claims without a run of their own."""
         self._lake: Lake | None = None
+        self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
         self._spark = spark
         self._owns_spark = spark is None
@@ -138,6 +141,13 @@ class Environment:
         return self._lake
 
     @property
+    def tables(self) -> Tables:
+        if self._tables is None:
+            log = TableLog(self.consensus, self.leadership, self.clock)
+            self._tables = Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
+        return self._tables
+
+    @property
     def means(self) -> Means:
         """What sources are reached with."""
         settings = self.settings
@@ -191,6 +201,8 @@ class Environment:
         return SparkEngine(self.spark())
 
     def close(self) -> None:
+        if self._tables is not None:
+            self._tables.close()
         if self._spark is not None and self._owns_spark:
             self._spark.stop()
         self._spark = None

@@ -781,6 +781,78 @@ class DuplicateCursor(ReclockError):
         self.kind, self.name = kind, name
 
 
+# --- transactions and tables ---
+
+
+class TransactionFailed(ReclockError):
+    """A statement of the block went wrong before; nothing but its end is executed."""
+
+    sqlstate = "25P02"
+
+    def __init__(self) -> None:
+        super().__init__("current transaction is aborted, commands ignored until end of transaction block")
+
+
+class TransactionActive(ReclockError):
+    """The statement cannot be executed in a transaction block, or not in one with other statements."""
+
+    sqlstate = "25001"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(
+            f"{statement} must be the only statement of its transaction block", hint="COMMIT or ROLLBACK the others first"
+        )
+        self.statement = statement
+
+
+class TransactionReadOnly(ReclockError):
+    """A write in a transaction that was begun READ ONLY."""
+
+    sqlstate = "25006"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(f"cannot execute {statement} in a read-only transaction")
+
+
+class OutsideTransaction(ReclockError):
+    """A block reads at one time, from the schemas that its first query named; another object was not kept at that time."""
+
+    sqlstate = "25000"
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            "a transaction can only read from the schemas of its first query",
+            detail=f"outside of them: {', '.join(names)}",
+            hint="read them in another transaction, or name them in the first query",
+        )
+        self.names = names
+
+
+class TableChanged(ReclockError):
+    """A table was dropped or defined anew between a transaction's statements and its commit."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'table "{name}" was dropped or changed before the transaction could commit', hint="run the transaction again"
+        )
+        self.name = name
+
+
+class NotNullViolation(ReclockError):
+    """A row has NULL where its table allows none."""
+
+    sqlstate = "23502"
+
+    def __init__(self, column: str, table: str, *, row: str) -> None:
+        super().__init__(
+            f'null value in column "{column}" of relation "{table}" violates not-null constraint',
+            detail=f"failing row contains ({row})",
+        )
+        self.column, self.table = column, table
+
+
 # --- sources and ingestion ---
 
 

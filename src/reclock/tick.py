@@ -12,6 +12,7 @@ from pathlib import Path
 from reclock.adapter.indexes import index_specs
 from reclock.adapter.realise import realise
 from reclock.adapter.sources import source_specs
+from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.refresh import IndexReport, Refresher
 from reclock.environment import Environment
@@ -21,7 +22,6 @@ from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
 from reclock.quality.results import AuditResult
-from reclock.sources.opening import open_connector
 from reclock.sources.opening import open_connector
 
 
@@ -202,6 +202,7 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
         environment.small_engine,
         environment.large_engine,
     )
+    _complete_tables(environment, Timestamp(at))
     reports: list[IndexReport] = []
     failures: list[Failure] = []
     for index in index_specs(environment, cluster):
@@ -212,6 +213,13 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
             failures.append(Failure.of(index.name, error))
             _record_stall(environment, index.id, error)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
+
+
+def _complete_tables(environment: Environment, at: Timestamp) -> None:
+    """The Delta tables of all tables hold everything up to ``at``."""
+    if environment.tables.log.known():
+        environment.frontiers.advance_idle([TABLES], Timestamp(min(at, environment.oracle.read_ts(EPOCH_MS)) + 1))
+        environment.tables.apply(through=at)
 
 
 def _record_stall(environment: Environment, id_: str, error: ReclockError) -> None:

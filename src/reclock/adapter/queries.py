@@ -14,11 +14,13 @@ from reclock.adapter.interruption import Interruption
 from reclock.adapter.read_time import ReadTime
 from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
+from reclock.adapter.transaction import Transaction
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
-from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
+from reclock.collections.tables import table_id
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
 from reclock.compute.peek import is_large, peek
 from reclock.compute.plan import Plan, collections
@@ -44,7 +46,7 @@ class ReadPlan:
     @property
     def groups(self) -> frozenset[str]:
         """The frontier groups it reads; system relations are of none."""
-        return frozenset(id.source_id for id in collections(self.plan) if not id.source_id.startswith("s"))
+        return groups_of(self.plan)
 
 
 @dataclass(slots=True)
@@ -57,6 +59,8 @@ class Query:
     select: statements.Select
     notice: Callable[[str], None]
     interruption: Interruption = field(default_factory=Interruption)
+    transaction: Transaction | None = None
+    """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
@@ -107,23 +111,19 @@ class Query:
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
-        environment = self.environment
         self.catalog.cluster_id(self.variables.get("cluster"))
         definition = expand(self.select.plan, self.catalog)
-        groups = frozenset(id.source_id for id in collections(definition) if not id.source_id.startswith("s"))
-        time = read_time.choose(
-            read_time.known(environment, groups),
-            environment.oracle.read_ts(EPOCH_MS),
-            self.select.as_of,
-            is_serializable=self.variables.get("transaction_isolation") == SERIALIZABLE,
-        )
+        if self.transaction is not None:
+            time = self.transaction.time_of(definition, self.select, self.catalog, self._choose)
+        else:
+            time = self._choose(groups_of(definition))
         usable = self._usable_indexes(time.at)
         chosen: dict[GlobalId, IndexEntry] = {}
 
         def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
             item = self.catalog.kept_in(collection)
             index = usable.get(item.id) if item is not None else None
-            if index is None or collection.collection is not CollectionType.RECLOCKED:
+            if index is None or collection.collection is CollectionType.REMAPPING:
                 return None
             chosen[index.on] = index
             return StorageCollectionId(index.id)
@@ -147,8 +147,10 @@ class Query:
             f"oracle read timestamp: {ready.time.oracle_read_ts}",
         ]
         frontiers = read_time.known(self.environment, ready.groups)
+        if TABLES in ready.groups:
+            self.environment.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
         for collection in sorted(collections(ready.plan)):
-            frontier = frontiers.get(collection.source_id)
+            frontier = frontiers.get(collection.group)
             if frontier is None:
                 continue
             version = self.environment.lake.open(collection).pin()
@@ -159,11 +161,21 @@ class Query:
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 
+    def _choose(self, groups: frozenset[str]) -> ReadTime:
+        return read_time.choose(
+            read_time.known(self.environment, groups),
+            self.environment.oracle.read_ts(EPOCH_MS),
+            self.select.as_of,
+            is_serializable=self.variables.get("transaction_isolation") == SERIALIZABLE,
+        )
+
     def _name_of(self, group: str) -> str:
         entry = self.catalog.entry(GlobalId(group))
         return str(entry.name) if entry else group
 
     def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
+        if self.transaction is not None and self.transaction.writes:
+            return {}  # they hold nothing of what is not committed
         cluster = self.catalog.cluster_id(self.variables.get("cluster"))
         indexes = [index for index in self.catalog.indexes() if index.cluster_id == cluster]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
@@ -176,16 +188,33 @@ class Query:
             entry = self.catalog.entry(collection.source_id)
             if collection.source_id.startswith("s"):
                 inputs[collection] = TableInput(system_rows(self.environment, self.catalog, collection.source_id))
+            elif collection.collection is CollectionType.TABLE:
+                continue
             elif collection.collection is CollectionType.REMAPPING:
                 inputs[collection] = TableInput(progress_rows(self.environment, self.catalog, collection.source_id, ready.time.at))
             else:
                 assert entry is not None
                 assert entry.type in (ItemType.SOURCE, ItemType.INDEX)
                 inputs[collection] = CollectionInput(self.environment.lake.open(collection).pin())
+        inputs |= self._tables([id for id in collections(ready.plan) if id.collection is CollectionType.TABLE], ready.time.at)
         for group, frontier in read_time.known(self.environment, ready.groups).items():
             if ready.time.at < frontier.since:
                 raise NotReadable(group, at=ready.time.at, since=frontier.since, upper=frontier.upper)
         return inputs
+
+    def _tables(self, ids: list[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, Input]:
+        """Tables as the log and Delta have them together, with what the transaction itself wrote."""
+        inputs: dict[StorageCollectionId, Input] = {}
+        for id, table in self.environment.tables.pin([id.source_id for id in ids], at).items():
+            own = self.transaction.own_updates(id, at) if self.transaction is not None else None
+            tail = table.tail if own is None else pa.concat_tables([table.tail, own])
+            inputs[table_id(id)] = CollectionInput(table.version, tail)
+        return inputs
+
+
+def groups_of(plan: Plan) -> frozenset[str]:
+    """The frontier groups a plan reads; system relations are of none."""
+    return frozenset(id.group for id in collections(plan) if not id.source_id.startswith("s"))
 
 
 def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:

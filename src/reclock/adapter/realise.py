@@ -6,7 +6,7 @@ Derived from the catalog alone and idempotent, so that whoever notices may do it
 from __future__ import annotations
 
 from reclock.adapter.sources import source_spec
-from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.ids import TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -19,6 +19,7 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     """Make what ``catalog`` implies and is missing; drop what it knew and has no more."""
     snapshot = catalog.snapshot
     assert snapshot is not None
+    _realise_tables(environment, catalog, snapshot)
     items = {id: item for id, item in snapshot.items.items() if item.type in (ItemType.SOURCE, ItemType.INDEX)}
     wanted = {id: item for id, item in items.items() if not catalog.is_subsource(id)}  # its source's group is its own
     present = environment.frontiers.get_all()
@@ -35,6 +36,18 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     if gone:
         environment.statuses.forget(gone)
         environment.frontiers.drop(gone)
+
+
+def _realise_tables(environment: Environment, catalog: PlannerCatalog, snapshot: CatalogSnapshot) -> None:
+    wanted = {id: item for id, item in snapshot.items.items() if item.type is ItemType.TABLE}
+    known = environment.tables.log.known()
+    for id in sorted(wanted.keys() - known, key=lambda id: int(id[1:])):
+        at = wanted[id].created_at
+        environment.frontiers.create(TABLES, since=at, upper=Timestamp(at + 1))
+        environment.tables.create(id, catalog.relation(id).desc, at=at)
+    for id in known - wanted.keys():
+        if is_dropped(snapshot, id):
+            environment.tables.drop(id)
 
 
 def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:

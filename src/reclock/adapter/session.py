@@ -13,16 +13,19 @@ from reclock.adapter.authorization import authorize
 from reclock.adapter.decisions import decide
 from reclock.adapter.definitions import Change, define
 from reclock.adapter.interruption import Interruption
+from reclock.adapter.modify import modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.realise import realise
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
+from reclock.adapter.transaction import Transaction
+from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import ScalarType
 from reclock.environment import Environment
-from reclock.errors import UnsupportedSql, UpperMismatch
-from reclock.sql import statements
+from reclock.errors import UpperMismatch
+from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER, SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -54,11 +57,35 @@ class Session:
         settings = {"statement_timeout": str(environment.settings.statement_timeout_ms)}
         started = {name: value for name, value in (checked(*each) for each in (startup or {}).items()) if value is not None}
         self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
+        self.transactions = Transactions(environment, self.variables, self.interruption, lambda message: self.notice(message))
+
+    @property
+    def transaction_status(self) -> TransactionStatus:
+        return self.transactions.status
+
+    def close(self) -> None:
+        """Roll back what is open."""
+        self.transactions.close()
 
     def execute(self, text: str) -> Iterator[Result]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
         for parsed in parse(text):
             yield self._execute(parsed)
+
+    def execute_together(self, text: str) -> Iterator[Result]:
+        """As ``execute``, but they are one transaction, unless one of them begins or ends a block or defines something."""
+        together = parse(text)
+        for number, parsed in enumerate(together, 1):
+            try:
+                if len(together) > 1:
+                    self.transactions.begin_implicit()
+                result = self._execute(parsed)
+                if number == len(together):
+                    self.transactions.end_implicit()
+            except BaseException:
+                self.transactions.abort_implicit()
+                raise
+            yield result
 
     def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
@@ -79,22 +106,37 @@ class Session:
 
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Result:
         self.interruption.begin(self.variables.statement_timeout_ms)
+        if isinstance(parsed.node, nodes.TransactionStatement):
+            return self._control(parsed)
+        with self.transactions.statement():
+            return self._execute_planned(parsed, parameters)
+
+    def _control(self, parsed: ParsedStatement) -> Result:
+        statement = plan_statement(parsed, PlannerCatalog(), self.variables.names)
+        assert isinstance(statement, statements.Transaction)
+        with self.transactions.statement(statement):
+            return Result(self.transactions.control(statement))
+
+    def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Result:
         catalog = self.environment.planner_catalog()
         statement = self._plan(parsed, catalog, parameters)
         match statement:
             case statements.Select():
                 realise(self.environment, catalog)
-                return Query(self.environment, catalog, self.variables, statement, self.notice, self.interruption).run()
+                return self._query(catalog, statement, self.transactions.block).run()
+            case statements.Modify() | statements.Truncate():
+                realise(self.environment, catalog)
+                return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
             case statements.Explain():
                 realise(self.environment, catalog)
-                query = Query(self.environment, catalog, self.variables, statement.select, self.notice, self.interruption)
+                query = self._query(catalog, statement.select, self.transactions.block)
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
                 return text_result(statement.tag, result_desc(statement), lines)
             case statements.Skipped():
                 self.notice(statement.notice)
                 return Result(statement.tag)
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
-                decide(statement, self.environment, self.users)
+                self.transactions.define(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
             case statements.ShowVariable():
                 return self._show(statement)
@@ -103,7 +145,11 @@ class Session:
                 self.variables.set(ROLE, statement.name)
                 return Result(statement.tag)
             case statements.SetVariable():
-                self.variables.set(statement.name, ",".join(statement.values) if statement.values is not None else None)
+                if statement.is_local and self.transactions.block is None:
+                    self.notice("SET LOCAL can only be used in transaction blocks")
+                    return Result(statement.tag)
+                value = ",".join(statement.values) if statement.values is not None else None
+                self.variables.set(statement.name, value, is_local=statement.is_local)
                 return Result(statement.tag)
             case statements.ResetVariable():
                 if statement.name is None:
@@ -112,10 +158,22 @@ class Session:
                 else:
                     self.variables.set(statement.name, None)
                 return Result(statement.tag)
-            case statements.Transaction():
-                raise UnsupportedSql("transaction blocks are not supported", hint="every statement is a transaction of its own")
             case _:
-                return self._define(parsed, statement, catalog)
+                self.transactions.define(statement.tag, lambda: self._define(parsed, statement, catalog))
+                return Result(statement.tag)
+
+    def _query(self, catalog: PlannerCatalog, select: statements.Select, transaction: Transaction | None) -> Query:
+        return Query(self.environment, catalog, self.variables, select, self.notice, self.interruption, transaction)
+
+    def _modify(
+        self, statement: statements.Modify | statements.Truncate, transaction: Transaction, catalog: PlannerCatalog
+    ) -> Result:
+        def run(select: statements.Select) -> Result:
+            return self._query(catalog, select, transaction).run()
+
+        if isinstance(statement, statements.Truncate):
+            return truncate(statement, transaction, catalog, run)
+        return modify(statement, transaction, catalog, run)
 
     def _names(self, catalog: PlannerCatalog) -> SessionNames:
         assert catalog.snapshot is not None

@@ -64,7 +64,7 @@ class Refresher:
         """
         done: list[Timestamp] = []
         updates = 0
-        groups = {id.source_id for id in collections(index.plan)}
+        groups = {id.group for id in collections(index.plan)}
         self._hold_inputs(index, groups)
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
         if standing is not None:
@@ -125,7 +125,7 @@ class Refresher:
     def _versions(self, index: IndexSpec) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
 
-    def _hold_inputs(self, index: IndexSpec, groups: set[GlobalId]) -> None:
+    def _hold_inputs(self, index: IndexSpec, groups: set[str]) -> None:
         """From now on the inputs stay exact from the index's upper on, or from where they still are: until they are let go."""
         for attempt in range(_ATTEMPTS):
             if self.holds.owned_by(index.id):

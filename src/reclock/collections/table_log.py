@@ -44,11 +44,11 @@ _writes = sa.Table(
     sa.CheckConstraint("(ipc IS NULL) <> (staged IS NULL)", name="reclock_table_write_payload"),
 )
 
-_last_writes = sa.Table(
-    "reclock_table_last_write",
+_tables = sa.Table(
+    "reclock_table",
     metadata,
     sa.Column("table_id", sa.Text, primary_key=True),
-    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("last_write", sa.BigInteger, nullable=False),  # when it was made, or written last
 )
 
 _staging = sa.Table(
@@ -125,12 +125,13 @@ def decide(batch: Sequence[Commit], found: Found) -> list[WriteConflict | Catalo
 
 
 def _refusal(commit: Commit, found: Found, written: set[GlobalId]) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
-    if commit.catalog_ts < found.catalog_ts:
+    is_gone = not (commit.writes.keys() | commit.reads) <= found.last_writes.keys()
+    if commit.catalog_ts < found.catalog_ts or is_gone:
         return CatalogMoved(planned=commit.catalog_ts, found=found.catalog_ts)
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")
-        if table in written or found.last_writes.get(table, -1) > commit.read_at:
+        if table in written or found.last_writes[table] > commit.read_at:
             return WriteConflict(table, read_at=commit.read_at)
     for payload in commit.writes.values():
         if payload.staged is not None and payload.staged not in found.staged:
@@ -183,7 +184,7 @@ class TableLog:
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
         upper = get_group(connection, TABLES).upper
-        time = allocate_write(connection, EPOCH_MS, self._clock()) if at is None else at
+        time = Timestamp(max(allocate_write(connection, EPOCH_MS, self._clock()), upper)) if at is None else at
         moved = connection.execute(
             sa.update(frontiers)
             .where(frontiers.c.group_id == TABLES, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
@@ -200,9 +201,10 @@ class TableLog:
                 for part, (table, payload) in enumerate(writes)
             ],
         )
-        _put_last_writes(connection, {table for table, _ in writes}, last_writes.keys(), time)
-        for some in batches(staged):
-            connection.execute(sa.delete(_staging).where(_staging.c.name.in_(some)))
+        for some in batches(sorted({table for table, _ in writes})):
+            connection.execute(sa.update(_tables).where(_tables.c.table_id.in_(some)).values(last_write=time))
+        for names in batches(staged):
+            connection.execute(sa.delete(_staging).where(_staging.c.name.in_(names)))
         record_write(connection, EPOCH_MS, time)
         return [time if refusal is None else refusal for refusal in refusals]
 
@@ -263,13 +265,29 @@ class TableLog:
 
         self._write(work)
 
+    # --- which tables there are ---
+
+    def known(self) -> frozenset[GlobalId]:
+        """The tables that can be written."""
+        query = sa.select(_tables.c.table_id)
+        return self._consensus.read(lambda connection: frozenset(connection.scalars(query).all()))
+
+    def register(self, table: GlobalId, at: Timestamp) -> None:
+        """The table can be written from now on. One that could be before stays as it is."""
+
+        def work(connection: sa.Connection) -> None:
+            if not _get_last_writes(connection, [table]):
+                connection.execute(sa.insert(_tables).values(table_id=table, last_write=at))
+
+        self._write(work)
+
     def forget(self, tables: Iterable[GlobalId]) -> None:
         """Forget tables that are no more, and all that was written to them."""
 
         def work(connection: sa.Connection) -> None:
             for some in batches(tables):
                 connection.execute(sa.delete(_writes).where(_writes.c.table_id.in_(some)))
-                connection.execute(sa.delete(_last_writes).where(_last_writes.c.table_id.in_(some)))
+                connection.execute(sa.delete(_tables).where(_tables.c.table_id.in_(some)))
 
         self._write(work)
 
@@ -279,18 +297,10 @@ class TableLog:
 
 def _get_last_writes(connection: sa.Connection, tables: Iterable[GlobalId]) -> dict[GlobalId, Timestamp]:
     return {
-        row.table_id: row.at
+        row.table_id: row.last_write
         for some in batches(sorted(tables))
-        for row in connection.execute(sa.select(_last_writes).where(_last_writes.c.table_id.in_(some)))
+        for row in connection.execute(sa.select(_tables).where(_tables.c.table_id.in_(some)))
     }
-
-
-def _put_last_writes(connection: sa.Connection, tables: set[GlobalId], present: Iterable[GlobalId], at: Timestamp) -> None:
-    known = tables & set(present)
-    for some in batches(sorted(known)):
-        connection.execute(sa.update(_last_writes).where(_last_writes.c.table_id.in_(some)).values(at=at))
-    if new := sorted(tables - known):
-        connection.execute(sa.insert(_last_writes), [{"table_id": table, "at": at} for table in new])
 
 
 def _as_write(row: sa.Row[Any]) -> PendingWrite:

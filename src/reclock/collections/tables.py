@@ -96,7 +96,7 @@ class Tables:
         name = f"table-{uuid.uuid4().hex}"
         self.log.reserve(name, lease_ms=STAGING_LEASE_MS)
         crashpoints.reach("tables.stage.reserved")
-        timed = _at(rows, Timestamp(0), collection.desc)
+        timed = updates_at(rows, Timestamp(0), collection.desc)
         write_file(collection.folder, f"{staging_path(name)}/rows.parquet", [timed], timed.schema)
         crashpoints.reach("tables.stage.written")
         return Payload(staged=name)
@@ -159,7 +159,7 @@ class Tables:
 
     def _updates(self, collection: Collection, writes: Sequence[PendingWrite]) -> pa.Table:
         schema = arrow_schema(collection.desc, with_updates=True)
-        parts = [_at(self._rows(collection, write.payload), write.at, collection.desc) for write in writes]
+        parts = [updates_at(self._rows(collection, write.payload), write.at, collection.desc) for write in writes]
         return pa.concat_tables([schema.empty_table(), *parts])
 
     @staticmethod
@@ -174,16 +174,17 @@ class Tables:
 
     # --- definitions ---
 
-    def create(self, id: GlobalId, desc: RelationDesc) -> None:
-        """The table is there afterwards. Its frontier group is the caller's."""
+    def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp) -> None:
+        """The table is there afterwards, empty at ``at`` if it is new. The frontier group of all tables is the caller's."""
         self._lake.create(table_id(id), desc)
+        crashpoints.reach("tables.create.before_register")
+        self.log.register(id, at)
 
-    def forget(self, ids: Iterable[GlobalId]) -> None:
-        """The tables are gone afterwards, with all that was written to them."""
-        gone = list(ids)
-        self.log.forget(gone)
-        for id in gone:
-            self._lake.drop(table_id(id))
+    def drop(self, id: GlobalId) -> None:
+        """The table is gone afterwards, with all that was written to it."""
+        self._lake.drop(table_id(id))
+        crashpoints.reach("tables.drop.before_forget")
+        self.log.forget([id])
 
 
 def _some(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
@@ -203,7 +204,7 @@ def _to_bytes(rows: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def _at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
+def updates_at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
     """The rows as updates at ``at``."""
     times = pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows)
     columns = [*(rows.column(index) for index in range(len(desc))), times, rows.column(DIFF_COLUMN)]

@@ -1,0 +1,177 @@
+"""A transaction: the one time at which it reads, what it has read, and what it will write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+
+from reclock.adapter.read_time import ReadTime
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.tables import updates_at
+from reclock.compute.plan import Plan, collections
+from reclock.consensus.holds import ReadHold
+from reclock.environment import Environment
+from reclock.errors import CatalogMoved, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
+from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.planner.views import expand
+
+_ATTEMPTS = 10
+
+Groups = frozenset[str]
+
+
+class Transaction:
+    """Reads at one time, sees its own writes, and commits them all at another time, or nothing.
+
+    What it read may not have been written in between: then all of it is as if at the time of the commit. Only tables are written
+    and compared so; a transaction that writes reads nothing else but system relations, which are as of now. That of a block holds,
+    from its first query on, everything in the schemas that the query names.
+    """
+
+    def __init__(self, environment: Environment, *, is_block: bool = False, is_read_only: bool = False) -> None:
+        self.is_block = is_block
+        self.is_read_only = is_read_only
+        self.writes: dict[GlobalId, list[pa.Table]] = {}
+        """Rows with their diffs, in the order of the statements."""
+        self._environment = environment
+        self._tables: dict[GlobalId, RelationEntry] = {}
+        self._reads: set[GlobalId] = set()
+        self._has_read_others = False
+        self._time: ReadTime | None = None
+        self._domain: Groups = frozenset()
+        self._hold: ReadHold | None = None
+        self._catalog_ts: Timestamp | None = None
+
+    # --- reading ---
+
+    def time_of(
+        self, definition: Plan, select: statements.Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]
+    ) -> ReadTime:
+        """The time a query reads at, ``definition`` being its plan over collections: for all queries of the transaction the same.
+
+        Raises ``OutsideTransaction``, ``UnsupportedSql``.
+        """
+        read = [id for id in collections(definition) if not id.source_id.startswith("s")]
+        groups = frozenset(id.group for id in read)
+        if select.as_of is not None:
+            if self.is_block:
+                raise UnsupportedSql("AS OF is not supported in a transaction block", hint="COMMIT or ROLLBACK first")
+            return choose(groups)
+        if not groups:
+            return self._time or choose(groups)
+        if self.writes and groups != {TABLES}:
+            raise _reads_others()
+        if self._time is None:
+            self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
+            self._time = choose(self._domain)
+            if self.is_block:
+                settings = self._environment.settings
+                self._hold = self._environment.holds.acquire(
+                    self._domain, self._time.at, owner=self._environment.actor, lease_ms=settings.read_hold_lease_ms
+                )
+        elif outside := groups - self._domain:
+            raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
+        elif self._hold is not None:
+            self._hold = self._environment.holds.renew(self._hold, lease_ms=self._environment.settings.read_hold_lease_ms)
+        self._has_read_others = self._has_read_others or groups != {TABLES}
+        for id in read:
+            if id.collection is CollectionType.TABLE:
+                self._touch(catalog.relation(id.source_id), catalog)
+                self._reads.add(id.source_id)
+        return self._time
+
+    def own_updates(self, table: GlobalId, at: Timestamp) -> pa.Table | None:
+        """What the transaction has written to the table so far, as updates at ``at``."""
+        if table not in self.writes:
+            return None
+        return pa.concat_tables([updates_at(rows, at, self._tables[table].desc) for rows in self.writes[table]])
+
+    @staticmethod
+    def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:
+        """The groups of all that can be read in the schemas of what the query names, whatever views stand on there included."""
+        named = [entry for entry in map(catalog.entry, select.depends_on) if entry is not None]
+        scopes = {entry.name.scope for entry in named if not entry.is_system}
+        found = set(groups)
+        for entry in catalog.relations():
+            if entry.name.scope in scopes and not entry.is_system:
+                plan = entry.query
+                ids = collections(expand(plan, catalog)) if plan is not None else {entry.collection}
+                found |= {id.group for id in ids if not id.source_id.startswith("s")}
+        return frozenset(found)
+
+    # --- writing ---
+
+    def check_writable(self, statement: str) -> None:
+        """Raises ``TransactionReadOnly``."""
+        if self.is_read_only:
+            raise TransactionReadOnly(statement)
+
+    def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
+        """Enter rows, with their diffs, to be committed."""
+        if self._has_read_others:
+            raise _reads_others()
+        self._touch(table, catalog)
+        if rows.num_rows:
+            self.writes.setdefault(table.id, []).append(rows)
+
+    def _touch(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
+        assert catalog.snapshot is not None
+        known = self._tables.setdefault(table.id, table)
+        if known.desc != table.desc:
+            raise TableChanged(str(table.name))
+        upper = catalog.snapshot.upper
+        self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
+
+    # --- the end ---
+
+    def commit(self) -> None:
+        """Make everything that was written durable and seen, at one time. Raises ``WriteConflict``, ``TableChanged``."""
+        try:
+            if self.writes:
+                self._commit({table: pa.concat_tables(rows) for table, rows in self.writes.items()})
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Let go of what was held for reading."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            self._environment.holds.release(hold)
+
+    def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
+        assert self._catalog_ts is not None
+        read_at = self._time.at if self._time is not None and self._reads else None
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._environment.tables.commit(writes, catalog_ts=self._catalog_ts, reads=frozenset(self._reads), read_at=read_at)
+                return
+            except CatalogMoved:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                self._catalog_ts = self._checked_again()
+
+    def _checked_again(self) -> Timestamp:
+        """The catalog's upper now, at which all tables are as they were."""
+        catalog = self._environment.planner_catalog()
+        assert catalog.snapshot is not None
+        for id, table in self._tables.items():
+            entry = catalog.entry(id)
+            if not isinstance(entry, RelationEntry) or entry.desc != table.desc:
+                raise TableChanged(str(table.name))
+        return catalog.snapshot.upper
+
+
+def _reads_others() -> UnsupportedSql:
+    return UnsupportedSql(
+        "a transaction that writes can read only tables, and views over them",
+        detail="what a source holds may have changed by the time of the commit",
+        hint="make a materialized view of the query instead, or read and write in two transactions",
+    )
+
+
+def _name(catalog: PlannerCatalog, group: str) -> str:
+    entry = catalog.entry(GlobalId(group))
+    return f'"{entry.name}"' if entry is not None else "tables"

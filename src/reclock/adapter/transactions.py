@@ -1,0 +1,200 @@
+"""The transactions of one session: a block between BEGIN and COMMIT, or one for each statement."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TypeVar
+
+from reclock.adapter.interruption import Interruption
+from reclock.adapter.transaction import Transaction
+from reclock.adapter.variables import SERIALIZABLE, STRICT_SERIALIZABLE, SessionVariables
+from reclock.environment import Environment
+from reclock.errors import InternalError, TransactionActive, TransactionFailed, WriteConflict
+from reclock.sql import statements
+
+T = TypeVar("T")
+
+ATTEMPTS = 20
+"""How often a statement that reads and writes is executed before a conflict is its answer."""
+
+_BACKOFF_S = 0.02
+
+
+class TransactionStatus(StrEnum):
+    IDLE = "idle"
+    IN_BLOCK = "in block"
+    FAILED = "failed"
+    """Only COMMIT and ROLLBACK are executed, and both roll back."""
+
+
+class Transactions:
+    """Which transaction a statement belongs to, and when it ends."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        variables: SessionVariables,
+        interruption: Interruption,
+        notice: Callable[[str], None],
+    ) -> None:
+        self.status = TransactionStatus.IDLE
+        self._environment = environment
+        self._variables = variables
+        self._interruption = interruption
+        self._notice = notice
+        self._block: Transaction | None = None
+        self._is_implicit = False
+        self._definition: tuple[str, Callable[[], object]] | None = None
+        self._has_statements = False
+
+    # --- blocks ---
+
+    def control(self, statement: statements.Transaction) -> str:
+        """BEGIN, COMMIT or ROLLBACK; answers the command tag, which says how the block really ended."""
+        match statement.kind:
+            case "BEGIN":
+                self._begin(statement)
+                return "BEGIN"
+            case "COMMIT":
+                return self._commit()
+            case "ROLLBACK":
+                return self._rollback()
+            case kind:
+                raise InternalError(f"no transaction statement: {kind}")
+
+    def begin_implicit(self) -> None:
+        """Statements that were sent together are one transaction, unless they say otherwise."""
+        if self._block is None:
+            self._open(is_read_only=False)
+            self._is_implicit = True
+
+    def end_implicit(self) -> None:
+        if self._is_implicit:
+            self._commit()
+
+    def abort_implicit(self) -> None:
+        if self._is_implicit:
+            self._rollback()
+
+    def close(self) -> None:
+        """Roll back what is open."""
+        if self._block is not None:
+            self._rollback()
+
+    @property
+    def block(self) -> Transaction | None:
+        """The transaction of the open block."""
+        return self._block
+
+    # --- statements ---
+
+    @contextmanager
+    def statement(self, statement: statements.Transaction | None = None) -> Iterator[None]:
+        """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
+        if self.status is TransactionStatus.FAILED and (statement is None or statement.kind == "BEGIN"):
+            raise TransactionFailed
+        if self._definition is not None and statement is None:
+            self._fail()
+            raise TransactionActive(self._definition[0])
+        try:
+            yield
+        except BaseException:
+            self._fail()
+            raise
+        if statement is None:
+            self._has_statements = True
+
+    def run(self, work: Callable[[Transaction], T]) -> T:
+        """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict."""
+        if self._block is not None:
+            return work(self._block)
+        for attempt in range(1, ATTEMPTS + 1):
+            transaction = Transaction(self._environment)
+            result = work(transaction)
+            try:
+                transaction.commit()
+                return result
+            except WriteConflict:
+                if attempt == ATTEMPTS:
+                    raise
+                self._interruption.check()
+                self._interruption.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
+        raise InternalError("a transaction neither committed nor failed")
+
+    def define(self, tag: str, work: Callable[[], object]) -> None:
+        """A definition: at once, or, if it is the only statement of a block, at its COMMIT.
+
+        Among statements that were sent together it is a transaction of its own, and ends the one before. Raises
+        ``TransactionActive`` if there are other statements in the block.
+        """
+        if self._is_implicit:
+            self._commit()
+            work()
+            self.begin_implicit()
+        elif self._block is None:
+            work()
+        else:
+            self._block.check_writable(tag)
+            if self._has_statements:
+                raise TransactionActive(tag)
+            self._definition = (tag, work)
+
+    # --- inside ---
+
+    def _begin(self, statement: statements.Transaction) -> None:
+        if self._block is not None and not self._is_implicit:
+            self._notice("there is already a transaction in progress")
+            return
+        if self._is_implicit:
+            self._is_implicit = False  # what was executed before belongs to the block
+            assert self._block is not None
+            self._block.is_read_only = statement.access == "READ ONLY"
+        else:
+            self._open(is_read_only=statement.access == "READ ONLY")
+        if statement.isolation is not None:
+            # Weaker levels get the stronger guarantee.
+            level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
+            self._variables.set("transaction_isolation", level, is_local=True)
+
+    def _open(self, *, is_read_only: bool) -> None:
+        self._block = Transaction(self._environment, is_block=True, is_read_only=is_read_only)
+        self._has_statements = False
+        self._variables.begin()
+        self.status = TransactionStatus.IN_BLOCK
+
+    def _commit(self) -> str:
+        if self._block is None:
+            self._notice("there is no transaction in progress")
+            return "COMMIT"
+        if self.status is TransactionStatus.FAILED:
+            return self._rollback()
+        block, definition = self._block, self._definition
+        try:
+            block.commit()
+            if definition is not None:
+                definition[1]()
+        except BaseException:
+            self._end(is_committed=False)
+            raise
+        self._end(is_committed=True)
+        return "COMMIT"
+
+    def _rollback(self) -> str:
+        if self._block is None:
+            self._notice("there is no transaction in progress")
+            return "ROLLBACK"
+        self._block.release()
+        self._end(is_committed=False)
+        return "ROLLBACK"
+
+    def _end(self, *, is_committed: bool) -> None:
+        self._block, self._definition, self._is_implicit = None, None, False
+        self._variables.end(is_committed=is_committed)
+        self.status = TransactionStatus.IDLE
+
+    def _fail(self) -> None:
+        if self._block is not None and not self._is_implicit:
+            self.status = TransactionStatus.FAILED
