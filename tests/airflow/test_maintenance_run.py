@@ -1,0 +1,43 @@
+"""A run of `reclock_maintenance`, by Airflow's command, over a real environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.maintained import World
+
+pytestmark = pytest.mark.airflow
+
+
+def test_the_file_is_wired_as_documented(run_worker: Callable[..., Any]) -> None:
+    dag = run_worker("dag_file_worker.py")["dags"]["reclock_maintenance"]
+    assert dag["schedule"] == "30 3 * * *"
+    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (1, False, True)
+    tasks = dag["tasks"]
+    assert {name for name, task in tasks.items() if task["is_mapped"]} == {"maintain"}
+    assert set(tasks["record_storage_usage"]["upstream"]) == {"sweep", "maintain"}
+    assert tasks["record_storage_usage"]["rule"] == "all_done"
+    assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}
+
+
+def test_what_fails_is_red_and_the_rest_is_maintained_and_recorded(tmp_path: Path, airflow_database: dict[str, str]) -> None:
+    world = World(tmp_path / "home")
+    broken, whole = world.create("broken"), world.create("whole")
+    for group in (broken, whole):
+        for at in range(1_010, 1_200, 10):
+            world.write(group, at, "a")
+    oldest = min(world.collection(broken).pin().all_files, key=lambda file: file.min_time)
+    Path(oldest.uri).unlink()
+    settings = airflow_database | {"RECLOCK_HOME": str(world.home), "RECLOCK_RETENTION_MS": "100"}
+    command = [sys.executable, "-m", "airflow", "dags", "test", "reclock_maintenance"]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True)
+    assert done.returncode != 0, done.stdout[-4000:]
+    assert f"reclock.public.broken ({broken}/reclocked)" in done.stdout + done.stderr
+    assert [len(world.collection(group).pin().all_files) for group in (broken, whole)] == [19, 1]
+    assert world.sql(f"SELECT count(*) FROM mz_storage_usage WHERE object_id = '{whole}'") == [(1,)]
+    world.close()
