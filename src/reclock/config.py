@@ -73,6 +73,12 @@ class Settings(BaseSettings):
         gt=0,
         description="an index behind by more distinct times than this jumps, moving its since, instead of keeping them apart",
     )
+    max_connections: int = Field(default=100, gt=0, description="clients that the SQL port serves at the same time")
+    max_message_bytes: int = Field(default=64 << 20, gt=0, description="longest message that the SQL port takes from a client")
+    server_threads: int = Field(default=32, gt=0, description="statements of the SQL port that run or wait at the same time")
+    tls_certificate: str = Field(default="", description="PEM file of the SQL port's certificate chain; no TLS if empty")
+    tls_key: str = Field(default="", description="PEM file of its private key; in the file of the certificate if empty")
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least severe level that is logged")
 
     @classmethod

@@ -22,6 +22,7 @@ from reclock.config import Settings
 from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
+from reclock.consensus.passwords import Passwords
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
 from reclock.errors import CatalogSealed
@@ -133,6 +134,10 @@ class Environment:
     @property
     def statuses(self) -> Statuses:
         return Statuses(self.consensus, self.leadership)
+
+    @property
+    def passwords(self) -> Passwords:
+        return Passwords(self.consensus, self.leadership)
 
     @property
     def lake(self) -> Lake:

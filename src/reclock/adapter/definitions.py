@@ -8,7 +8,6 @@ from functools import singledispatch
 from reclock.adapter.users import Users
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
-from reclock.catalog.kinds import Reference
 from reclock.catalog.objects import Item, ItemType, SourceProgress
 from reclock.catalog.roles import default_acl
 from reclock.catalog.snapshot import CatalogSnapshot

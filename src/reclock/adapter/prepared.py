@@ -27,9 +27,13 @@ class Prepared:
 
     def bound(self, values: Sequence[Any]) -> Parameters:
         """The parameters with these values, each of its parameter's type. Raises ``WrongNumberOfParameters``."""
-        if len(values) != len(self.parameter_types):
-            raise WrongNumberOfParameters(self.name, given=len(values), wanted=len(self.parameter_types))
+        self.check_count(len(values))
         return Parameters(list(self.parameter_types), values, is_open=False) if values else NO_PARAMETERS
+
+    def check_count(self, given: int) -> None:
+        """Raises ``WrongNumberOfParameters``."""
+        if given != len(self.parameter_types):
+            raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
         """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other columns than it did."""

@@ -43,6 +43,12 @@ class Result:
     desc: RelationDesc | None = None
     batches: Iterable[pa.RecordBatch] = ()
 
+    def close(self) -> None:
+        """The rows that are left are not wanted."""
+        close = getattr(self.batches, "close", None)
+        if close is not None:
+            close()
+
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows as Python values."""
         for batch in self.batches:

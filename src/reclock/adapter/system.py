@@ -13,7 +13,6 @@ from reclock.collections.schema import arrow_schema
 from reclock.environment import Environment
 from reclock.errors import InternalError
 from reclock.ingest.lineup import read_bindings
-from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS, IndexFacts, State
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap

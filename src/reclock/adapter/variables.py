@@ -10,11 +10,12 @@ from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
 from reclock.sql.catalog import nearest
-from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, SessionNames
+from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SessionNames
 
 ROLE = "role"
 STRICT_SERIALIZABLE = "strict serializable"
 SERIALIZABLE = "serializable"
+SERVER_VERSION = "16.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,18 @@ def _one_of(*values: str) -> Callable[[str], str]:
         if folded not in values:
             raise ValueError(f"one of {', '.join(values)}")
         return folded
+
+    return check
+
+
+def _always(value: str, *same: str) -> Callable[[str], str]:
+    """For what cannot be changed: other spellings of the same are taken."""
+    spellings = {spelling.lower().replace(" ", "") for spelling in (value, *same)}
+
+    def check(given: str) -> str:
+        if given.lower().replace(" ", "") not in spellings:
+            raise ValueError(f"it is always {value}")
+        return value
 
     return check
 
@@ -57,6 +70,32 @@ VARIABLES = {
             "strict serializable reads wait for what is applied, serializable ones never wait",
             _one_of(STRICT_SERIALIZABLE, SERIALIZABLE),
         ),
+        # What clients of PostgreSQL ask for, set or are told of.
+        Variable("application_name", "", "what the client calls itself"),
+        Variable("client_encoding", "UTF8", "always UTF8", _always("UTF8", "UTF-8", "UNICODE")),
+        Variable("client_min_messages", "notice", "kept for clients that set it"),
+        Variable("bytea_output", "hex", "always hex", _always("hex")),
+        Variable("datestyle", "ISO, MDY", "dates are written as in ISO 8601", _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY")),
+        Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "kept for clients that ask for it"),
+        Variable("default_transaction_read_only", "off", "always off", _always("off", "false")),
+        Variable("extra_float_digits", "1", "kept for clients that set it: numbers are always written exactly"),
+        Variable("integer_datetimes", "on", "always on", _always("on")),
+        Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
+        Variable("is_superuser", "off", "kept for clients that are told of it", _always("off")),
+        Variable("lock_timeout", "0", "kept for clients that set it: nothing is locked"),
+        Variable("max_identifier_length", "63", "kept for clients that ask for it", _always("63")),
+        Variable("server_encoding", "UTF8", "always UTF8", _always("UTF8")),
+        Variable(
+            "server_version",
+            SERVER_VERSION,
+            "the PostgreSQL whose dialect and protocol this is",
+            _always(SERVER_VERSION),
+        ),
+        Variable("server_version_num", "160000", "the same, as a number", _always("160000")),
+        Variable("session_authorization", DEFAULT_USER, "kept for clients that are told of it"),
+        Variable("standard_conforming_strings", "on", "always on", _always("on", "true")),
+        Variable("synchronous_commit", "on", "always on", _always("on")),
+        Variable("timezone", "UTC", "moments are shown in UTC", _always("UTC", "Etc/UTC", "GMT", "Z", "00:00", "+00:00", "0")),
     )
 }
 

@@ -88,6 +88,25 @@ def sql(
 
 
 @app.command()
+def serve(
+    home: Home = None,
+    host: Annotated[str, typer.Option(help="address to listen on; others than loopback need passwords and TLS")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="port; 0 takes a free one and says which")] = 6875,
+) -> None:
+    """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT."""
+    import asyncio
+
+    from reclock.environment import Environment
+    from reclock.server.server import Server
+
+    def ready(address: str, number: int) -> None:
+        print(f"listening on {address}:{number}", flush=True)
+
+    with errors_on_stderr(), Environment.open(home) as environment:
+        asyncio.run(Server(environment).run(host, port, ready))
+
+
+@app.command()
 def spark(
     home: Home = None,
     port: Annotated[int, typer.Option(help="port on loopback")] = 15002,

@@ -1,0 +1,365 @@
+"""One connection after its start: the simple and the extended query protocol over one session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import structlog
+
+from reclock.adapter.prepared import Prepared
+from reclock.adapter.results import Result
+from reclock.adapter.session import Session
+from reclock.adapter.transactions import TransactionStatus
+from reclock.errors import (
+    DuplicateCursor,
+    DuplicatePrepared,
+    ProtocolViolation,
+    ReclockError,
+    UnknownCursor,
+    UnknownPrepared,
+)
+from reclock.server import messages, reports
+from reclock.server.rows import Rows, fields
+from reclock.server.stream import MessageTooLarge, Stream
+from reclock.server.values import decode, oid, type_of
+
+_log = structlog.get_logger(__name__)
+T = TypeVar("T")
+Run = Callable[..., Awaitable[Any]]
+"""Runs a function of the session in a thread: ``await run(function, *arguments)``."""
+
+_STATUS = {TransactionStatus.IDLE: "I", TransactionStatus.IN_BLOCK: "T", TransactionStatus.FAILED: "E"}
+_REPORTED = (
+    "application_name",
+    "client_encoding",
+    "datestyle",
+    "integer_datetimes",
+    "intervalstyle",
+    "is_superuser",
+    "server_encoding",
+    "server_version",
+    "session_authorization",
+    "standard_conforming_strings",
+    "timezone",
+)
+"""Variables whose values a client is told of; those with capitals are spelled so below."""
+_SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
+_INTERRUPT_AGAIN_S = 0.05
+
+
+@dataclass(slots=True)
+class Portal:
+    """A statement with its values. ``rows`` is there once it was executed and answers rows."""
+
+    prepared: Prepared
+    values: tuple[Any, ...]
+    formats: tuple[int, ...]
+    rows: Rows | None = None
+    is_finished: bool = False
+
+    def close(self) -> None:
+        if self.rows is not None:
+            self.rows.close()
+
+
+class Connection:
+    """Messages of one client, one after the other. ``cancel`` may be called meanwhile."""
+
+    def __init__(self, stream: Stream, session: Session, run: Run, task: asyncio.Task[None]) -> None:
+        """``task`` is the one that will ``serve``."""
+        self.task = task
+        self._stream, self._session, self._run_in_thread = stream, session, run
+        self._loop = asyncio.get_running_loop()
+        self._prepared: dict[str, Prepared] = {}
+        self._portals: dict[str, Portal] = {}
+        self._reported: dict[str, str] = {}
+        self._is_running = False
+        self._interrupts: asyncio.Task[None] | None = None
+        session.notice = self._notice
+
+    # --- what others may ask for ---
+
+    def cancel(self) -> None:
+        """The running statement ends with 57014; without one nothing happens."""
+        if self._is_running:
+            self._session.interruption.cancel()
+            self._keep_interrupting()
+
+    @property
+    def is_running(self) -> bool:
+        return self._is_running
+
+    def _expire(self) -> None:
+        """The statement's time is over: what waits finds out by itself, what computes is told."""
+        if self._is_running and self._session.interruption.is_late:
+            self._keep_interrupting()
+
+    def _keep_interrupting(self) -> None:
+        async def repeat() -> None:
+            while self._is_running:
+                self._session.interruption.interrupt()
+                await asyncio.sleep(_INTERRUPT_AGAIN_S)
+
+        if self._interrupts is None or self._interrupts.done():
+            self._interrupts = self._loop.create_task(repeat())
+
+    def _notice(self, message: str) -> None:
+        """Called by the statement, in its thread."""
+        self._loop.call_soon_threadsafe(self._stream.send_now, reports.notice(message))
+
+    # --- the loop ---
+
+    async def serve(self) -> None:
+        """Until the client leaves. Raises ``ProtocolViolation`` when its messages cannot be followed any more."""
+        self._report_variables()
+        await self._ready()
+        while True:
+            message = await self._stream.message()
+            match message:
+                case messages.Terminate():
+                    return
+                case messages.Query():
+                    await self._query(message.text)
+                case messages.Sync():
+                    await self._synchronise()
+                case messages.Flush():
+                    await self._stream.flush()
+                case messages.CopyData() | messages.CopyDone() | messages.CopyFail():
+                    pass  # of a COPY that has failed already
+                case messages.Password():
+                    raise ProtocolViolation("a password was not asked for")
+                case _:
+                    if not await self._extended(message):
+                        await self._skip_to_sync()
+
+    async def _ready(self) -> None:
+        self._stream.send(messages.ready_for_query(_STATUS[self._session.transaction_status]))
+        await self._stream.flush()
+
+    async def _synchronise(self) -> None:
+        if self._session.transaction_status is TransactionStatus.IDLE:
+            self._close_portals()
+        await self._ready()
+
+    async def _skip_to_sync(self) -> None:
+        while True:
+            try:
+                message = await self._stream.message()
+            except MessageTooLarge:
+                raise
+            except ProtocolViolation:
+                continue
+            if isinstance(message, messages.Sync):
+                return await self._synchronise()
+            if isinstance(message, messages.Terminate):
+                raise asyncio.IncompleteReadError(b"", None)
+
+    def close(self) -> None:
+        self._close_portals()
+        self._session.close()
+
+    def _close_portals(self) -> None:
+        for portal in self._portals.values():
+            portal.close()
+        self._portals.clear()
+
+    # --- running the session's work ---
+
+    async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """In a thread; while it lasts the statement can be cancelled, and its time can run out."""
+        timeout_ms = self._session.variables.statement_timeout_ms
+        timer = self._loop.call_later(timeout_ms / 1000, self._expire) if timeout_ms else None
+        self._is_running = True
+        try:
+            answer: T = await self._run_in_thread(work, *arguments)
+            return answer
+        finally:
+            self._is_running = False
+            if timer is not None:
+                timer.cancel()
+
+    def _failed(self, raised: BaseException) -> None:
+        if not isinstance(raised, ReclockError):
+            _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
+        self._stream.send(reports.error(raised))
+
+    def _report_variables(self) -> None:
+        for name in _REPORTED:
+            value = self._session.variables.get(name)
+            if self._reported.get(name) != value:
+                self._reported[name] = value
+                self._stream.send(messages.parameter_status(_SPELLED.get(name, name), value))
+
+    # --- simple queries ---
+
+    async def _query(self, text: str) -> None:
+        self._portals.pop("", None)
+        results: Iterator[Result] = self._session.execute_together(text)
+        try:
+            is_empty = True
+            while (found := await self._run(_next_rows, results)) is not None:
+                is_empty = False
+                result, rows, piece = found
+                if rows is None:
+                    self._complete(result.tag)
+                    continue
+                self._stream.send(messages.row_description(rows.fields))
+                await self._send_rows(rows, piece)
+                self._complete(rows.tag(rows.count))
+            if is_empty:
+                self._stream.send(messages.EMPTY_QUERY)
+        except (Exception, asyncio.CancelledError) as raised:
+            if isinstance(raised, OSError | asyncio.IncompleteReadError | asyncio.CancelledError):
+                raise
+            self._failed(raised)
+        await self._ready()
+
+    async def _send_rows(self, rows: Rows, piece: bytes) -> None:
+        """All that is left, a piece at a time; the next is computed when the client has taken the last."""
+        try:
+            self._stream.send(piece)
+            while not rows.is_done:
+                await self._stream.flush()
+                piece, _ = await self._run(rows.take)
+                self._stream.send(piece)
+        finally:
+            rows.close()
+
+    def _complete(self, tag: str) -> None:
+        self._report_variables()
+        self._stream.send(messages.command_complete(tag))
+
+    # --- the extended protocol ---
+
+    async def _extended(self, message: messages.Frontend) -> bool:
+        """False if it failed: the client has been told, and what it sends until Sync does not count."""
+        try:
+            match message:
+                case messages.Parse():
+                    await self._parse(message)
+                case messages.Bind():
+                    self._bind(message)
+                case messages.Describe():
+                    self._describe(message)
+                case messages.Execute():
+                    await self._execute(message)
+                case messages.Close():
+                    self._close(message)
+        except (OSError, asyncio.IncompleteReadError):
+            raise
+        except Exception as raised:
+            self._failed(raised)
+            return False
+        await self._stream.flush_if_much()
+        return True
+
+    async def _parse(self, message: messages.Parse) -> None:
+        if message.name and message.name in self._prepared:
+            raise DuplicatePrepared(message.name)
+        types = [type_of(number) for number in message.parameter_oids]
+        self._prepared.pop("", None)
+        self._prepared[message.name] = await self._run(self._session.prepare, message.text, types, message.name)
+        self._stream.send(messages.PARSE_COMPLETE)
+
+    def _bind(self, message: messages.Bind) -> None:
+        prepared = self._statement(message.statement)
+        if message.portal and message.portal in self._portals:
+            raise DuplicateCursor("portal", message.portal)
+        types = prepared.parameter_types
+        formats = message.parameter_formats
+        if len(formats) not in (0, 1, len(message.parameters)):
+            raise ProtocolViolation(f"bind message has {len(formats)} parameter formats but {len(message.parameters)} parameters")
+        prepared.check_count(len(message.parameters))
+        codes = formats if len(formats) == len(types) else [*formats, 0][:1] * len(types)
+        values = tuple(decode(*each) for each in zip(message.parameters, types, codes, strict=True))
+        if prepared.desc is not None:
+            fields(prepared.desc.columns, message.result_formats)
+        previous = self._portals.pop(message.portal, None)
+        if previous is not None:
+            previous.close()
+        self._portals[message.portal] = Portal(prepared, values, message.result_formats)
+        self._stream.send(messages.BIND_COMPLETE)
+
+    def _describe(self, message: messages.Describe) -> None:
+        formats: tuple[int, ...] = ()
+        if message.kind == "S":
+            prepared = self._statement(message.name)
+            self._stream.send(messages.parameter_description([oid(type) for type in prepared.parameter_types]))
+        else:
+            portal = self._portal(message.name)
+            prepared, formats = portal.prepared, portal.formats
+        if prepared.desc is None:
+            self._stream.send(messages.NO_DATA)
+        else:
+            self._stream.send(messages.row_description(fields(prepared.desc.columns, formats)))
+
+    async def _execute(self, message: messages.Execute) -> None:
+        portal = self._portal(message.portal)
+        if portal.prepared.parsed is None:
+            self._stream.send(messages.EMPTY_QUERY)
+            return
+        if portal.is_finished:
+            raise ProtocolViolation(f'portal "{message.portal}" cannot be run', sqlstate="55000")
+        piece, taken = b"", 0
+        if portal.rows is None:
+            result, portal.rows, piece, taken = await self._run(_begin, self._session, portal, message.limit)
+            if portal.rows is None:
+                portal.is_finished = True
+                self._complete(result.tag)
+                return
+        self._stream.send(piece)
+        rows = portal.rows
+        while not rows.is_done and not (message.limit and taken >= message.limit):
+            await self._stream.flush_if_much()
+            piece, count = await self._run(rows.take, message.limit - taken if message.limit else 0)
+            taken += count
+            self._stream.send(piece)
+        if not rows.is_done:
+            self._stream.send(messages.PORTAL_SUSPENDED)
+            return
+        rows.close()
+        self._report_variables()
+        self._stream.send(messages.command_complete(rows.tag(taken)))
+
+    def _close(self, message: messages.Close) -> None:
+        if message.kind == "S":
+            self._prepared.pop(message.name, None)
+        elif (portal := self._portals.pop(message.name, None)) is not None:
+            portal.close()
+        self._stream.send(messages.CLOSE_COMPLETE)
+
+    def _statement(self, name: str) -> Prepared:
+        if name not in self._prepared:
+            raise UnknownPrepared(name)
+        return self._prepared[name]
+
+    def _portal(self, name: str) -> Portal:
+        if name not in self._portals:
+            raise UnknownCursor("portal", name)
+        return self._portals[name]
+
+
+# --- in the session's thread ---
+
+
+def _next_rows(results: Iterator[Result]) -> tuple[Result, Rows | None, bytes] | None:
+    """The next statement's result with its first piece, so that a small one needs one turn."""
+    result = next(results, None)
+    if result is None:
+        return None
+    if result.desc is None:
+        return result, None, b""
+    rows = Rows(result, ())
+    return result, rows, rows.take()[0]
+
+
+def _begin(session: Session, portal: Portal, limit: int) -> tuple[Result, Rows | None, bytes, int]:
+    result = session.execute_prepared(portal.prepared, portal.values)
+    if result.desc is None:
+        return result, None, b"", 0
+    rows = Rows(result, portal.formats)
+    piece, count = rows.take(limit)
+    return result, rows, piece, count

@@ -1,0 +1,106 @@
+"""How a connection begins: encryption, the start-up parameters, who it is, and the proof of that."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import ssl
+from dataclasses import dataclass
+
+from reclock.errors import AuthenticationFailed, ConnectionRefused, ProtocolViolation
+from reclock.server import messages
+from reclock.server.authentication import MECHANISM, Scram
+from reclock.server.stream import Stream
+from reclock.sql.names import DEFAULT_USER
+
+NEWEST_MINOR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What is known of a user: whether there is a role that may log in, and the verifier of its password, if it has one."""
+
+    may_log_in: bool
+    verifier: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A client that may have a session. ``variables`` is what it wants to begin with."""
+
+    user: str
+    minor: int
+    variables: dict[str, str]
+
+
+async def open_connection(stream: Stream, tls: ssl.SSLContext | None) -> messages.Startup | messages.CancelRequest:
+    """The start-up message, or a request to cancel; before it the client may ask for encryption. Raises ``ProtocolViolation``."""
+    while True:
+        match await stream.opening():
+            case messages.SslRequest() if tls is not None and not stream.is_encrypted:
+                await stream.encrypt(tls)
+            case messages.SslRequest() | messages.GssRequest():
+                stream.send(b"N")
+                await stream.flush()
+            case messages.Startup() | messages.CancelRequest() as request:
+                return request
+
+
+def start(stream: Stream, startup: messages.Startup) -> Opened:
+    """What the client asks for. Raises ``ProtocolViolation``, ``ConnectionRefused``."""
+    unknown = [name for name in startup.parameters if name.startswith("_pq_.")]
+    if startup.minor > NEWEST_MINOR or unknown:
+        stream.send(messages.negotiate_protocol_version(NEWEST_MINOR, unknown))
+    given = {name: value for name, value in startup.parameters.items() if name not in unknown}
+    user = given.pop("user", "")
+    if not user:
+        raise ConnectionRefused("no PostgreSQL user name specified in startup packet", sqlstate="28000")
+    if given.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise ConnectionRefused("replication is not supported", sqlstate="0A000")
+    variables = options(given.pop("options", ""))
+    variables["database"] = given.pop("database", "") or DEFAULT_USER
+    return Opened(user, min(startup.minor, NEWEST_MINOR), variables | given)
+
+
+def options(text: str) -> dict[str, str]:
+    """Variables of ``options``: ``-c name=value``, ``-cname=value`` or ``--name=value``. Raises ``ConnectionRefused``."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConnectionRefused("invalid command-line arguments for server process", hint=str(error)) from None
+    found = {}
+    while words:
+        word = words.pop(0)
+        setting = words.pop(0) if word == "-c" and words else word.removeprefix("-c" if word.startswith("-c") else "--")
+        matched = re.fullmatch(r"([A-Za-z_][\w.-]*)=(.*)", setting, re.DOTALL) if setting != word or word == "-c" else None
+        if matched is None:
+            raise ConnectionRefused(f'invalid command-line argument for server process: "{word}"', sqlstate="42601")
+        found[matched[1].replace("-", "_")] = matched[2]
+    return found
+
+
+async def authenticate(stream: Stream, user: str, credential: Credential, server_secret: bytes) -> None:
+    """Returns once the client may be ``user``. A role without a password is open to clients of this machine alone.
+
+    Who is not known goes the way of who has a password, and fails at its end. Raises ``AuthenticationFailed``,
+    ``ConnectionRefused``, ``ProtocolViolation``.
+    """
+    if not stream.is_local and not stream.is_encrypted:
+        raise ConnectionRefused(f'connection of user "{user}" is not encrypted', sqlstate="28000", hint="use sslmode=require")
+    if credential.may_log_in and credential.verifier is None and stream.is_local:
+        return
+    scram = Scram(user, credential.verifier if credential.may_log_in else None, server_secret)
+    stream.send(messages.authentication_sasl([MECHANISM]))
+    answer = scram.first(await _password(stream))
+    stream.send(messages.authentication_sasl_continue(answer))
+    stream.send(messages.authentication_sasl_final(scram.last(await _password(stream))))
+
+
+async def _password(stream: Stream) -> bytes:
+    await stream.flush()
+    message = await stream.message()
+    if isinstance(message, messages.Password):
+        return message.body
+    if isinstance(message, messages.Terminate):
+        raise AuthenticationFailed("")
+    raise ProtocolViolation("expected a SASL response")

@@ -1,0 +1,20 @@
+"""Errors and notices as the protocol reports them."""
+
+from __future__ import annotations
+
+from reclock.errors import ReclockError
+from reclock.server.messages import error_response, notice_response
+
+
+def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
+    """What went wrong. Of a bug no more is said than that it is one."""
+    severity = "FATAL" if is_fatal else "ERROR"
+    if not isinstance(raised, ReclockError):
+        return error_response({"S": severity, "V": severity, "C": "XX000", "M": "internal error", "D": type(raised).__name__})
+    position = getattr(raised, "position", None)
+    fields = {"C": raised.sqlstate, "M": raised.message, "D": raised.detail, "H": raised.hint, "P": position and str(position)}
+    return error_response({"S": severity, "V": severity} | {code: text for code, text in fields.items() if text})
+
+
+def notice(message: str) -> bytes:
+    return notice_response({"S": "NOTICE", "V": "NOTICE", "C": "00000", "M": message})

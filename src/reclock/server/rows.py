@@ -1,0 +1,71 @@
+"""A result on its way to the client: row messages in pieces, computed no faster than they are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from reclock.adapter.results import Result
+from reclock.algebra.relations import Column
+from reclock.errors import ProtocolViolation
+from reclock.server.messages import Field
+from reclock.server.values import encoder, field
+
+_PIECE_BYTES = 1 << 18
+_SLICE_ROWS = 2_000
+_COUNTED = frozenset({"SELECT", "FETCH"})
+
+
+class Rows:
+    """The rows of one result as ``DataRow`` messages. Not for several threads at once."""
+
+    def __init__(self, result: Result, formats: Sequence[int]) -> None:
+        assert result.desc is not None
+        self.result = result
+        self.fields = fields(result.desc.columns, formats)
+        self.count = 0
+        self.is_done = False
+        self._messages = self._encoded([each.format for each in self.fields])
+        self._ahead: bytes | None = None
+
+    def take(self, limit: int = 0) -> tuple[bytes, int]:
+        """The next messages in one piece, and how many: at most ``limit`` if it is not 0. Raises what computing the rows raises."""
+        piece: list[bytes] = []
+        size = 0
+        while size < _PIECE_BYTES and not (limit and len(piece) == limit):
+            message = self._ahead if self._ahead is not None else next(self._messages, None)
+            self._ahead = None
+            if message is None:
+                self.is_done = True
+                break
+            piece.append(message)
+            size += len(message)
+        else:
+            self._ahead = next(self._messages, None)
+            self.is_done = self._ahead is None
+        self.count += len(piece)
+        return b"".join(piece), len(piece)
+
+    def tag(self, count: int) -> str:
+        """The command tag: a query's says how many rows were taken, by its last message."""
+        return f"{self.result.tag} {count}" if self.result.tag in _COUNTED else self.result.tag
+
+    def close(self) -> None:
+        """No more rows are wanted."""
+        self.is_done = True
+        self._messages.close()
+        self.result.close()
+
+    def _encoded(self, formats: Sequence[int]) -> Generator[bytes]:
+        assert self.result.desc is not None
+        encode = encoder(self.result.desc.types, formats)
+        for batch in self.result.batches:
+            for start in range(0, batch.num_rows, _SLICE_ROWS):
+                yield from encode(batch.slice(start, _SLICE_ROWS))
+
+
+def fields(columns: Sequence[Column], formats: Sequence[int]) -> list[Field]:
+    """The columns in the formats asked for: none is all text, one is for all. Raises ``ProtocolViolation``."""
+    if len(formats) not in (0, 1, len(columns)):
+        raise ProtocolViolation(f"bind message has {len(formats)} result formats but query has {len(columns)} columns")
+    each = formats if len(formats) == len(columns) else [*formats, 0][:1] * len(columns)
+    return [field(column, code) for column, code in zip(columns, each, strict=True)]

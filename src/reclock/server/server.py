@@ -1,0 +1,199 @@
+"""``reclock serve``: listens, opens sessions for clients who may have one, and ends them in good order."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import secrets
+import signal
+import ssl
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.errors import (
+    ConfigurationError,
+    ConnectionRefused,
+    InternalError,
+    ProtocolViolation,
+    ReclockError,
+    ServerStopping,
+    TooManyConnections,
+    UnsafeListener,
+)
+from reclock.server import messages, reports
+from reclock.server.connection import Connection
+from reclock.server.opening import Credential, Opened, authenticate, open_connection, start
+from reclock.server.stream import Stream
+
+_log = structlog.get_logger(__name__)
+_OPENING_S = 60
+_GRACE_S = 5
+_SECRET_BYTES = 32
+
+
+class Server:
+    """The SQL port of one environment."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._settings = environment.settings
+        self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
+        self._threads = ThreadPoolExecutor(self._settings.server_threads, thread_name_prefix="statement")
+        self._server_secret = secrets.token_bytes(32)
+        self._connections: dict[int, tuple[bytes, Connection]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next_id = 1
+        self._is_stopping = False
+
+    async def run(self, host: str, port: int, ready: Callable[[str, int], None]) -> None:
+        """Serves until SIGTERM or SIGINT. ``ready`` is told the address, once it takes connections. Raises ``UnsafeListener``."""
+        self._check_safe(host)
+        loop = asyncio.get_running_loop()
+        stopping = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        try:
+            listener = await asyncio.start_server(self._accept, host, port)
+        except OSError as error:
+            raise ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror) from error
+        async with listener:
+            address = listener.sockets[0].getsockname()
+            ready(address[0], address[1])
+            await stopping.wait()
+            self._is_stopping = True
+            listener.close()
+            await self._stop()
+        self._threads.shutdown()
+
+    async def _stop(self) -> None:
+        """Idle sessions end at once; running statements have a moment to finish, then they are cancelled."""
+        for task in self._tasks - self._running():
+            task.cancel()
+        if running := self._running():
+            await asyncio.wait(running, timeout=_GRACE_S)
+        for _, connection in self._connections.values():
+            connection.cancel()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_GRACE_S)
+
+    def _running(self) -> set[asyncio.Task[None]]:
+        return {connection.task for _, connection in self._connections.values() if connection.is_running}
+
+    def _check_safe(self, host: str) -> None:
+        """Other machines may only come with a password and encrypted."""
+        with suppress(ValueError):
+            if ipaddress.ip_address(host).is_loopback:
+                return
+        if host == "localhost":
+            return
+        if self._tls is None:
+            raise UnsafeListener(host, detail="there is no TLS certificate, so that passwords and data could be read on the way")
+        open_roles = self._roles_without_password()
+        if open_roles:
+            raise UnsafeListener(host, detail=f"roles without a password: {', '.join(open_roles)}")
+
+    def _roles_without_password(self) -> list[str]:
+        known = self._environment.passwords.get_all()
+        roles = self._environment.catalog.sync().roles.values()
+        return sorted(role.name for role in roles if "login" in role.attributes and role.id not in known)
+
+    def _credential(self, user: str) -> Credential:
+        role = self._environment.catalog.sync().role_by_name(user)
+        if role is None or "login" not in role.attributes:
+            return Credential(may_log_in=False, verifier=None)
+        return Credential(may_log_in=True, verifier=self._environment.passwords.get_all().get(role.id))
+
+    # --- one client ---
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        stream = Stream(reader, writer, self._settings.max_message_bytes)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._serve(stream, task)
+        except asyncio.CancelledError:
+            with suppress(OSError, ssl.SSLError):
+                stream.send(reports.error(ServerStopping(), is_fatal=True))
+                await stream.flush()
+        except (asyncio.IncompleteReadError, OSError, ssl.SSLError) as gone:
+            _log.debug("connection lost", peer=stream.peer, error=type(gone).__name__)
+        except ReclockError as error:
+            await self._refuse(stream, error)
+        except Exception as error:
+            _log.error("connection failed unexpectedly", peer=stream.peer, exc_info=error)
+            await self._refuse(stream, InternalError("internal error"))
+        finally:
+            self._tasks.discard(task)
+            await stream.close()
+
+    async def _refuse(self, stream: Stream, error: ReclockError) -> None:
+        _log.info("connection refused", peer=stream.peer, sqlstate=error.sqlstate, error=error.message)
+        with suppress(OSError, ssl.SSLError):
+            stream.send(reports.error(error, is_fatal=True))
+            await stream.flush()
+
+    async def _serve(self, stream: Stream, task: asyncio.Task[None]) -> None:
+        try:
+            async with asyncio.timeout(_OPENING_S):
+                request = await open_connection(stream, self._tls)
+                if isinstance(request, messages.CancelRequest):
+                    return self._cancel(request)
+                opened = start(stream, request)
+                if len(self._tasks) > self._settings.max_connections:
+                    raise TooManyConnections(self._settings.max_connections)
+                credential = await self._in_thread(self._credential, opened.user)
+                await authenticate(stream, opened.user, credential, self._server_secret)
+        except TimeoutError:
+            raise ProtocolViolation("the client did not finish to connect in time", sqlstate="08006") from None
+        session = await self._in_thread(self._session, opened)
+        connection = Connection(stream, session, self._in_thread, task)
+        process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if opened.minor >= 2 else 4)
+        self._next_id += 1
+        self._connections[process_id] = (secret, connection)
+        log = _log.bind(peer=stream.peer, user=opened.user, connection=process_id)
+        log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
+        try:
+            stream.send(messages.AUTHENTICATION_OK)
+            stream.send(messages.backend_key_data(process_id, secret))
+            await connection.serve()
+        finally:
+            del self._connections[process_id]
+            await asyncio.shield(self._in_thread(connection.close))
+            log.info("connection closed")
+
+    def _session(self, opened: Opened) -> Session:
+        if opened.variables["database"] not in {
+            database.name for database in self._environment.catalog.snapshot().databases.values()
+        }:
+            raise ConnectionRefused(f'database "{opened.variables["database"]}" does not exist', sqlstate="3D000")
+        return Session(self._environment, user=opened.user, startup=opened.variables)
+
+    def _cancel(self, request: messages.CancelRequest) -> None:
+        secret, connection = self._connections.get(request.process_id, (b"", None))
+        if connection is not None and hmac.compare_digest(secret, request.secret):
+            connection.cancel()
+
+    async def _in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+
+
+def _tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
+    if not certificate and not key:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError("the TLS certificate or its key cannot be read", detail=str(error)) from error
+    return context

@@ -1,0 +1,99 @@
+"""Bytes of one client: whole messages in, within a limit, and messages out, as fast as the client takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+import struct
+
+from reclock.errors import ProtocolViolation
+from reclock.server import messages
+
+_OPENING_BYTES = 10_000
+_SMALL_BYTES = 30_000
+_SMALL = frozenset(b"CDESHXcfp")
+"""Messages that are never long."""
+_PENDING_BYTES = 1 << 16
+
+
+class Stream:
+    """The connection as messages. ``send`` only gathers; ``flush`` waits until the client has taken enough."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int) -> None:
+        self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+
+    @property
+    def peer(self) -> str:
+        name = self._writer.get_extra_info("peername")
+        return f"{name[0]}:{name[1]}" if name else "unknown"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the client is on this machine."""
+        name = self._writer.get_extra_info("peername")
+        return bool(name) and ipaddress.ip_address(name[0].partition("%")[0]).is_loopback
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self._writer.get_extra_info("ssl_object") is not None
+
+    async def opening(self) -> messages.Opening:
+        """The next message of a client that has no session yet. Raises ``ProtocolViolation``, ``IncompleteReadError``."""
+        (length,) = struct.unpack("!I", await self._reader.readexactly(4))
+        if not 8 <= length <= _OPENING_BYTES:
+            raise ProtocolViolation("invalid length of startup packet")
+        return messages.read_opening(await self._reader.readexactly(length - 4))
+
+    async def message(self) -> messages.Frontend:
+        """The next message. Raises ``ProtocolViolation``, ``MessageTooLarge``, ``IncompleteReadError``."""
+        head = await self._reader.readexactly(5)
+        length = int.from_bytes(head[1:], "big")
+        if length < 4 or length > (_SMALL_BYTES if head[0] in _SMALL else self._limit_bytes):
+            raise MessageTooLarge(length, self._limit_bytes)
+        return messages.read(head[:1], await self._reader.readexactly(length - 4))
+
+    async def encrypt(self, context: ssl.SSLContext) -> None:
+        """Go on within TLS. What the client sent in the clear beyond its request is an error: nobody signed it."""
+        if self._reader._buffer:  # type: ignore[attr-defined]
+            raise ProtocolViolation("received unencrypted data after SSL request")
+        self._writer.write(b"S")
+        await self._writer.drain()
+        await self._writer.start_tls(context)
+
+    def send(self, message: bytes) -> None:
+        self._pending.append(message)
+        self._pending_bytes += len(message)
+
+    def send_now(self, message: bytes) -> None:
+        """Past what is gathered: for notices, which may come between any two messages."""
+        self._writer.write(message)
+
+    async def flush(self) -> None:
+        self._writer.write(b"".join(self._pending))
+        self._pending.clear()
+        self._pending_bytes = 0
+        await self._writer.drain()
+
+    async def flush_if_much(self) -> None:
+        if self._pending_bytes > _PENDING_BYTES:
+            await self.flush()
+
+    async def close(self) -> None:
+        try:
+            self._writer.close()
+            await self._writer.wait_closed()
+        except (OSError, ssl.SSLError):
+            pass
+
+
+class MessageTooLarge(ProtocolViolation):
+    """A message is longer than the server takes; what follows it cannot be found any more."""
+
+    def __init__(self, length: int, limit: int) -> None:
+        super().__init__(
+            f"a message of {length} bytes is invalid or too long", sqlstate="54000", hint=f"max_message_bytes is {limit}"
+        )
+        self.length, self.limit = length, limit
