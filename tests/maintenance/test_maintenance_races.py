@@ -1,0 +1,69 @@
+"""Two maintainers, a writer and readers at once, with no grace at all: nobody fails, and nobody reads anything wrong."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from fixtures.maintained import World
+
+from reclock import maintenance
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.environment import Environment
+
+TICKS = 25
+RUNS = 6
+
+
+def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RETENTION_MS": "50", "VACUUM_GRACE_MS": "0"}.items():
+        monkeypatch.setenv(f"RECLOCK_{name}", value)
+    world = World(tmp_path)
+    group = world.create("words")
+    world.write(group, 1_010, "a")
+    over, failures, runs = threading.Event(), [], []
+
+    def work(step) -> threading.Thread:
+        def repeat() -> None:
+            with Environment.open(tmp_path, clock=lambda: Timestamp(world.now)) as own:
+                while not over.is_set():
+                    try:
+                        step(own)
+                    except Exception as failure:
+                        failures.append(failure)
+                        return
+
+        thread = threading.Thread(target=repeat)
+        thread.start()
+        return thread
+
+    def maintain(own: Environment) -> None:
+        report = maintenance.run(own)
+        failures.extend(report.failed.values())
+        runs.append(report)
+
+    def read(own: Environment) -> None:
+        """There is one row for each tick so far, numbered by its time, and no tick is missing that was published before."""
+        published = own.oracle.read_ts(EPOCH_MS)
+        [result] = Session(own).execute("SELECT count(*), max(number) FROM words")
+        [(count, last)] = result.rows()
+        assert (last - 1_000) // 10 == count
+        assert last >= published
+
+    threads = [work(maintain), work(maintain), work(read), work(read)]
+    try:
+        ticks = 1
+        while (ticks < TICKS or len(runs) < RUNS) and not failures:
+            ticks += 1
+            world.write(group, 1_000 + 10 * ticks, "a")
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert world.collection(group).pin().rewrites > 1
+    assert world.environment.frontiers.get(group).since > 1_050
+    assert world.sql("SELECT count(*), min(number), max(number) FROM words") == [(ticks, 1_010, 1_000 + 10 * ticks)]
+    world.close()
