@@ -6,14 +6,16 @@ or to the next run.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reclock import crashpoints
 from reclock.adapter.realise import is_dropped, realise
-from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.ids import TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.compaction import checkpoint, compact, vacuum
+from reclock.collections.tables import table_id
 from reclock.consensus.claims import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
@@ -71,6 +73,8 @@ def group_names(environment: Environment) -> dict[str, str]:
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
             found[group] = str(entry.name)
+        elif group == TABLES:
+            found[group] = group
     return found
 
 
@@ -105,7 +109,7 @@ def maintain(environment: Environment, group: str) -> GroupReport:
     crashpoints.reach("maintenance.after_since")
     reports: list[CollectionReport] = []
     failed: dict[str, ReclockError] = {}
-    for id in environment.lake.list(before.group):
+    for id in _collections(environment, group):
         try:
             reports.append(_maintain_collection(environment, id, since))
         except Exception as failure:  # the edge of the loop over collections
@@ -136,6 +140,13 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
     return environment.frontiers.get(group).since
 
 
+def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:
+    if group != TABLES:
+        return environment.lake.list(group)
+    environment.tables.apply()
+    return [table_id(table) for table in sorted(environment.tables.log.known())]
+
+
 def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
     collection = environment.lake.open(id)
     files_before = len(collection.pin().all_files)
@@ -151,7 +162,9 @@ def _maintain_collection(environment: Environment, id: StorageCollectionId, sinc
 
 
 def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
-    """The staging folders that the claim on the group names, whatever it is that claims it."""
+    """The staging folders that the claim on the group names, whatever it is that claims it; of tables, those that the log needs."""
+    if group == TABLES:
+        return environment.tables.log.staged_names()
     claim = environment.frontiers.get(group).claim
     name = claim.payload.get("staging") if claim is not None else None
     return frozenset() if name is None else frozenset({name})
