@@ -52,17 +52,23 @@ ATTEMPTS = 1000
 
 ATTEMPTS_WITHOUT_ANSWER = 3
 
-UPPER, EPOCH, DEPLOY_GENERATION, ROWS, VERSION = (
-    f"catalog.{n}" for n in ("upper", "epoch", "deploy_generation", "rows", "version")
-)
+UPPER = "catalog.upper"
+EPOCH = "catalog.epoch"
+DEPLOY_GENERATION = "catalog.deploy_generation"
+ROWS = "catalog.rows"
+VERSION = "catalog.version"
+ALWAYS = frozenset({UPPER, EPOCH, DEPLOY_GENERATION, ROWS, VERSION})
+"""The application transactions of every commit."""
 
 _ts = pc.field(TIME_COLUMN)
+
+UNKNOWN = "it is unknown whether the catalog was written"
 
 _ENVIRONMENTS = UUID("8d8c1c5e-5b0e-4c34-9d0a-6a7b0b7ad1f3")
 
 _PROPERTIES = {
     # A reader behind the oldest entry or file starts again at a checkpoint.
-    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.logRetentionDuration": "interval 1 minutes",  # a commit lists the log, so that a long one would slow it down
     "delta.deletedFileRetentionDuration": "interval 0 hours",
 }
 _logger = structlog.get_logger(__name__)
@@ -93,6 +99,22 @@ class _State:
     @property
     def rows(self) -> int:
         return sum(file.rows for file in self.files)
+
+    def transactions(self, version: int, rows: int) -> dict[str, int]:
+        """What a commit says that leaves the table with this upper and leadership, and so many updates."""
+        assert self.leadership is not None
+        return {
+            UPPER: self.upper,
+            EPOCH: self.leadership.epoch,
+            DEPLOY_GENERATION: self.leadership.deploy_generation,
+            ROWS: rows,
+            VERSION: version,
+        }
+
+    @property
+    def appended(self) -> list[DataFile]:
+        """The files of appends that are not merged yet."""
+        return [file for file in self.files if update_files.holds(file.path) is Holds.APPEND]
 
 
 class PersistLog:
@@ -185,7 +207,7 @@ class PersistLog:
             fence.require(leadership, state.leadership)  # before the upper: who is fenced must hear of that, not of a lost race
             _check_upper(state, expected_upper)
 
-        self._write("append", check, expected_upper, new_upper, updates, {})
+        self._write("append", check, expected_upper, new_upper, updates, leadership)
 
     def lead(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
@@ -199,8 +221,7 @@ class PersistLog:
             if self._refresh().version < 0:
                 _check_upper(self._state, expected_upper)
                 self._create()
-            transactions = {EPOCH: leadership.epoch, DEPLOY_GENERATION: leadership.deploy_generation}
-            self._write("lead", check, expected_upper, new_upper, updates, transactions)
+            self._write("lead", check, expected_upper, new_upper, updates, leadership)
 
     def mirror(self, leadership: Leadership) -> None:
         if self._consensus.read(fence.current) == leadership:
@@ -233,44 +254,55 @@ class PersistLog:
         expected_upper: Timestamp,
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
-        leadership: Mapping[str, int],
+        leadership: Leadership,
     ) -> None:
         with self._lock:
+            state = self._refresh()
+            check(state)
             mark = uuid4().hex
-            check(self._refresh())
             table = update_files.table_of(updates)
             files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
             reach(f"catalog.persist.{what}.file_written")
-            transactions = {UPPER: int(new_upper), **leadership}
+            after = _State(upper=new_upper, leadership=leadership)
             try:
-                self._commit(check, [add(file) for file in files], transactions, len(updates), mark)
+                self._commit(state, check, [add(file) for file in files], after, len(updates), mark)
             except (Fenced, UpperMismatch):
                 self._folder.delete(file.path for file in files)
                 raise
             reach(f"catalog.persist.{what}.landed")
             if self._known is not None and self._known.upper == expected_upper:
                 self._known.add(update_files.in_order(updates), new_upper)
-            self._merge()
+            if len(state.appended) + 1 >= APPENDS_PER_MERGE:
+                self._merge()
 
     def _commit(
-        self, check: Callable[[_State], None], actions: Sequence[Action], transactions: Mapping[str, int], rows: int, mark: str
+        self,
+        state: _State,
+        check: Callable[[_State], None],
+        actions: Sequence[Action],
+        after: _State,
+        rows: int,
+        mark: str,
     ) -> None:
-        """Commit what ``check`` allows, exactly once: whether a commit that got no answer landed, its mark tells."""
-        unanswered: list[Exception] = []
-        tried: int | None = None
+        """Commit what ``check`` allowed in ``state``, exactly once: whether a commit that got no answer landed, its mark tells."""
+        unanswered = 0
         for _ in range(ATTEMPTS):
-            state = self._refresh()
-            if tried is not None and self._log.is_marked(tried, mark):
-                return
-            check(state)
-            tried = state.version + 1
+            version = state.version + 1
             try:
-                if self._log.commit(actions, {**transactions, ROWS: state.rows + rows, VERSION: tried}, mark=mark):
+                if self._log.commit(actions, after.transactions(version, state.rows + rows), mark=mark):
                     return
             except (DeltaError, OSError) as failure:
-                unanswered.append(failure)
-                if len(unanswered) == ATTEMPTS_WITHOUT_ANSWER:
-                    raise CatalogError("it is unknown whether the catalog was written", detail=str(failure)) from failure
+                unanswered += 1
+                if unanswered == ATTEMPTS_WITHOUT_ANSWER:
+                    raise CatalogError(UNKNOWN, detail=str(failure)) from failure
+            state = self._refresh()
+            if state.version >= version:
+                is_ours = self._log.is_marked(version, mark)
+                if is_ours is None:
+                    raise CatalogError(UNKNOWN, detail=f"the log entry of version {version} is gone")
+                if is_ours:
+                    return
+            check(state)
         raise CatalogError("the catalog cannot be written: its files are merged again and again")
 
     def _merge(self) -> None:
@@ -281,11 +313,10 @@ class PersistLog:
         """
         try:
             state = self._refresh()
-            appended = [file for file in state.files if update_files.holds(file.path) is Holds.APPEND]
-            if len(appended) < APPENDS_PER_MERGE:
+            if len(state.appended) < APPENDS_PER_MERGE:
                 return
-            merged = _with_no_larger([file for file in state.files if file not in appended], sum(file.rows for file in appended))
-            removed = [*appended, *merged]
+            others = [file for file in state.files if file not in state.appended]
+            removed = [*state.appended, *_with_no_larger(others, sum(file.rows for file in state.appended))]
             table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
             halves = {
                 Holds.OBJECTS: table.filter(update_files.chosen(None)),
@@ -302,7 +333,7 @@ class PersistLog:
                 *(remove(file, system_clock()) for file in removed),
                 *(add(file, is_new_data=False) for file in added),
             ]
-            if self._log.commit(actions, {VERSION: state.version + 1, ROWS: state.rows}):
+            if self._log.commit(actions, state.transactions(state.version + 1, state.rows)):
                 reach("catalog.persist.merge.landed")
             self._delete_garbage()
         except (DeltaError, OSError, CatalogError) as failure:
@@ -322,18 +353,25 @@ class PersistLog:
     def _refresh(self) -> _State:
         """The newest version, durable whoever committed it. Raises ``CatalogCorrupt``."""
         try:
-            if self._table is None:
-                if not self._found():
-                    return self._state
-                self._table = TableLog.open(self._folder)
-            elif not self._folder.exists(LOG):
-                raise CatalogCorrupt("file", LOG, detail="it is missing")
-            if self._log.refresh() != self._state.version:
-                self._log.make_durable()
-                self._state = self._read_state()
-            return self._state
-        except DeltaError as broken:
+            return self._see()
+        except (DeltaError, ValueError):
+            self._table = None  # entries that it wanted may have been dropped behind a checkpoint
+        try:
+            return self._see()
+        except (DeltaError, ValueError) as broken:
             raise CatalogCorrupt("file", LOG, detail=str(broken).partition("\n")[0]) from broken
+
+    def _see(self) -> _State:
+        if self._table is None:
+            if not self._found():
+                return self._state
+            self._table = TableLog.open(self._folder)
+        elif not self._folder.exists(LOG):
+            raise CatalogCorrupt("file", LOG, detail="it is missing")
+        if self._log.refresh() != self._state.version:
+            self._log.make_durable()
+            self._state = self._read_state()
+        return self._state
 
     def _found(self) -> bool:
         if TableLog.exists(self._folder):
@@ -351,14 +389,12 @@ class PersistLog:
         log = self._log
         if not log.version:
             return _State(0)
-        if log.transaction(VERSION) != log.version:
-            raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say its version")
-        upper, epoch, generation, rows = (log.transaction(name) for name in (UPPER, EPOCH, DEPLOY_GENERATION, ROWS))
-        if upper is None or epoch is None or generation is None or rows is None:
-            raise CatalogCorrupt(
-                "file", log_entry(log.version), detail="the log does not say upper, epoch, deploy generation and rows"
-            )
-        state = _State(log.version, Timestamp(upper), Leadership(epoch, generation), log.files())
+        said = log.last_transactions()
+        if said.get(VERSION) != log.version or not said.keys() >= ALWAYS:
+            raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say all that a commit says")
+        upper, rows = said[UPPER], said[ROWS]
+        leadership = Leadership(said[EPOCH], said[DEPLOY_GENERATION])
+        state = _State(log.version, Timestamp(upper), leadership, log.files())
         if state.rows != rows:
             raise CatalogCorrupt("file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written")
         beyond = next((file for file in state.files if file.max_time >= upper), None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +104,8 @@ class TableLog:
             return
         first = self.version if self._durable_version is None else self._durable_version + 1
         for version in range(first, self.version + 1):
-            fsync(self._folder.absolute(log_entry(version)))
+            with suppress(FileNotFoundError):  # dropped behind a checkpoint, which was durable before
+                fsync(self._folder.absolute(log_entry(version)))
         fsync(self._folder.absolute(LOG))
         self._durable_version = self.version
 
@@ -140,9 +142,15 @@ class TableLog:
             self._try_checkpoint()
         return True
 
-    def is_marked(self, version: int, mark: str) -> bool:
-        """Whether the commit ``version`` was made with this mark, as far back as the log goes."""
-        return any(action.get("commitInfo", {}).get(MARK) == mark for action in self._entry(version) or ())
+    def last_transactions(self) -> dict[str, int]:
+        """The application transactions that the commit last seen recorded itself. Raises ``ValueError`` if its log entry is cut."""
+        recorded = [action["txn"] for action in self._entry(self.version) or () if "txn" in action]
+        return {transaction["appId"]: transaction["version"] for transaction in recorded}
+
+    def is_marked(self, version: int, mark: str) -> bool | None:
+        """Whether the commit ``version`` was made with this mark; None if the log does not go back so far."""
+        entry = self._entry(version)
+        return None if entry is None else any(action.get("commitInfo", {}).get(MARK) == mark for action in entry)
 
     def files(self) -> tuple[DataFile, ...]:
         """The data files of the version last seen, by their statistics in the log."""
