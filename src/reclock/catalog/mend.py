@@ -75,7 +75,8 @@ def decide(stored: Stored, edit: Edit) -> CatalogError | None:
     _require_unprotected(stored, found, edit)
     problem = find_problem(after)
     if problem is not None and find_problem(stored) is None:
-        raise _refused(edit, problem.message if problem.detail is None else f"{problem.message}: {problem.detail}")
+        where = f'{problem.kind} "{problem.key}"' if isinstance(problem, CatalogCorrupt) else problem.message
+        raise _refused(edit, f"{where}: {problem.detail}")
     return problem
 
 

@@ -89,7 +89,7 @@ class ClusterIntrospectionSourceIndex:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Small numbers: ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``."""
+    """Small numbers: ``version`` of the catalog's layout, ``epoch``, ``deploy_generation``; ``sealed`` while it is converted."""
 
     key: str
     value: int

@@ -94,7 +94,7 @@ def convert(
         if converted is None:
             print(f"the catalog is kept in {to} already")
         else:
-            print(f"the catalog is kept in {to} now: {converted.objects} objects, at epoch {converted.epoch}")
+            print(f"the catalog is kept in {to} now, at epoch {converted.epoch}")
 
 
 def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) -> None:
