@@ -16,7 +16,9 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.acl import Acl
 from reclock.catalog.objects import AuditEvent, Item, ItemType, Kind, StorageUsage
+from reclock.catalog.roles import acl_of, shown_acl
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.statuses import Status
@@ -81,10 +83,27 @@ def _objects(state: State) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
         kind = "materialized_view" if item.type is ItemType.VIEW and item.id in indexed else item.type.value
-        yield item.id, item.schema_id, item.name, kind, item.owner_role_id
+        yield item.id, item.schema_id, item.name, kind, item.owner_role_id, _array(shown_acl(item))
     for mapping in state.catalog.all(Kind.SYSTEM_OBJECT_MAPPING).values():
         schema = next(schema.id for schema in state.catalog.schemas.values() if schema.name == mapping.schema_name)
-        yield mapping.id, schema, mapping.object_name, mapping.object_type, "s1"
+        yield mapping.id, schema, mapping.object_name, mapping.object_type, "s1", "{s1=r/s1,=r/s1}"
+
+
+def _array(acl: Acl) -> str:
+    """As PostgreSQL prints an array of ``aclitem``."""
+    return "{" + ",".join(map(str, acl)) + "}"
+
+
+def _default_privileges(state: State) -> Rows:
+    for default in state.catalog.sorted(Kind.DEFAULT_PRIVILEGE):
+        yield (
+            default.role_id,
+            default.database_id,
+            default.schema_id,
+            default.object_type,
+            default.grantee,
+            default.privileges,
+        )
 
 
 def _columns(state: State) -> Rows:
@@ -159,16 +178,24 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_databases",
-        _desc(id=BIGINT, name=TEXT),
-        lambda state: ((database.id, database.name) for database in state.catalog.databases.values()),
+        _desc(id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
+        lambda state: (
+            (database.id, database.name, database.owner_role_id, _array(shown_acl(database)))
+            for database in state.catalog.databases.values()
+        ),
     ),
     Builtin(
         "mz_catalog",
         "mz_schemas",
-        _desc(id=BIGINT, database_id=BIGINT, name=TEXT),
-        lambda state: ((schema.id, schema.database_id, schema.name) for schema in state.catalog.schemas.values()),
+        _desc(id=BIGINT, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
+        lambda state: (
+            (schema.id, schema.database_id, schema.name, schema.owner_role_id, _array(shown_acl(schema)))
+            for schema in state.catalog.schemas.values()
+        ),
     ),
-    Builtin("mz_catalog", "mz_objects", _desc(id=TEXT, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT), _objects),
+    Builtin(
+        "mz_catalog", "mz_objects", _desc(id=TEXT, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, privileges=TEXT), _objects
+    ),
     Builtin("mz_catalog", "mz_columns", _desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT), _columns),
     Builtin(
         "mz_catalog",
@@ -201,16 +228,48 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_clusters",
-        _desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT),
+        _desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
-            (cluster.id, cluster.name, cluster.size is None, cluster.size) for cluster in state.catalog.clusters.values()
+            (cluster.id, cluster.name, cluster.size is None, cluster.size, cluster.owner_role_id, _array(shown_acl(cluster)))
+            for cluster in state.catalog.clusters.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_roles",
-        _desc(id=TEXT, name=TEXT),
-        lambda state: ((role.id, role.name) for role in state.catalog.roles.values()),
+        _desc(id=TEXT, name=TEXT, inherit=BOOLEAN, rolcanlogin=BOOLEAN, rolsuper=BOOLEAN),
+        lambda state: (
+            (role.id, role.name, True, "login" in role.attributes, "superuser" in role.attributes)
+            for role in state.catalog.roles.values()
+        ),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_role_members",
+        _desc(role_id=TEXT, member=TEXT, grantor=TEXT),
+        lambda state: (
+            (of, member.id, grantor) for member in state.catalog.roles.values() for of, grantor in member.membership.items()
+        ),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_role_parameters",
+        _desc(role_id=TEXT, parameter_name=TEXT, parameter_value=TEXT),
+        lambda state: (
+            (role.id, name, value) for role in state.catalog.roles.values() for name, value in role.configuration.items()
+        ),
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_default_privileges",
+        _desc(role_id=TEXT, database_id=BIGINT, schema_id=BIGINT, object_type=TEXT, grantee=TEXT, privileges=TEXT),
+        _default_privileges,
+    ),
+    Builtin(
+        "mz_catalog",
+        "mz_system_privileges",
+        _desc(privileges=TEXT),
+        lambda state: ((str(item),) for item in acl_of(state.catalog, None)),
     ),
     Builtin(
         "mz_catalog",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from reclock.catalog.kinds import Owned
-from reclock.catalog.objects import Item, Schema
+from reclock.catalog.objects import Cluster, Item, Schema
 from reclock.catalog.roles import Target, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.sql.names import QualifiedName, quote
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, cluster_identifier, quote
 
 
 def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:
@@ -18,6 +19,8 @@ def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:
         case Schema():
             database = _database(snapshot, thing)
             return ".".join(quote(part) for part in (database, thing.name) if part is not None)
+        case Cluster():
+            return to_sql(cluster_identifier(thing.name))
         case _:
             return quote(thing.name)
 

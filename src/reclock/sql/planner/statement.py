@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -75,7 +76,7 @@ def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, sess
 
 def reset_variable(node: nodes.ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ResetVariable | SetRole:
     name = _variable_name(node)
-    return set_role("none", catalog) if name == ROLE else ResetVariable(name)
+    return replace(set_role("none", catalog), tag="RESET") if name == ROLE else ResetVariable(name)
 
 
 def set_default(node: nodes.SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
