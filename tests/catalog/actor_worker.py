@@ -1,4 +1,7 @@
-"""One actor of a catalog: URL, its name, how many commits. Each adds one to a shared counter and makes a schema of its own."""
+"""One actor of a catalog: implementation, URL, home, its name, how many commits.
+
+Each commit adds one to a shared counter and makes a schema of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,24 @@ import json
 import sys
 
 from reclock.algebra.timestamps import system_clock
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Kind, Schema, Setting
-from reclock.catalog.stash import init_stash_catalog_state
+from reclock.config import Settings
 from reclock.consensus.store import Consensus
 from reclock.errors import UpperMismatch
 from reclock.oracle.oracle import ConsensusOracle
 
-url, name, commits = sys.argv[1], sys.argv[2], int(sys.argv[3])
+implementation, url, home, name, commits = sys.argv[1:]
 consensus = Consensus.connect(url)
-state = init_stash_catalog_state(
-    consensus, oracle=ConsensusOracle(consensus, system_clock), clock=system_clock, deploy_generation=0
-)
+log = open_log(implementation, "tests", Settings.load(home), consensus)
+state = DurableCatalog(log, oracle=ConsensusOracle(consensus, system_clock), clock=system_clock, deploy_generation=0)
 state.join()
 print("ready", flush=True)
 sys.stdin.readline()
 
 conflicts = 0
-for index in range(commits):
+for index in range(int(commits)):
     while True:
         tx = state.transaction()
         counter = tx.snapshot.get(Kind.SETTING, "counter")
