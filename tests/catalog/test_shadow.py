@@ -1,0 +1,137 @@
+"""What shadow promises beyond the protocol: a secondary that lags is caught up, any other difference is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, joined, opened
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.implementations import open_log
+from reclock.catalog.log import CatalogLog
+from reclock.catalog.objects import APPEND_ONLY, Kind
+from reclock.catalog.shadow import ShadowLog
+from reclock.config import Settings
+from reclock.consensus.fence import Leadership
+from reclock.errors import CatalogImplementationsDiffer, Fenced, UpperMismatch
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[CatalogPlace]:
+    made = CatalogPlace("shadow", f"sqlite:///{tmp_path / 'consensus.db'}", tmp_path)
+    yield made
+    made.close()
+
+
+def part(place: CatalogPlace, implementation: str) -> CatalogLog:
+    return open_log(implementation, "tests", Settings.load(place.home), place.consensus)
+
+
+def everything(log: CatalogLog) -> object:
+    events = log.snapshot(only=APPEND_ONLY)[1]
+    return log.upper(), log.leadership(), sorted((u.kind, u.key, u.value, u.diff) for u in log.snapshot()[1] + events)
+
+
+def write_to_stash_alone(place: CatalogPlace, state: DurableCatalogState, name: str) -> None:
+    """As a process does that dies between the two."""
+    alone = CatalogPlace("stash", place.url, place.home)
+    create_schema(joined(alone), name)
+    alone.close()
+
+
+def test_both_hold_the_same(place: CatalogPlace) -> None:
+    state = place.state()
+    state.open(BUILTINS)
+    create_schema(state, "raw")
+    assert everything(part(place, "stash")) == everything(part(place, "persist"))
+
+
+@pytest.mark.parametrize("how", ["join", "sync", "commit", "open"])
+def test_a_secondary_that_lags_is_caught_up(place: CatalogPlace, how: str) -> None:
+    state = opened(place)
+    for name in ("one", "two"):
+        write_to_stash_alone(place, state, name)
+    assert part(place, "persist").upper() < part(place, "stash").upper()
+    match how:
+        case "join":
+            joined(place)
+        case "sync":
+            state.sync()
+        case "commit":
+            with pytest.raises(UpperMismatch):
+                create_schema(state, "three")
+            create_schema(state, "three")
+        case "open":
+            opened(place)
+    assert everything(part(place, "stash")) == everything(part(place, "persist"))
+    assert [event.object_name for event in state.get_audit_logs()][:2] == ["one", "two"]
+
+
+def test_a_secondary_may_begin_empty(place: CatalogPlace) -> None:
+    alone = CatalogPlace("stash", place.url, place.home)
+    create_schema(opened(alone), "raw")
+    state = joined(place)
+    assert everything(part(place, "stash")) == everything(part(place, "persist"))
+    create_schema(state, "more")
+
+
+def test_an_epoch_that_only_the_primary_saw_is_carried_over(place: CatalogPlace) -> None:
+    old = opened(place)
+    alone = CatalogPlace("stash", place.url, place.home)
+    opened(alone)
+    with pytest.raises(Fenced):
+        create_schema(old, "raw")
+    assert everything(part(place, "stash")) == everything(part(place, "persist"))
+    assert place.log().leadership() == Leadership(3, 0)
+
+
+def test_a_secondary_that_is_ahead_is_an_error(place: CatalogPlace) -> None:
+    state = opened(place)
+    part(place, "persist").compare_and_append(state.upper, Timestamp(state.upper + 1), [], state.leadership)
+    with pytest.raises(CatalogImplementationsDiffer) as differ:
+        state.sync()
+    assert differ.value.call == "upper"
+    with pytest.raises(CatalogImplementationsDiffer):
+        create_schema(state, "raw")
+
+
+def test_contents_that_differ_are_named(place: CatalogPlace) -> None:
+    state = opened(place)
+    create_schema(state, "raw")
+    [update] = [u for u in part(place, "stash").snapshot()[1] if u.kind == Kind.SCHEMA and '"raw"' in u.value]
+    at = state.upper
+    for name, renamed in (("stash", "here"), ("persist", "there")):
+        changes = [replace(update, ts=at, diff=-1), replace(update, ts=at, value=update.value.replace("raw", renamed))]
+        part(place, name).compare_and_append(at, Timestamp(at + 1), changes, state.leadership)
+    with pytest.raises(CatalogImplementationsDiffer) as differ:
+        place.log().snapshot()
+    assert differ.value.call == "snapshot"
+    assert "here" in differ.value.primary
+    assert "there" in differ.value.secondary
+    with pytest.raises(CatalogImplementationsDiffer):
+        joined(place)
+
+
+def test_a_refusal_of_one_alone_is_an_error(place: CatalogPlace) -> None:
+    state = opened(place)
+    primary, secondary = part(place, "stash"), part(place, "persist")
+    secondary.compare_and_append = lambda *_: None  # type: ignore[method-assign]
+    shadow = ShadowLog(primary, secondary)
+    with pytest.raises(CatalogImplementationsDiffer) as differ:
+        shadow.compare_and_append(Timestamp(1), Timestamp(state.upper + 9), [], state.leadership)
+    assert differ.value.call == "compare_and_append"
+
+
+def test_a_write_that_the_secondary_changed_is_an_error(place: CatalogPlace) -> None:
+    state = opened(place)
+    primary, secondary = part(place, "stash"), part(place, "persist")
+    write = secondary.compare_and_append
+    secondary.compare_and_append = lambda lower, upper, updates, own: write(lower, upper, updates[:-1], own)  # type: ignore[method-assign]
+    shadow = ShadowLog(primary, secondary)
+    update = replace(primary.snapshot()[1][0], ts=state.upper, kind="setting", key="{}")
+    with pytest.raises(CatalogImplementationsDiffer):
+        shadow.compare_and_append(state.upper, Timestamp(state.upper + 1), [update], state.leadership)
