@@ -24,7 +24,7 @@ from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import ScalarType
 from reclock.environment import Environment
-from reclock.errors import UpperMismatch
+from reclock.errors import ReclockError, UpperMismatch
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER, SessionNames
@@ -69,12 +69,12 @@ class Session:
 
     def execute(self, text: str) -> Iterator[Result]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
-        for parsed in parse(text):
+        for parsed in self._parse(text):
             yield self._execute(parsed)
 
     def execute_together(self, text: str) -> Iterator[Result]:
         """As ``execute``, but they are one transaction, unless one of them begins or ends a block or defines something."""
-        together = parse(text)
+        together = self._parse(text)
         for number, parsed in enumerate(together, 1):
             try:
                 if len(together) > 1:
@@ -174,6 +174,13 @@ class Session:
         if isinstance(statement, statements.Truncate):
             return truncate(statement, transaction, catalog, run)
         return modify(statement, transaction, catalog, run)
+
+    def _parse(self, text: str) -> list[ParsedStatement]:
+        try:
+            return parse(text)
+        except ReclockError:
+            self.transactions.fail()
+            raise
 
     def _names(self, catalog: PlannerCatalog) -> SessionNames:
         assert catalog.snapshot is not None

@@ -97,15 +97,20 @@ class Transactions:
         if self.status is TransactionStatus.FAILED and (statement is None or statement.kind == "BEGIN"):
             raise TransactionFailed
         if self._definition is not None and statement is None:
-            self._fail()
+            self.fail()
             raise TransactionActive(self._definition[0])
         try:
             yield
         except BaseException:
-            self._fail()
+            self.fail()
             raise
         if statement is None:
             self._has_statements = True
+
+    def fail(self) -> None:
+        """Something went wrong with a statement, be it only with its text: an open block has failed."""
+        if self._block is not None and not self._is_implicit:
+            self.status = TransactionStatus.FAILED
 
     def run(self, work: Callable[[Transaction], T]) -> T:
         """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict."""
@@ -194,7 +199,3 @@ class Transactions:
         self._block, self._definition, self._is_implicit = None, None, False
         self._variables.end(is_committed=is_committed)
         self.status = TransactionStatus.IDLE
-
-    def _fail(self) -> None:
-        if self._block is not None and not self._is_implicit:
-            self.status = TransactionStatus.FAILED

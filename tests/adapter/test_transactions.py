@@ -1,0 +1,242 @@
+"""Transactions of sessions: what a block sees, when it commits, and that what it read decides whether it may."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fixtures.planning import World
+
+from reclock.adapter.session import Session
+from reclock.adapter.transaction import Transaction
+from reclock.adapter.transactions import TransactionStatus
+from reclock.algebra.ids import TABLES
+from reclock.environment import Environment
+from reclock.errors import (
+    ReclockError,
+    SqlSyntaxError,
+    TableChanged,
+    TransactionActive,
+    TransactionFailed,
+    TransactionReadOnly,
+    UnsupportedSql,
+    WriteConflict,
+)
+
+
+@pytest.fixture
+def environment(consensus_url: str, tmp_path: Path, monkeypatch) -> Iterator[Environment]:
+    monkeypatch.setenv("RECLOCK_CONSENSUS_URL", consensus_url)
+    with Environment.initialise(tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture
+def new_session(environment: Environment) -> Callable[[], Session]:
+    return lambda: Session(environment)
+
+
+@pytest.fixture
+def ada(new_session) -> Session:
+    session = new_session()
+    run(session, "CREATE TABLE a (id int NOT NULL, n int); CREATE TABLE b (id int NOT NULL, n int)")
+    run(session, "INSERT INTO a VALUES (1, 10); INSERT INTO b VALUES (1, 10)")
+    return session
+
+
+@pytest.fixture
+def bob(ada, new_session) -> Session:
+    return new_session()
+
+
+def run(session: Session, text: str) -> list[object]:
+    """The rows of the last statement, or its tag."""
+    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    return answers[-1]
+
+
+def total(session: Session) -> object:
+    [(found,)] = run(session, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x")
+    return found
+
+
+def test_nobody_sees_a_block_before_its_commit_and_then_all_of_it(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; INSERT INTO a VALUES (2, 5); UPDATE b SET n = n - 5")
+    assert total(ada) == 20
+    assert run(bob, "SELECT * FROM a") == [(1, 10)]
+    assert run(ada, "COMMIT") == "COMMIT"
+    assert total(bob) == 20
+    assert run(bob, "SELECT * FROM a ORDER BY id") == [(1, 10), (2, 5)]
+
+
+def test_a_block_reads_at_one_time_and_all_of_the_schema_of_its_first_query(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; SELECT * FROM a")
+    run(bob, "UPDATE b SET n = 11; INSERT INTO a VALUES (9, 9)")
+    assert run(ada, "SELECT n FROM b") == [(10,)]
+    assert run(ada, "SELECT n FROM a") == [(10,)]
+    assert run(ada, "COMMIT") == "COMMIT"
+    assert run(ada, "SELECT n FROM b") == [(11,)]
+
+
+def test_a_lost_update_is_refused(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; SELECT n FROM a")
+    run(bob, "UPDATE a SET n = n + 1")
+    run(ada, "UPDATE a SET n = 11")
+    with pytest.raises(WriteConflict):
+        run(ada, "COMMIT")
+    assert ada.transaction_status is TransactionStatus.IDLE
+    assert run(ada, "SELECT n FROM a") == [(11,)]
+    assert run(bob, "SELECT n FROM a") == [(11,)]
+
+
+def test_write_skew_is_refused(ada: Session, bob: Session) -> None:
+    for session, read, written in ((ada, "a", "b"), (bob, "b", "a")):
+        run(session, f"BEGIN; SELECT n FROM {read}; INSERT INTO {written} VALUES (7, 7)")
+    run(ada, "COMMIT")
+    with pytest.raises(WriteConflict):
+        run(bob, "COMMIT")
+    assert (run(ada, "SELECT count(*) FROM a"), run(ada, "SELECT count(*) FROM b")) == ([(1,)], [(2,)])
+
+
+def test_blocks_that_only_insert_never_conflict(ada: Session, bob: Session) -> None:
+    for session in (ada, bob):
+        run(session, "BEGIN; INSERT INTO a VALUES (5, 5)")
+    run(ada, "COMMIT")
+    run(bob, "COMMIT")
+    assert run(ada, "SELECT count(*) FROM a") == [(3,)]
+
+
+def test_a_single_statement_that_reads_and_writes_is_tried_again(ada: Session, bob: Session, monkeypatch) -> None:
+    tables, real, calls = ada.environment.tables, ada.environment.tables.commit, []
+
+    def commit(*args, **kwargs):
+        if not calls:
+            calls.append(1)
+            run(bob, "UPDATE a SET n = n + 100")
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(tables, "commit", commit)
+    run(ada, "UPDATE a SET n = n + 1")
+    assert run(ada, "SELECT n FROM a") == [(111,)]
+
+
+def test_a_rollback_leaves_nothing(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; TRUNCATE a, b; SET search_path = nowhere; SET LOCAL statement_timeout = 5")
+    assert run(ada, "ROLLBACK") == "ROLLBACK"
+    assert total(bob) == 20
+    assert run(ada, "SHOW search_path") == [("public",)]
+
+
+def test_what_is_set_locally_ends_with_the_block_and_what_is_set_stays(ada: Session) -> None:
+    run(ada, "BEGIN; SET LOCAL cluster = 'a'; SET transaction_isolation = 'serializable'")
+    assert run(ada, "SHOW cluster") == [("a",)]
+    run(ada, "COMMIT")
+    assert (run(ada, "SHOW cluster"), run(ada, "SHOW transaction_isolation")) == ([("default",)], [("serializable",)])
+
+
+def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
+    run(ada, "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY")
+    assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
+    run(ada, "COMMIT; BEGIN ISOLATION LEVEL READ COMMITTED")
+    assert run(ada, "SHOW transaction_isolation") == [("strict serializable",)]
+
+
+@pytest.mark.parametrize("mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "SAVEPOINT s"])
+def test_after_a_mistake_the_block_has_failed(ada: Session, bob: Session, mistake: str) -> None:
+    run(ada, "BEGIN; DELETE FROM a")
+    with pytest.raises(ReclockError):
+        run(ada, mistake)
+    assert ada.transaction_status is TransactionStatus.FAILED
+    with pytest.raises(TransactionFailed):
+        run(ada, "SELECT 1")
+    assert run(ada, "COMMIT") == "ROLLBACK"
+    assert (ada.transaction_status, total(bob)) == (TransactionStatus.IDLE, 20)
+
+
+def test_a_read_only_block_writes_nothing(ada: Session) -> None:
+    run(ada, "BEGIN READ ONLY")
+    with pytest.raises(TransactionReadOnly):
+        run(ada, "TRUNCATE a")
+
+
+def test_a_definition_in_a_block_is_alone_and_carried_out_at_its_commit(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; CREATE VIEW v AS SELECT 1 AS one")
+    assert run(bob, "SHOW VIEWS") == []
+    assert run(ada, "COMMIT") == "COMMIT"
+    assert run(bob, "SELECT * FROM v") == [(1,)]
+    run(ada, "BEGIN; DROP VIEW v; ROLLBACK")
+    assert run(bob, "SELECT * FROM v") == [(1,)]
+    for text in ("BEGIN; DROP VIEW v; SELECT 1", "BEGIN; SELECT 1; DROP VIEW v"):
+        with pytest.raises(TransactionActive):
+            run(ada, text)
+        run(ada, "ROLLBACK")
+
+
+def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session) -> None:
+    with pytest.raises(ReclockError):
+        list(ada.execute_together("INSERT INTO a VALUES (2, 2); SELECT nothing"))
+    assert (ada.transaction_status, total(bob)) == (TransactionStatus.IDLE, 20)
+    tags = [result.tag for result in ada.execute_together("INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")]
+    assert (tags, total(bob)) == (["INSERT 0 1", "INSERT 0 1"], 24)
+    list(ada.execute_together("INSERT INTO a VALUES (3, 3); BEGIN; INSERT INTO a VALUES (4, 4)"))
+    assert (ada.transaction_status, total(bob)) == (TransactionStatus.IN_BLOCK, 24)
+    run(ada, "ROLLBACK")
+    list(ada.execute_together("INSERT INTO a VALUES (5, 5); CREATE VIEW w AS SELECT 1 AS x; SELECT * FROM w"))
+    assert total(bob) == 29
+
+
+def test_a_table_dropped_under_a_transaction_fails_it_whole(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")
+    run(bob, "DROP TABLE b; CREATE TABLE b (id int NOT NULL, n int)")
+    with pytest.raises(TableChanged):
+        run(ada, "COMMIT")
+    assert run(bob, "SELECT count(*) FROM a") == [(1,)]
+
+
+def test_other_definitions_do_not_disturb_a_transaction(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; INSERT INTO a VALUES (2, 2)")
+    run(bob, "CREATE TABLE c (x int); ALTER TABLE b RENAME TO d")
+    run(ada, "COMMIT")
+    assert run(bob, "SELECT count(*) FROM a") == [(2,)]
+
+
+def test_a_transaction_that_writes_reads_no_source(ada: Session) -> None:
+    run(ada, "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+    with pytest.raises(UnsupportedSql):
+        run(ada, "INSERT INTO a SELECT x, x FROM s")
+    run(ada, "BEGIN; SELECT * FROM s")
+    with pytest.raises(UnsupportedSql):
+        run(ada, "INSERT INTO a VALUES (1, 1)")
+    run(ada, "ROLLBACK; BEGIN; INSERT INTO a VALUES (1, 1)")
+    with pytest.raises(UnsupportedSql):
+        run(ada, "SELECT * FROM s")
+
+
+def test_as_of_is_for_statements_outside_of_blocks(ada: Session) -> None:
+    run(ada, "BEGIN")
+    with pytest.raises(UnsupportedSql):
+        run(ada, "SELECT * FROM a AS OF 5")
+
+
+def test_a_syntax_error_outside_of_a_block_leaves_no_trace(ada: Session) -> None:
+    with pytest.raises(SqlSyntaxError):
+        run(ada, "SELEC")
+    assert ada.transaction_status is TransactionStatus.IDLE
+
+
+def test_a_block_holds_what_is_in_the_schemas_of_its_first_query_and_what_views_there_stand_on() -> None:
+    world = World()
+    world.execute("CREATE TABLE a (x int); CREATE TABLE lab.b (x int); CREATE TABLE lab.c (x int)")
+    source = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
+    world.execute(f"CREATE SOURCE lab.s (x int) {source}; CREATE SOURCE far (x int) {source}; CREATE SOURCE near (x int) {source}")
+    world.execute("CREATE VIEW lab.v AS SELECT x FROM far")
+    select = world.select("SELECT * FROM lab.b")
+    found = Transaction._reachable(frozenset({TABLES}), select, world.catalog)
+    assert found == {TABLES, world.item("s").id, world.item("far").id}
+
+
+def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Session, environment: Environment) -> None:
+    run(ada, "INSERT INTO a VALUES (2, 2)")
+    environment.tables.apply()
+    assert environment.tables.log.pending() == []
+    with Environment.open(environment.settings.home) as again:
+        assert total(Session(again)) == 22
