@@ -71,6 +71,16 @@ def tick(
 
 
 @app.command()
+def maintain(home: Home = None) -> None:
+    """Advance since by retention, compact, checkpoint, vacuum, record storage usage; once. Harmless beside everything else."""
+    from reclock.cli.maintain import run_maintenance
+
+    with errors_on_stderr():
+        failed = run_maintenance(home)
+    raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
 def sql(
     home: Home = None,
     command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and leave")] = None,
