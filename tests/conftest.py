@@ -5,7 +5,7 @@ import sys
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-pytest_plugins = ["fixtures.postgres", "fixtures.spark", "fixtures.spark_cluster", "fixtures.objects"]
+pytest_plugins = ["fixtures.postgres", "fixtures.spark", "fixtures.spark_cluster", "fixtures.objects", "fixtures.kafka"]
 
 
 def pytest_addoption(parser) -> None:

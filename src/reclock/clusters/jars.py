@@ -33,9 +33,13 @@ class Jar:
 
 
 def pinned() -> list[Jar]:
-    """Every jar of the lock file ``jars.lock``: a line each, ``organisation name version sha256``."""
-    lines = files("reclock.clusters").joinpath("jars.lock").read_text().splitlines()
-    return [Jar(*line.split()) for line in lines if line and not line.startswith("#")]
+    """Every jar of the lock file ``jars.lock``."""
+    return parse(files("reclock.clusters").joinpath("jars.lock").read_text())
+
+
+def parse(lock: str) -> list[Jar]:
+    """The jars of a lock file: a line each, ``organisation name version sha256``."""
+    return [Jar(*line.split()) for line in lock.splitlines() if line and not line.startswith("#")]
 
 
 def default_folder() -> Path:

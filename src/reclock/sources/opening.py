@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from reclock.algebra.timestamps import Clock, system_clock
 from reclock.sources.connector import Connector
-from reclock.sources.description import CsvFormat, JsonFormat, LoadGenerator, ObjectsConnector, SourceSpec, Upstream
+from reclock.sources.description import CsvFormat, JsonFormat, KafkaConnector, LoadGenerator, ObjectsConnector, SourceSpec, Upstream
 from reclock.sources.generators import Generator
 from reclock.sources.object_store import ObjectStore
 from reclock.sources.objects import Objects
@@ -40,3 +40,11 @@ def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector
 @_open.register
 def _(upstream: LoadGenerator, source: SourceSpec, means: Means) -> Connector:
     return Generator(upstream, source.outputs, source.created_at, means.clock)
+
+
+@_open.register
+def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.sources.kafka import Kafka  # its client is a library that others need not load
+
+    assert source.format is not None
+    return Kafka(upstream, source.format, source.desc)

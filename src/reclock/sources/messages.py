@@ -1,0 +1,108 @@
+"""Messages into typed Arrow columns, many at once. What does not fit is an error that names the message, never NULL.
+
+Messages are put on lines of one buffer for Arrow's readers. Before that each is known to hold exactly one whole record, or the
+buffer cannot be read: so row ``i`` is message ``i``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+import pyarrow as pa
+
+from reclock.algebra.relations import RelationDesc
+from reclock.collections.schema import arrow_schema
+from reclock.errors import DecodeFailed
+from reclock.sources.decode import decode
+from reclock.sources.description import CsvFormat, Format, JsonFormat, TextFormat
+from reclock.sources.records import quote_of, record_ends
+
+
+def decode_messages(
+    values: Sequence[bytes | None], format: Format, desc: RelationDesc, *, partition: str, offsets: Sequence[int]
+) -> pa.Table:
+    """A row of ``desc`` for every message, in order; NULLs for one without a value.
+
+    Raises ``DecodeFailed`` naming the first message, by its offset, that is not of the format or does not fit the columns.
+    """
+    schema = arrow_schema(desc, with_updates=False)
+
+    def failed(index: int, detail: str) -> DecodeFailed:
+        return DecodeFailed(partition, offsets[index], detail=detail, unit="offset")
+
+    present = [i for i, value in enumerate(values) if value is not None]
+    if len(present) < len(values):
+        required = [column.name for column in desc.columns if not column.is_nullable]
+        if required:
+            missing = next(i for i, value in enumerate(values) if value is None)
+            before = [value for value in values[:missing] if value is not None]
+            decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])  # an earlier one may be bad
+            raise failed(missing, f'column "{required[0]}": a message without a value violates its NOT NULL constraint')
+        own = [value for value in values if value is not None]
+        rows = decode_messages(own, format, desc, partition=partition, offsets=[offsets[i] for i in present])
+        places = np.full(len(values), -1)
+        places[present] = np.arange(len(present))
+        return rows.take(pa.array(places, mask=places < 0))
+    whole = [value for value in values if value is not None]
+    if not isinstance(format, CsvFormat | JsonFormat):
+        return pa.table([_plain(whole, format, failed)], schema=schema)
+    bad = next(((i, reason) for i, value in enumerate(whole) if (reason := _unfit(value, format)) is not None), None)
+    readable = whole if bad is None else whole[: bad[0]]
+    lines = [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable] if _is_json(format) else readable
+    try:
+        table = decode(b"".join(line + b"\n" for line in lines), format, desc, key=partition, offset=0)
+    except DecodeFailed as failure:
+        starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        raise failed(bisect_right(starts, failure.offset) - 1, failure.detail or "") from failure
+    if bad is not None:
+        raise failed(*bad)
+    if table.num_rows != len(lines):
+        guilty = next(i for i, line in enumerate(lines) if _rows(line, format, desc) != 1)
+        raise failed(guilty, "it does not hold exactly one record")
+    return table
+
+
+def _is_json(format: Format) -> bool:
+    return isinstance(format, JsonFormat)
+
+
+def _unfit(value: bytes, format: CsvFormat | JsonFormat) -> str | None:
+    """Why a message cannot stand on a line of its own; None if it can.
+
+    A JSON value begins and ends with a brace, so one that is cut short cannot go on in the next line, which begins with one. A
+    CSV record closes its quotes.
+    """
+    if isinstance(format, JsonFormat):
+        if value[:1] == b"{" and value[-1:] == b"}":
+            return None
+        text = value.strip()
+        return None if text[:1] == b"{" and text[-1:] == b"}" else "it is not a JSON object"
+    quote = quote_of(format)
+    if not value:
+        return "it is empty"
+    if b"\n" not in value and b"\r" not in value and (quote is None or quote not in value):
+        return None
+    ends = record_ends(value + b"\n", quote)
+    return None if len(ends) == 1 else "it does not hold exactly one record"
+
+
+def _rows(line: bytes, format: CsvFormat | JsonFormat, desc: RelationDesc) -> int:
+    rows: int = decode(line + b"\n", format, desc, key="", offset=0).num_rows
+    return rows
+
+
+def _plain(values: Sequence[bytes], format: Format, failed: object) -> pa.Array:
+    if not isinstance(format, TextFormat):
+        return pa.array(values, pa.binary())
+    try:
+        return pa.array(values, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        for i, value in enumerate(values):
+            try:
+                value.decode()
+            except UnicodeDecodeError as error:
+                raise failed(i, f"it is not UTF-8: {error.reason}") from error  # type: ignore[operator]
+        raise

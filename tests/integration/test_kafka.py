@@ -1,0 +1,302 @@
+"""Topics of a real broker: every message once, at one time; and what goes wrong upstream is a definite error of that source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fixtures.objects import World
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
+from reclock.ingest import payload
+from reclock.ingest.step import State
+from reclock.sources import kafka as connector
+from reclock.sources.description import CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
+
+pytestmark = pytest.mark.spark
+
+WORDS = RelationDesc((Column("text", TEXT),))
+
+
+def over(kafka, topic: str, *, format: Any = TextFormat(), desc: RelationDesc = WORDS, id: str = "u4", **more: Any) -> SourceSpec:  # noqa: B008
+    return SourceSpec(GlobalId(id), f"source {id}", KafkaConnector(kafka.address, topic, **more), format, desc)
+
+
+@pytest.fixture
+def open_world(tmp_path, spark):
+    made = []
+
+    def make(*sources: SourceSpec) -> World:
+        made.append(World(tmp_path, lambda: spark, sources))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+def decide(world: World, change: Any, *arguments: Any) -> None:
+    world.frontiers.decide("u4", lambda found: change(found, *arguments))
+
+
+def test_each_tick_reclocks_what_is_new_and_partitions_may_be_added(kafka, open_world):
+    topic = kafka.topic(2)
+    source = over(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [b"a", b"b"], 0)
+    kafka.send(topic, [b"c"], 1)
+    world.tick(10)
+    assert world.ingest(15, source).state is State.IDLE
+    kafka.grow(topic, 3)
+    kafka.send(topic, [b"d"], 0)
+    kafka.send(topic, [b"e"], 2)
+    world.tick(20)
+    assert world.visible(source) == [("a", 10), ("b", 10), ("c", 10), ("d", 20), ("e", 20)]
+    assert world.mapping(source) == [(0, 10, 2), (0, 20, 1), (1, 10, 1), (2, 20, 1)]
+
+
+def test_transactions_are_read_when_they_are_decided_and_aborted_ones_never(kafka, open_world):
+    topic = kafka.topic()
+    source = over(kafka, topic)
+    world = open_world(source)
+    producer = kafka.producer(f"{topic}-writer")
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic, b"kept")
+    producer.commit_transaction()
+    producer.begin_transaction()
+    producer.produce(topic, b"aborted")
+    producer.flush()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    producer.produce(topic, b"undecided")
+    producer.flush()
+    world.tick(10)
+    assert world.visible(source) == [("kept", 10)]
+    assert world.mapping(source) == [(0, 10, 4)]  # two messages, and the marks that end their transactions
+    producer.commit_transaction()
+    world.tick(20)
+    assert world.visible(source) == [("kept", 10), ("undecided", 20)]
+
+
+def test_a_compacted_topic_has_gaps(kafka, open_world):
+    topic = kafka.topic(cleanup_policy="compact", min_cleanable_dirty_ratio="0.001", segment_ms="100", max_compaction_lag_ms="200")
+    source = over(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [(b"k", f"v{i}".encode()) for i in range(50)])
+    read = connector.Kafka(source.connector, source.format, source.desc)
+    [first] = read.probe({})
+
+    def rows() -> list[str]:
+        return [value for task in read.tasks([first], []) for _, table in read.read(task) for value in table["text"].to_pylist()]
+
+    for n in range(200):  # each message after the pause rolls the segment, so that what is behind may be cleaned
+        kafka.send(topic, [(b"other", str(n).encode())])
+        if len(rows()) < 50:
+            break
+    else:
+        pytest.fail("the broker never compacted")
+    world.tick(10)
+    seen = [text for text, _ in world.visible(source)]
+    assert len(seen) == len(set(seen))
+    assert "v49" in seen
+    assert sum(size for _, _, size in world.mapping(source)) >= 50 > len([text for text in seen if text.startswith("v")])
+
+
+def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_given_up(kafka, open_world):
+    topic = kafka.topic()
+    source = over(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [b"a", b"b"])
+    world.tick(10)
+    kafka.send(topic, [b"c", b"d", b"e"])
+    kafka.truncate(topic, 0, 4)
+    for at in (20, 30):
+        with pytest.raises(UpstreamChanged, match="begins at offset 4") as failure:
+            world.ingest(at, source)
+        assert (failure.value.partition, failure.value.offset) == ("0", 2)
+    assert world.visible(source) == [("a", 10), ("b", 10)]
+    decide(world, payload.skip, "0", 2, 4)
+    world.tick(40)
+    assert world.visible(source) == [("a", 10), ("b", 10), ("e", 20)]
+    assert world.mapping(source) == [(0, 10, 2), (0, 20, 3)]
+
+
+def test_what_retention_takes_while_it_is_claimed_is_found_out(kafka, open_world, monkeypatch):
+    topic = kafka.topic()
+    source = over(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [b"a", b"b", b"c"])
+    monkeypatch.setattr(
+        "reclock.crashpoints.reach", lambda name: kafka.truncate(topic, 0, 2) if name == "ingest.after_bound" else None
+    )
+    with pytest.raises(UpstreamChanged, match="no longer has offset 0"):
+        world.ingest(10, source)
+    monkeypatch.undo()
+    decide(world, payload.skip, "0", 0, 2)
+    world.tick(20)
+    assert world.visible(source) == [("c", 10)]
+
+
+def test_a_new_source_begins_where_retention_lets_it(kafka, open_world):
+    topic = kafka.topic()
+    kafka.send(topic, [b"a", b"b", b"c"])
+    kafka.truncate(topic, 0, 2)
+    source = over(kafka, topic)
+    world = open_world(source)
+    world.tick(10)
+    assert world.visible(source) == [("c", 10)]
+    assert world.mapping(source) == [(0, 10, 3)]
+
+
+def test_a_topic_that_is_gone_or_made_again_is_a_definite_error(kafka, open_world):
+    topic = kafka.topic()
+    source, other = over(kafka, topic), over(kafka, "nowhere", id="u5")
+    world = open_world(source, other)
+    kafka.send(topic, [b"a"])
+    with pytest.raises(UpstreamUnavailable, match="nowhere"):
+        world.ingest(10, other)
+    world.ingest(10, source)
+    world.audit(source)
+    world.publish(10)
+    kafka.delete(topic)
+    with pytest.raises(UpstreamChanged, match="is gone"):
+        world.ingest(20, source)
+    kafka.create(topic)
+    kafka.send(topic, [b"x", b"y"])
+    with pytest.raises(UpstreamChanged, match="deleted and created again"):
+        world.ingest(30, source)
+    assert world.visible(source) == [("a", 10)]
+
+
+def test_start_offsets_and_start_timestamps(kafka, open_world):
+    topic = kafka.topic(2, retention_ms="-1")
+    for moment in (1000, 2000, 3000):
+        kafka.send(topic, [f"p0 {moment}".encode()], 0, timestamp=moment)
+        kafka.send(topic, [f"p1 {moment}".encode()], 1, timestamp=moment)
+    offsets = over(kafka, topic, start_offsets=(2, 5))
+    moments = over(kafka, topic, start_timestamp=1500, id="u5")
+    world = open_world(offsets, moments)
+    world.tick(10)
+    kafka.send(topic, [b"4", b"5", b"6"], 1)
+    world.tick(20)
+    assert world.visible(offsets) == [("5", 20), ("6", 20), ("p0 3000", 10)] or world.visible(offsets) == [
+        ("6", 20),
+        ("p0 3000", 10),
+    ]
+    assert [row for row in world.visible(moments) if row[1] == 10] == [(f"p{p} {m}", 10) for p in (0, 1) for m in (2000, 3000)]
+    assert [row for row in world.visible(moments) if row[1] == 20] == [(text, 20) for text in "456"]
+
+
+def test_keys_metadata_and_formats(kafka, open_world):
+    topic = kafka.topic(retention_ms="-1")
+    desc = RelationDesc(
+        (
+            Column("n", INTEGER, False),
+            Column("w", TEXT),
+            Column("key", TEXT),
+            Column("partition", INTEGER, False),
+            Column("offset", BIGINT, False),
+            Column("timestamp", TIMESTAMP, False),
+            Column("headers", TEXT, False),
+        )
+    )
+    include = tuple((name.upper(), name) for name in ("key", "partition", "offset", "timestamp", "headers"))
+    as_json = over(kafka, topic, format=JsonFormat(), desc=desc, key_format=TextFormat(), include=include)
+    world = open_world(as_json)
+    kafka.send(topic, [(b"k", b'{"n": 1,\n "w": "x"}'), (None, b'{"n":2}')], timestamp=1_500_000_000_123, headers=[("h", b"\x01")])
+    world.tick(10)
+    shown = [(*row[:5], row[5].isoformat(), *row[6:]) for row in world.visible(as_json)]
+    assert shown == [
+        (1, "x", "k", 0, 0, "2017-07-14T02:40:00.123000", '[["h", "\\\\x01"]]', 10),
+        (2, None, None, 0, 1, "2017-07-14T02:40:00.123000", '[["h", "\\\\x01"]]', 10),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format", "desc", "good", "bad"),
+    [
+        (JsonFormat(), RelationDesc((Column("n", INTEGER),)), b'{"n":1}', b'{"n":"x"}'),
+        (CsvFormat(has_header=False), RelationDesc((Column("n", INTEGER), Column("w", TEXT))), b"1,x", b"1,x\n2,y"),
+        (TextFormat(), WORDS, b"good", b"\xff"),
+    ],
+)
+def test_a_bad_message_stalls_at_its_offset_until_it_is_skipped(kafka, open_world, format, desc, good, bad):
+    topic = kafka.topic(2)
+    source = over(kafka, topic, format=format, desc=desc)
+    world = open_world(source)
+    kafka.send(topic, [good, good, bad, good], 1)
+    with pytest.raises(DecodeFailed, match='record at offset 2 of "1" does not decode'):
+        world.ingest(10, source)
+    decide(world, payload.skip, "1", 2, 3)
+    world.tick(20)
+    assert len(world.visible(source)) == 3
+    assert world.mapping(source) == [(1, 10, 4)]
+
+
+def test_many_tasks_read_many_batches(kafka, open_world, monkeypatch):
+    monkeypatch.setattr(connector, "TASK_OFFSETS", 700)
+    topic = kafka.topic(2)
+    for partition in (0, 1):
+        kafka.send(topic, [f"{partition}-{n:05}".encode() for n in range(2000)], partition)
+    source = over(kafka, topic)
+    world = open_world(source)
+    world.ingest(10, source)
+    assert len(world.payload(source)["staged"]["files"][""]) == 6
+    world.audit(source)
+    world.publish(10)
+    assert [text for text, _ in world.visible(source)] == [f"{partition}-{n:05}" for partition in (0, 1) for n in range(2000)]
+
+
+def test_a_broker_that_is_down_stalls_its_own_source_alone(tmp_path_factory, kafka, open_world, monkeypatch):
+    from fixtures.kafka import Broker
+
+    monkeypatch.setattr(connector, "_REQUEST_S", 3)
+    broken = Broker.make(tmp_path_factory.mktemp("second"))
+    broken.start()
+    try:
+        topic, well = broken.topic(), kafka.topic()
+        down, up = over(broken, topic), over(kafka, well, id="u5")
+        world = open_world(down, up)
+        broken.send(topic, [b"a"])
+        kafka.send(well, [b"x"])
+        broken.stop()
+        with pytest.raises(UpstreamUnavailable, match="cannot read topic"):
+            world.ingest(10, down)
+        world.ingest(10, up)
+        world.audit(up)
+        world.publish(10)
+        assert world.visible(up) == [("x", 10)]
+        broken.start()
+        world.tick(20)
+        assert world.visible(down) == [("a", 10)]
+    finally:
+        broken.stop()
+
+
+def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
+    from confluent_kafka import Consumer, TopicPartition
+
+    topic = kafka.topic()
+    source = over(kafka, topic, group="watched")
+    kafka.send(topic, [b"a", b"b"])
+    world = open_world(source)
+    world.tick(10)
+    connector.Kafka(source.connector, source.format, source.desc).acknowledge({0: 2})
+    consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "watched"})
+    [committed] = consumer.committed([TopicPartition(topic, 0)], timeout=10)
+    consumer.close()
+    assert committed.offset == 2
+
+
+def test_every_type_of_value_without_a_format(kafka, open_world):
+    from reclock.sources.description import BytesFormat
+
+    topic = kafka.topic()
+    source = over(kafka, topic, format=BytesFormat(), desc=RelationDesc((Column("data", BYTEA),)))
+    kafka.send(topic, [b"\x00\xff", None, b""])
+    world = open_world(source)
+    world.tick(10)
+    assert sorted(map(repr, world.visible(source))) == sorted(map(repr, [(b"\x00\xff", 10), (None, 10), (b"", 10)]))
