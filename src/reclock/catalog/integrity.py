@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reclock.catalog.encoding import encode
 from reclock.catalog.kinds import CatalogObject, label, spec_of
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CACHED, CatalogSnapshot
@@ -11,10 +12,10 @@ from reclock.errors import CatalogCorrupt, CatalogError
 def check_integrity(snapshot: CatalogSnapshot) -> None:
     """Every reference leads to an object, and no allocator is about to give out an id in use. Raises ``CatalogCorrupt``."""
     for kind in CACHED:
-        for key, thing in snapshot.all(kind).items():
+        for thing in snapshot.all(kind).values():
             for problem in (_dangling(snapshot, thing), _unallocated(snapshot, thing)):
                 if problem is not None:
-                    raise CatalogCorrupt(kind, str(key), detail=problem)
+                    raise CatalogCorrupt(kind, encode(thing)[1], detail=problem)
 
 
 def _dangling(snapshot: CatalogSnapshot, thing: CatalogObject) -> str | None:

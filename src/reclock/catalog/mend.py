@@ -69,13 +69,14 @@ def decide(stored: Stored, edit: Edit) -> CatalogError | None:
     if version is None and all(update.kind == Kind.CONFIG for update in stored):
         raise CatalogUninitialized()
     if version is None and edit.kind not in IN_EVERY_LAYOUT:
-        raise CatalogCorrupt(Kind.CONFIG, "version", detail="it is missing or cannot be read: mend it before the rest")
+        row = encode(Config("version", 0))
+        raise CatalogCorrupt(*row[:2], detail="it is missing or cannot be read: mend it before the rest")
     if edit.value is not None and (version == CATALOG_VERSION or edit.kind in IN_EVERY_LAYOUT):
         _require_object(edit, edit.value)
     _require_unprotected(stored, found, edit)
     problem = find_problem(after)
     if problem is not None and find_problem(stored) is None:
-        where = f'{problem.kind} "{problem.key}"' if isinstance(problem, CatalogCorrupt) else problem.message
+        where = f"{problem.kind} {problem.key}" if isinstance(problem, CatalogCorrupt) else problem.message
         raise _refused(edit, f"{where}: {problem.detail}")
     return problem
 
@@ -116,7 +117,7 @@ def audited(stored: Stored, event: AuditEvent) -> dict[tuple[str, str], str]:
     allocator: IdAllocator | None = _only(stored, IdAllocator(Kind.AUDIT_LOG, 0))
     if allocator is None:
         detail = "it is missing or cannot be read, and what is done by hand is recorded: mend it before the rest"
-        raise CatalogCorrupt(Kind.ID_ALLOCATOR, Kind.AUDIT_LOG, detail=detail)
+        raise CatalogCorrupt(*encode(IdAllocator(Kind.AUDIT_LOG, 0))[:2], detail=detail)
     return encode_rows((replace(event, id=allocator.next_id), replace(allocator, next_id=allocator.next_id + 1)))
 
 

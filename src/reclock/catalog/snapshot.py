@@ -11,7 +11,7 @@ from rpds import HashTrieMap
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.catalog.encoding import Change
+from reclock.catalog.encoding import Change, encode
 from reclock.catalog.kinds import SPECS, CatalogObject, Key, Reference, identity, key_order, spec_of
 from reclock.catalog.objects import APPEND_ONLY, Cluster, ClusterReplica, Config, Database, Item, Kind, Role, Schema
 from reclock.errors import CatalogCorrupt
@@ -48,7 +48,7 @@ class CatalogSnapshot:
             key = spec.key_of(thing)
             objects[spec.kind][key] = thing
             if spec.unique and names.setdefault((spec.kind, spec.name_of(thing)), key) != key:
-                raise CatalogCorrupt(spec.kind, str(key), detail="another object has the same name")
+                raise CatalogCorrupt(spec.kind, encode(thing)[1], detail="another object has the same name")
             for reference in spec.references(thing):
                 referrers[reference] = referrers.get(reference, 0) + 1
         tries = HashTrieMap({kind: HashTrieMap(by_key) for kind, by_key in objects.items()})

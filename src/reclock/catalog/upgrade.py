@@ -47,15 +47,18 @@ class Upgrade:
 
 def read_header(rows: Rows) -> Header:
     """Raises ``CatalogCorrupt`` if objects are there without a version, or a version without its epoch and generation."""
-    version, epoch, generation = (read_config(rows, key) for key in ("version", "epoch", "deploy_generation"))
+    version, epoch, generation, seal = (read_config(rows, key) for key in ("version", "epoch", "deploy_generation", SEAL.key))
     if version is None and any(kind != Kind.CONFIG for kind, _ in rows):
-        raise CatalogCorrupt(Kind.CONFIG, "version", detail="it is missing, though the catalog holds other objects")
+        raise _missing("version", "the catalog holds other objects")
     if version is not None and epoch is None:
-        raise CatalogCorrupt(Kind.CONFIG, "epoch", detail="it is missing, though the catalog is initialized")
+        raise _missing("epoch", "the catalog is initialized")
     if version is not None and generation is None:
-        raise CatalogCorrupt(Kind.CONFIG, "deploy_generation", detail="it is missing, though the catalog is initialized")
-    is_sealed = read_config(rows, SEAL.key) is not None
-    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation, is_sealed)
+        raise _missing("deploy_generation", "the catalog is initialized")
+    return Header(version, EPOCH_BEFORE_FIRST if epoch is None else epoch, generation, is_sealed=seal is not None)
+
+
+def _missing(key: str, though: str) -> CatalogCorrupt:
+    return CatalogCorrupt(Kind.CONFIG, encode(Config(key, 0))[1], detail=f"it is missing, though {though}")
 
 
 def read_config(rows: Rows, key: str) -> int | None:
