@@ -11,4 +11,4 @@ pytest_plugins = ["fixtures.postgres", "fixtures.spark", "fixtures.spark_cluster
 def pytest_addoption(parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what transcripts answer now")
     parser.addoption("--catalog-commits", type=int, default=20, help="commits of each actor that races on a catalog")
-    parser.addoption("--catalog-sequences", type=int, default=60, help="random transaction sequences that catalogs are compared on")
+    parser.addoption("--catalog-sequences", type=int, default=25, help="random transaction sequences that catalogs are compared on")
