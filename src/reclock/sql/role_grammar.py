@@ -154,7 +154,7 @@ class RoleParser(VariableParser):
         is_select = self._match(TokenType.SELECT)
         name = exp.to_identifier("select") if is_select else self._word("a privilege or the name of a role")
         if self._match(TokenType.L_PAREN, advance=False):
-            raise UnsupportedSql("privileges on columns are not supported")
+            raise UnsupportedSql("a privilege on columns is not supported")
         return name
 
     def _privilege(self, name: exp.Identifier) -> exp.Var:
