@@ -167,6 +167,19 @@ class TestUpgrade:
         assert state.snapshot().config("version") == CATALOG_VERSION
         assert joined(place).get_clusters() == [Cluster(1, "default", None, "s1", (AclItem("p", "U", "s1"),))]
 
+    @pytest.mark.parametrize("version", range(1, CATALOG_VERSION))
+    def test_the_epoch_is_raised_first_then_the_whole_migration_is_one_batch(self, place: CatalogPlace, version: int) -> None:
+        install(place, sample(version))
+        lower = place.log().upper()
+        opened(place)
+        epoch = canonical({"key": "epoch"})
+        _, updates = place.log().updates(lower)
+        [raised] = {update.ts for update in updates if update.key == epoch}
+        [migrated] = {update.ts for update in updates if update.key != epoch}
+        assert raised < migrated
+        stored_rows = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
+        assert stored_rows == {**sample(CATALOG_VERSION), ("config", epoch): canonical({"value": 8})}
+
     def test_an_older_catalog_can_be_checked_but_only_opening_migrates_it(self, place: CatalogPlace) -> None:
         install(place, sample(1))
         before = stored(place)

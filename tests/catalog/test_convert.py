@@ -137,6 +137,15 @@ def test_there_and_back_and_there_again(places: Places) -> None:
     assert state.epoch == 11
 
 
+def test_times_do_not_go_back_even_if_the_oracle_did(places: Places) -> None:
+    """Consensus was lost, and the timeline begins anew below the catalog's upper."""
+    state = opened(places.source)
+    far = Timestamp(state.upper + 1_000_000_000)
+    places.source.log().compare_and_append(state.upper, far, [], state.leadership)
+    places.convert()
+    assert places.target.log().upper() > places.source.log().upper() > far
+
+
 def test_a_copy_over_an_older_one_appends_the_difference_only(places: Places) -> None:
     populated(places.source)
     first = places.convert()
