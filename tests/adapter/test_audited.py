@@ -1,0 +1,161 @@
+"""Whatever a statement changes in the catalog is in the audit log, with who did it; and who a session is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.definitions import define
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import Timestamp
+from reclock.environment import Environment
+from reclock.errors import InvalidAuthorization, NothingClaimed, PermissionDenied, UnknownObject
+from reclock.sql import statements
+from reclock.sql.parse import parse
+from reclock.sql.planner.statement import plan_statement
+
+SOURCE = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV"
+DEFINITIONS = f"""
+CREATE ROLE ada LOGIN; CREATE ROLE readers; CREATE ROLE gone;
+ALTER ROLE ada SUPERUSER;
+ALTER ROLE gone RENAME TO going;
+ALTER ROLE readers SET cluster = other;
+ALTER SYSTEM SET cluster = default;
+DROP ROLE going;
+GRANT readers TO ada;
+CREATE SOURCE s (a int) {SOURCE};
+CREATE TABLE t (a int);
+CREATE VIEW v AS SELECT * FROM t;
+CREATE OR REPLACE VIEW v AS SELECT a FROM t;
+CREATE MATERIALIZED VIEW m AS SELECT * FROM s;
+CREATE DEFAULT INDEX ON v;
+GRANT SELECT ON s TO readers;
+REVOKE SELECT ON s FROM readers;
+GRANT CREATEROLE ON SYSTEM TO readers;
+ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO readers;
+ALTER VIEW v OWNER TO readers;
+ALTER SOURCE s RENAME TO r;
+REASSIGN OWNED BY readers TO ada;
+DROP OWNED BY readers;
+DROP VIEW v
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(1_000)) as environment:
+        yield environment
+
+
+def run(session: Session, sql: str) -> None:
+    for result in session.execute(sql):
+        list(result.rows())
+
+
+def test_every_statement_that_changes_the_catalog_is_audited(environment: Environment) -> None:
+    session, seen = Session(environment), set[type]()
+    for parsed in parse(DEFINITIONS):
+        before = len(environment.catalog.get_audit_logs())
+        seen.add(type(plan_statement(parsed, environment.planner_catalog())))
+        run(session, parsed.text)
+        events = environment.catalog.get_audit_logs()[before:]
+        assert events, parsed.text
+        assert {event.user for event in events} == {"reclock"}
+        verbs = {event.event_type for event in events}
+        assert verbs & {parsed.text.split()[0].lower(), "alter", "drop", "create"}, parsed.text
+    assert seen == set(define.registry) - {object}
+
+
+def test_the_audit_log_names_who_the_session_began_as(environment: Environment) -> None:
+    run(Session(environment), "CREATE ROLE ada SUPERUSER LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss TO ada")
+    session = Session(environment, user="ada")
+    run(session, "SET ROLE boss; CREATE VIEW v AS SELECT 1 AS one")
+    item = environment.catalog.sync().item_by_name(5, "v")
+    boss = environment.catalog.snapshot().role_by_name("boss")
+    assert item is not None
+    assert boss is not None
+    assert item.owner_role_id == boss.id
+    assert environment.catalog.get_audit_logs()[-1].user == "ada"
+
+
+def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; ALTER SYSTEM SET cluster = a; ALTER SYSTEM SET search_path = x")
+    run(admin, "ALTER ROLE ada SET search_path = y")
+    assert admin.variables.get("cluster") == "default"  # a session that has begun keeps its defaults
+    ada = Session(environment, user="ada", startup={"statement_timeout": "7"})
+    assert [ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")] == ["a", "y", "7"]
+    run(ada, "SET search_path = z; SET cluster = z; SET statement_timeout = 9; RESET ALL")
+    assert [ada.variables.get(name) for name in ("cluster", "search_path", "statement_timeout")] == ["a", "y", "7"]
+    run(admin, "ALTER ROLE ada RESET ALL; ALTER SYSTEM RESET cluster")
+    again = Session(environment, user="ada")
+    assert [again.variables.get(name) for name in ("cluster", "search_path")] == ["default", "x"]
+
+
+def test_a_session_whose_role_was_dropped_can_do_nothing_more(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE other; GRANT other TO ada")
+    ada = Session(environment, user="ada")
+    run(ada, "SET ROLE other")
+    run(admin, "DROP ROLE other")
+    with pytest.raises(InvalidAuthorization):
+        run(ada, "SELECT 1")
+    run(ada, "RESET ROLE; SELECT 1")
+    run(admin, "DROP ROLE ada")
+    with pytest.raises(InvalidAuthorization):
+        run(ada, "SELECT 1")
+
+
+def test_a_new_role_of_an_old_name_is_not_the_one_that_was_set(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE other; GRANT other TO ada; CREATE TABLE t (a int)")
+    ada = Session(environment, user="ada")
+    run(ada, "SET ROLE other")
+    run(admin, "ALTER ROLE other RENAME TO older; CREATE ROLE other; GRANT SELECT ON t TO other")
+    with pytest.raises(PermissionDenied) as denied:
+        run(ada, "SELECT * FROM t")
+    assert '"older"' in str(denied.value.detail)
+
+
+def test_rights_are_looked_at_anew_for_every_statement(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; GRANT CREATEROLE ON SYSTEM TO ada")
+    ada = Session(environment, user="ada")
+    run(ada, "CREATE ROLE one")
+    run(admin, "REVOKE CREATEROLE ON SYSTEM FROM ada")
+    with pytest.raises(PermissionDenied):
+        run(ada, "CREATE ROLE two")
+    with pytest.raises(UnknownObject):
+        run(admin, "DROP ROLE two")
+
+
+def test_what_was_allowed_on_an_older_catalog_is_decided_again(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The right is revoked between planning and the transaction: the statement is planned, and refused, anew."""
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; GRANT CREATEROLE ON SYSTEM TO ada")
+    ada = Session(environment, user="ada")
+    plan, revoked = Session._plan, list[str]()
+
+    def then_revoke(self: Session, *arguments: object) -> statements.Statement:
+        statement = plan(self, *arguments)  # type: ignore[arg-type]
+        if self is ada and not revoked:
+            revoked.append("now")
+            run(admin, "REVOKE CREATEROLE ON SYSTEM FROM ada")
+        return statement
+
+    monkeypatch.setattr(Session, "_plan", then_revoke)
+    with pytest.raises(PermissionDenied):
+        run(ada, "CREATE ROLE two")
+
+
+def test_decisions_are_the_owners(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, f"CREATE ROLE ada LOGIN; CREATE SOURCE s (a int) {SOURCE}")
+    ada = Session(environment, user="ada")
+    with pytest.raises(PermissionDenied):
+        run(ada, "ALTER SOURCE s RETRY")
+    run(admin, "GRANT CREATE ON SCHEMA public TO ada; ALTER SOURCE s OWNER TO ada")
+    with pytest.raises(NothingClaimed):
+        run(ada, "ALTER SOURCE s RETRY")
