@@ -1,16 +1,11 @@
 """The same collections on an S3 endpoint: conditional commits, staging, compaction, vacuum, drop."""
 
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import boto3
 import pyarrow.parquet as pq
 import pytest
-from botocore.config import Config
 from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update, updates_table
+from fixtures.s3 import options
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.compaction import checkpoint, compact, vacuum
@@ -18,21 +13,7 @@ from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.errors import CollectionExists, InternalError, UnknownCollection, UpperMismatch
 
-
-@pytest.fixture(scope="module")
-def options() -> Iterator[dict[str, str]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL)
-    endpoint = f"http://127.0.0.1:{port}"
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    retries = Config(retries={"total_max_attempts": 30, "mode": "standard"}, connect_timeout=2)
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", config=retries, **keys)
-    client.create_bucket(Bucket="lake")
-    yield {"aws_endpoint": endpoint, "aws_region": "us-east-1", "aws_allow_http": "true", **keys}
-    server.terminate()
-    server.wait()
+__all__ = ["options"]
 
 
 @pytest.fixture

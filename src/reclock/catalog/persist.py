@@ -336,6 +336,8 @@ class PersistLog:
             if self._log.commit(actions, state.transactions(state.version + 1, state.rows)):
                 reach("catalog.persist.merge.landed")
             self._delete_garbage()
+        except FileNotFoundError:
+            return  # another actor has just merged them
         except (DeltaError, OSError, CatalogError) as failure:
             _logger.warning("catalog files were not merged", table=self._folder.uri, error=str(failure))
 

@@ -29,6 +29,9 @@ SCHEMA = pa.schema(
     ]
 )
 
+BUFFER_BYTES = 1 << 16
+"""Of a file that is written. There must be a buffer: an object store's stream takes no Arrow buffers, as an unbuffered one gives."""
+
 _NAME = re.compile(rf"{DATA}/(append|objects|events)-(\d+)-[0-9a-f]+-([0-9a-f]{{16}})\.parquet")
 
 
@@ -72,10 +75,10 @@ def write(folder: Folder, table: pa.Table, holds: Holds, number: int, unique: st
     footers: list[pq.FileMetaData] = []
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd", metadata_collector=footers)
-    content = buffer.getvalue()
+    content = buffer.getvalue().to_pybytes()
     path = f"{DATA}/{holds}-{number}-{unique}-{_checksum(content)}.parquet"
     folder.make_parent(path)
-    with folder.filesystem.open_output_stream(path) as file:
+    with folder.filesystem.open_output_stream(path, buffer_size=BUFFER_BYTES) as file:
         file.write(content)
     folder.sync([path])
     return describe(path, len(content), footers[0])
@@ -131,5 +134,5 @@ def _parsed(path: str) -> re.Match[str]:
     return name
 
 
-def _checksum(content: bytes | pa.Buffer) -> str:
+def _checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
