@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from reclock.adapter.indexes import index_specs
 from reclock.adapter.realise import realise
 from reclock.adapter.sources import source_specs
@@ -16,13 +18,25 @@ from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.refresh import IndexReport, Refresher
 from reclock.environment import Environment
-from reclock.errors import AuditFailed, ClaimConflict, InternalError, ReclockError, TimestampNotAllowed, UpperMismatch
+from reclock.errors import (
+    AuditFailed,
+    ClaimConflict,
+    InternalError,
+    ReclockError,
+    SourceError,
+    TimestampNotAllowed,
+    UpperMismatch,
+)
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.payload import Step
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
 from reclock.quality.results import AuditResult
+from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +196,9 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
     )
     frontiers.advance_idle([spec.id for spec in specs], published.upper)
     environment.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
+    for spec in specs:
+        if spec.name in published.steps:
+            _acknowledge(environment, spec, published.steps[spec.name])
     return PublishReport(
         Timestamp(at),
         published.upper,
@@ -189,6 +206,14 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
         tuple(Failure.of(name, error) for name, error in published.failed.items()),
         published.waiting,
     )
+
+
+def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
+    """Tell the upstream, which may be told again with the next step: failing to is no failure of the source."""
+    try:
+        open_connector(source, environment.means).acknowledge({own.partition: own.upper for own in step.increments})
+    except SourceError as error:
+        log.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
 
 
 def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:

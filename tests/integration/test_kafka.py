@@ -9,6 +9,7 @@ from fixtures.objects import World
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.step import State
@@ -300,3 +301,48 @@ def test_every_type_of_value_without_a_format(kafka, open_world):
     world = open_world(source)
     world.tick(10)
     assert sorted(map(repr, world.visible(source))) == sorted(map(repr, [(b"\x00\xff", 10), (None, 10), (b"", 10)]))
+
+
+ROWS = RelationDesc((Column("n", INTEGER, False), Column("w", TEXT), Column("key", TEXT, False)), key=("key",))
+
+
+def upserted(kafka, topic: str) -> SourceSpec:
+    include = (("KEY", "key"),)
+    return over(kafka, topic, format=JsonFormat(), desc=ROWS, key_format=TextFormat(), include=include, envelope="UPSERT")
+
+
+def at(world: World, source: SourceSpec, time: int) -> list[tuple[Any, ...]]:
+    rows = world.lineup(source).outputs[""].pin().snapshot(Timestamp(time)).to_pylist()
+    assert all(row["mz_diff"] == 1 for row in rows)
+    return sorted((row["key"], row["n"], row["w"]) for row in rows)
+
+
+def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
+    topic = kafka.topic(2)
+    source = upserted(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [(b"a", b'{"n":1}'), (b"b", b'{"n":2}'), (b"a", b'{"n":3,"w":"x"}'), (b"gone", b'{"n":9}'), (b"gone", None)])
+    world.tick(10)
+    kafka.send(topic, [(b"b", None), (b"c", b'{"n":4}'), (b"never", None), (b"a", b'{"n":3,"w":"x"}')])
+    world.tick(20)
+    kafka.send(topic, [(b"b", b'{"n":5}')], 0)
+    kafka.send(topic, [(b"a", b'{"n":6}')], 1)
+    world.tick(30)
+    assert at(world, source, 10) == [("a", 3, "x"), ("b", 2, None)]
+    assert at(world, source, 20) == [("a", 3, "x"), ("c", 4, None)]
+    assert at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
+    changes = world.lineup(source).outputs[""].pin().changes(Timestamp(20), Timestamp(21)).to_pylist()
+    assert sorted((row["key"], row["mz_diff"]) for row in changes) == [("b", -1), ("c", 1)]  # what stays is not written again
+
+
+@pytest.mark.parametrize(("key", "value"), [(None, b'{"n":1}'), (b"\xff", b'{"n":1}'), (b"k", b'{"w":"x"}')])
+def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_world, key, value):
+    topic = kafka.topic()
+    source = upserted(kafka, topic)
+    world = open_world(source)
+    kafka.send(topic, [(b"a", b'{"n":1}'), (key, value), (b"b", None)])
+    with pytest.raises(DecodeFailed, match='record at offset 1 of "0"'):
+        world.ingest(10, source)
+    decide(world, payload.skip, "0", 1, 2)
+    world.tick(20)
+    assert at(world, source, 10) == [("a", 1, None)]

@@ -66,29 +66,33 @@ class StagingJob:
 
     def run_task(self, task: int) -> str | None:
         """Write the files of one task; answers what was wrong with the upstream, encoded, or None."""
-        writers: dict[str, _Writer] = {}
+        writers: dict[str, StagedWriter] = {}
         try:
             for output, rows in self.connector.read(self.tasks[task]):
                 if not rows.num_rows:
                     continue
                 if output not in writers:
                     schema = arrow_schema(self.outputs[output], with_updates=True)
-                    writers[output] = _Writer(Folder(self.targets[output], self.target_options), f"part-{task:05}.parquet", schema)
-                writers[output].write(self._stamped(rows))
+                    writers[output] = StagedWriter(
+                        Folder(self.targets[output], self.target_options), f"part-{task:05}.parquet", schema
+                    )
+                writers[output].write(stamped(rows, self.at))
         except SourceError as failure:
             return encode_failure(failure)
         for writer in writers.values():
             writer.close()
         return None
 
-    def _stamped(self, rows: pa.Table) -> pa.Table:
-        rows = rows.append_column(TIME_COLUMN, pa.repeat(pa.scalar(self.at, pa.int64()), rows.num_rows))
-        if DIFF_COLUMN not in rows.column_names:
-            rows = rows.append_column(DIFF_COLUMN, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
-        return rows
+
+def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:
+    """The rows at their time; each once, where they do not say otherwise."""
+    rows = rows.append_column(TIME_COLUMN, pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows))
+    if DIFF_COLUMN not in rows.column_names:
+        rows = rows.append_column(DIFF_COLUMN, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows))
+    return rows
 
 
-class _Writer:
+class StagedWriter:
     """One file that gets its name when it is whole; an object store shows no object before that."""
 
     def __init__(self, folder: Folder, path: str, schema: pa.Schema) -> None:

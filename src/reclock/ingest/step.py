@@ -25,6 +25,7 @@ from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Phase, Step
 from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
+from reclock.ingest.upsert import UpsertJob, message_desc
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
 from reclock.sources.connector import Connector, Increment
@@ -199,16 +200,17 @@ class _Work:
         staging = f"{step.at}-{uuid4().hex}"
         step = replace(step, staging=staging, error=None)
         held.amend(step.to_payload())  # the name first: staged files of a claim are not garbage
-        job = StagingJob(
-            self.connector,
-            self.connector.tasks(step.increments, step.decisions.skip),
-            step.at,
-            self.source.outputs,
-            lineup.staging_uris(staging),
-            self.lake.storage_options,
-        )
+        tasks = self.connector.tasks(step.increments, step.decisions.skip)
+        options, targets, outputs = self.lake.storage_options, lineup.staging_uris(staging), self.source.outputs
+        key, upsert = self.source.connector.upsert_key, None
+        if key is not None:
+            [(output, desc)] = outputs.items()
+            upsert = UpsertJob(desc, key, step.at, f"{targets[output]}/messages", targets[output], options)
+            outputs, targets = {output: message_desc(desc)}, {output: upsert.messages}
         try:
-            job.run(self.spark)
+            StagingJob(self.connector, tasks, step.at, outputs, targets, options).run(self.spark)
+            if upsert is not None:
+                upsert.run(self.spark, lineup.outputs[output].pin())
         except SourceError:
             lineup.discard_staged(staging)
             raise

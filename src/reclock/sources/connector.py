@@ -48,6 +48,10 @@ class Increment:
         return spelled(self.partition)
 
 
+PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "mz_is_deleted"
+"""What a reading adds to its rows if they replace each other by key: their place, and whether there is a row at all."""
+
+
 class Connector(Protocol):
     """A source's upstream, opened: a value that travels to executors. Its probes and readings are bounded in time.
 

@@ -49,6 +49,7 @@ class ObjectsConnector:
     pattern: str
 
     is_monotonic: ClassVar[bool] = True
+    upsert_key: ClassVar[str | None] = None
     type_name: ClassVar[str] = "s3"
     updates_per_offset: ClassVar[int] = 1
     reclocking: ClassVar[Reclocking] = Reclocking(
@@ -70,6 +71,7 @@ class LoadGenerator:
     tick_interval_ms: int = 1000
     max_cardinality: int | None = None
 
+    upsert_key: ClassVar[str | None] = None
     type_name: ClassVar[str] = "load-generator"
     reclocking: ClassVar[Reclocking] = Reclocking(partition=(), offset="offset", progress=("offset",))
 
@@ -106,6 +108,10 @@ class KafkaConnector:
         progress=("partition", "offset"),
         evidence=(Column("topic_id", TEXT, is_nullable=False),),
     )
+
+    @property
+    def upsert_key(self) -> str | None:
+        return dict(self.include)["KEY"] if self.envelope == "UPSERT" else None
 
     @property
     def is_monotonic(self) -> bool:
@@ -153,7 +159,8 @@ Format = RecordFormat | TextFormat | BytesFormat
 
 Upstream = ObjectsConnector | LoadGenerator | KafkaConnector
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
-(``is_monotonic``) and how many updates one offset may yield."""
+(``is_monotonic``), how many updates one offset may yield, and the column by which rows replace each other (``upsert_key``).
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from reclock.algebra.relations import BIGINT, DIFF_COLUMN, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.reclocking.frontiers import SourceFrontier
@@ -28,23 +28,6 @@ _ITEMS = ("Signed Memorabilia", "City Bar Crawl", "Best Pizza in Town", "Gift Ba
 _AUCTION_MS = 10_000
 
 Offsets = npt.NDArray[np.int64]
-
-
-def _desc(**types: object) -> RelationDesc:
-    return RelationDesc(tuple(Column(name, type, is_nullable=False) for name, type in types.items()))  # type: ignore[arg-type]
-
-
-GENERATED: Mapping[str, Mapping[str, RelationDesc]] = {
-    "COUNTER": {"": _desc(counter=BIGINT)},
-    "AUCTION": {
-        "organizations": _desc(id=BIGINT, name=TEXT),
-        "users": _desc(id=BIGINT, org_id=BIGINT, name=TEXT),
-        "accounts": _desc(id=BIGINT, org_id=BIGINT, balance=BIGINT),
-        "auctions": _desc(id=BIGINT, seller=BIGINT, item=TEXT, end_time=TIMESTAMPTZ),
-        "bids": _desc(id=BIGINT, buyer=BIGINT, auction_id=BIGINT, amount=INTEGER, bid_time=TIMESTAMPTZ),
-    },
-}
-"""The relations of each kind; ``""`` is the only one."""
 
 
 @dataclass(frozen=True, slots=True)

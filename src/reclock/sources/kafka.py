@@ -21,7 +21,16 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.sources.connector import Bound, Evidence, Increment, Skip, left
+from reclock.sources.connector import (
+    DELETED_COLUMN,
+    OFFSET_COLUMN,
+    PARTITION_COLUMN,
+    Bound,
+    Evidence,
+    Increment,
+    Skip,
+    left,
+)
 from reclock.sources.description import Format, KafkaConnector
 from reclock.sources.messages import decode_messages
 
@@ -175,7 +184,8 @@ class Kafka:
         width = len(self.desc) - len(self.upstream.include)
         value_desc = RelationDesc(self.desc.columns[:width])
         values = [message.value() for message in messages]
-        rows = decode_messages(values, self.format, value_desc, partition=partition, offsets=offsets)
+        is_upsert = self.upstream.upsert_key is not None
+        rows = decode_messages(values, self.format, value_desc, partition=partition, offsets=offsets, may_lack_values=is_upsert)
         for (kind, name), column in zip(self.upstream.include, self.desc.columns[width:], strict=True):
             if kind == "KEY":
                 assert self.upstream.key_format is not None
@@ -185,6 +195,10 @@ class Kafka:
             else:
                 array = _METADATA[kind](messages)
             rows = rows.append_column(name, array)
+        if is_upsert:
+            rows = rows.append_column(PARTITION_COLUMN, _METADATA["PARTITION"](messages))
+            rows = rows.append_column(OFFSET_COLUMN, pa.array(offsets, pa.int64()))
+            rows = rows.append_column(DELETED_COLUMN, pa.array([value is None for value in values]))
         return rows
 
     # --- both ---

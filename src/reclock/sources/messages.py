@@ -22,9 +22,15 @@ from reclock.sources.records import quote_of, record_ends
 
 
 def decode_messages(
-    values: Sequence[bytes | None], format: Format, desc: RelationDesc, *, partition: str, offsets: Sequence[int]
+    values: Sequence[bytes | None],
+    format: Format,
+    desc: RelationDesc,
+    *,
+    partition: str,
+    offsets: Sequence[int],
+    may_lack_values: bool = False,
 ) -> pa.Table:
-    """A row of ``desc`` for every message, in order; NULLs for one without a value.
+    """A row of ``desc`` for every message, in order; NULLs for one without a value, also where ``may_lack_values`` allows it alone.
 
     Raises ``DecodeFailed`` naming the first message, by its offset, that is not of the format or does not fit the columns.
     """
@@ -36,11 +42,11 @@ def decode_messages(
     present = [i for i, value in enumerate(values) if value is not None]
     if len(present) < len(values):
         required = [column.name for column in desc.columns if not column.is_nullable]
-        if required:
+        if required and not may_lack_values:
             missing = next(i for i, value in enumerate(values) if value is None)
             before = [value for value in values[:missing] if value is not None]
             decode_messages(before, format, desc, partition=partition, offsets=offsets[:missing])  # an earlier one may be bad
-            raise failed(missing, f'column "{required[0]}": a message without a value violates its NOT NULL constraint')
+            raise failed(missing, f'column "{required[0]}": null value violates its NOT NULL constraint')
         own = [value for value in values if value is not None]
         rows = decode_messages(own, format, desc, partition=partition, offsets=[offsets[i] for i in present])
         places = np.full(len(values), -1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -56,7 +56,7 @@ class SparkEngine:
         frames = self._frames(relations, inputs, as_of)
         frames[added.name] = self._table(result_so_far.added)
         if result_so_far.version is not None:
-            frames[own.name] = self._updates(result_so_far.version, result_so_far.through)
+            frames[own.name] = self.updates(result_so_far.version, result_so_far.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
 
     def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
@@ -73,20 +73,20 @@ class SparkEngine:
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
     def _collection(self, given: CollectionInput, as_of: Timestamp) -> DataFrame:
-        updates = self._updates(given.version, as_of)
+        updates = self.updates(given.version, as_of)
         has_tail = given.tail is not None and given.tail.num_rows
         return updates.unionByName(self._table(given.tail)) if has_tail else updates
 
-    def _updates(self, version: Version, as_of: Timestamp) -> DataFrame:
-        """A version's updates at times up to ``as_of``, perhaps with some later ones.
+    def updates(self, version: Version, as_of: Timestamp) -> DataFrame:
+        """A version's updates at times up to ``as_of``, perhaps with some later ones."""
+        return self.files(version.desc, [file.uri for file in version.files(upper=Timestamp(as_of + 1))])
 
-        The schema is told, so that no job looks for it.
-        """
-        fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in version.desc.columns]
+    def files(self, desc: RelationDesc, uris: Sequence[str]) -> DataFrame:
+        """The updates in files of that desc, whose schema is told, so that no job looks for it."""
+        fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in desc.columns]
         schema = ", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"])
-        files = [_path(file.uri) for file in version.files(upper=Timestamp(as_of + 1))]
-        if files:
-            return self._session.read.schema(schema).parquet(*files)
+        if uris:
+            return self._session.read.schema(schema).parquet(*(_path(uri) for uri in uris))
         return self._session.createDataFrame([], schema=schema)
 
     def _answer(self, sql: str, frames: dict[str, DataFrame], columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:

@@ -18,7 +18,7 @@ from reclock.sources.description import (
     ObjectsConnector,
     TextFormat,
 )
-from reclock.sources.generators import GENERATED
+from reclock.sources.generated import GENERATED
 from reclock.sources.patterns import compile_pattern
 from reclock.sql import nodes
 from reclock.sql.catalog import nearest
