@@ -853,6 +853,27 @@ class NotNullViolation(ReclockError):
         self.column, self.table = column, table
 
 
+class BadCopyData(ReclockError):
+    """Data of COPY FROM that is not lines of the format and the columns asked for."""
+
+    sqlstate = "22P04"
+
+    def __init__(self, message: str, *, line: int, sqlstate: str | None = None) -> None:
+        super().__init__(message, detail=f"line {line}")
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+        self.line = line
+
+
+class CopyAbandoned(ReclockError):
+    """The client gave up a COPY FROM; nothing was written."""
+
+    sqlstate = "57014"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"COPY from stdin failed: {reason}")
+
+
 # --- sources and ingestion ---
 
 

@@ -84,8 +84,10 @@ class Rules:
         match statement:
             case statements.Select():
                 return self._require(*self._reading(statement.depends_on))
-            case statements.Explain():
+            case statements.Explain() | statements.CopyTo():
                 return self.of(statement.select)
+            case statements.CopyFrom():
+                return self._require(*self._on(statement.table, Privilege.INSERT))
             case statements.Modify():
                 return self._require(*self._modifying(statement))
             case statements.Truncate():

@@ -2,39 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from reclock.adapter import copy_format
 from reclock.adapter.results import Result
+from reclock.errors import BadCopyData, CopyAbandoned, ReclockError
+from reclock.sql.planner.literals import parse_text
+from reclock.sql.statements import CopyFormat, CopyFrom
+
+_ROWS = 10_000
+"""How many rows go into one write of the transaction."""
 
 
-class CopyOut(Protocol):
+class CopyOut:
     """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, each chunk whole lines, to be gone through once."""
 
-    width: int
-    """How many columns a line has."""
-    chunks: Iterator[bytes]
+    def __init__(self, result: Result, format: CopyFormat) -> None:
+        assert result.desc is not None
+        self.width = len(result.desc)
+        """How many columns a line has."""
+        self.rows = 0
+        """How many were handed out so far."""
+        self.chunks: Iterator[bytes] = self._encoded(result, format)
 
     @property
     def tag(self) -> str:
         """``COPY n``, once all chunks were taken."""
-        ...
+        return f"COPY {self.rows}"
+
+    def close(self) -> None:
+        """What is left is not wanted."""
+        close = getattr(self.chunks, "close", None)
+        if close is not None:
+            close()
+
+    def _encoded(self, result: Result, format: CopyFormat) -> Iterator[bytes]:
+        assert result.desc is not None
+        try:
+            if format.has_header:
+                yield copy_format.header(result.desc.names, format)
+            for batch in result.batches:
+                columns = [column.to_pylist() for column in batch.columns]
+                rows = zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
+                yield copy_format.encode(rows, format)
+                self.rows += batch.num_rows
+        finally:
+            result.close()
 
 
-class CopyIn(Protocol):
+class CopyIn:
     """``COPY … FROM STDIN``: data in any pieces, then ``finish``, or ``fail`` if the client gives up.
 
     Each of the three raises what is wrong with the data or the table; nothing is written then.
     """
 
-    width: int
+    def __init__(
+        self,
+        statement: CopyFrom,
+        insert: Callable[[list[list[tuple[Any, ...]]]], None],
+        failed: Callable[[], None],
+    ) -> None:
+        """``insert`` makes the rows, in batches, one write; ``failed`` is told if it does not come to that."""
+        self.width = len(statement.columns)
+        self._statement = statement
+        self._insert = insert
+        self._failed = failed
+        self._records = copy_format.Records(statement.format)
+        self._batches: list[list[tuple[Any, ...]]] = [[]]
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes) -> None:
+        self._guarded(lambda: self._take(self._records.feed(data)))
 
     def finish(self) -> Result:
         """All rows are written (in a transaction block: will be, at its COMMIT). The tag is ``COPY n``."""
-        ...
+
+        def work() -> None:
+            self._take(self._records.finish())
+            self._insert(self._batches)
+
+        self._guarded(work)
+        return Result(f"COPY {sum(len(batch) for batch in self._batches)}")
 
     def fail(self, reason: str) -> None:
-        """Nothing is written. Raises ``QueryCanceled``."""
-        ...
+        """Nothing is written. Raises ``CopyAbandoned``."""
+        self._failed()
+        raise CopyAbandoned(reason)
+
+    def _take(self, records: Iterator[copy_format.Fields]) -> None:
+        for fields in records:
+            if len(self._batches[-1]) >= _ROWS:
+                self._batches.append([])
+            self._batches[-1].append(self._row(fields))
+
+    def _row(self, fields: copy_format.Fields) -> tuple[Any, ...]:
+        table, columns, line = self._statement.name.item, self._statement.columns, self._records.line
+        if len(fields) > len(columns):
+            raise BadCopyData("extra data after last expected column", line=line)
+        if len(fields) < len(columns):
+            raise BadCopyData(f'missing data for column "{columns[len(fields)].name}"', line=line)
+        values = []
+        for field, column in zip(fields, columns, strict=True):
+            try:
+                values.append(None if field is None else parse_text(field, column.type))
+            except ReclockError as error:
+                error.detail = f'COPY {table}, line {line}, column {column.name}: "{field}"'
+                raise
+        return tuple(values)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException:
+            self._batches = [[]]
+            self._failed()
+            raise

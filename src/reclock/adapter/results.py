@@ -27,6 +27,8 @@ def result_desc(statement: statements.Statement) -> RelationDesc | None:
     match statement:
         case statements.Select():
             return statement.desc
+        case statements.Modify():
+            return statement.returning
         case statements.Explain():
             return text_desc("Timestamp" if statement.is_timestamp else "Plan")
         case statements.ShowVariable():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from reclock.adapter import role_definitions  # noqa: F401  (it registers what it defines)
 from reclock.adapter.authorization import authorize
+from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
 from reclock.adapter.definitions import Change, define
 from reclock.adapter.interruption import Interruption
@@ -22,7 +24,8 @@ from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
-from reclock.algebra.relations import ScalarType
+from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.compute.plan import Constant
 from reclock.environment import Environment
 from reclock.errors import ReclockError, UpperMismatch
 from reclock.sql import nodes, statements
@@ -30,7 +33,10 @@ from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER, SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
+from reclock.sql.planner.copy import copied
 from reclock.sql.planner.statement import plan_statement
+
+Answer = Result | CopyIn | CopyOut
 
 ATTEMPTS = 10
 """How often a definition is planned anew because another actor changed the catalog meanwhile."""
@@ -67,12 +73,12 @@ class Session:
         """Roll back what is open."""
         self.transactions.close()
 
-    def execute(self, text: str) -> Iterator[Result]:
+    def execute(self, text: str) -> Iterator[Answer]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
         for parsed in self._parse(text):
             yield self._execute(parsed)
 
-    def execute_together(self, text: str) -> Iterator[Result]:
+    def execute_together(self, text: str) -> Iterator[Answer]:
         """As ``execute``, but they are one transaction, unless one of them begins or ends a block or defines something."""
         together = self._parse(text)
         for number, parsed in enumerate(together, 1):
@@ -91,20 +97,21 @@ class Session:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
         return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name)
 
-    def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Result:
+    def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""
         parameters = prepared.bound(values)
         if prepared.parsed is None:
             return Result("")
         result = self._execute(prepared.parsed, parameters)
-        prepared.check_unchanged(result.desc)
+        if isinstance(result, Result):
+            prepared.check_unchanged(result.desc)
         return result
 
     def relation_names(self) -> list[str]:
         """Names of everything that can be read, for completion."""
         return sorted({entry.name.item for entry in self.environment.planner_catalog().relations()})
 
-    def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Result:
+    def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
         self.interruption.begin(self.variables.statement_timeout_ms)
         if isinstance(parsed.node, nodes.TransactionStatement):
             return self._control(parsed)
@@ -117,7 +124,7 @@ class Session:
         with self.transactions.statement(statement):
             return Result(self.transactions.control(statement))
 
-    def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Result:
+    def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         catalog = self.environment.planner_catalog()
         statement = self._plan(parsed, catalog, parameters)
         match statement:
@@ -127,6 +134,12 @@ class Session:
             case statements.Modify() | statements.Truncate():
                 realise(self.environment, catalog)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
+            case statements.CopyTo():
+                realise(self.environment, catalog)
+                return CopyOut(self._query(catalog, statement.select, self.transactions.block).run(), statement.format)
+            case statements.CopyFrom():
+                realise(self.environment, catalog)
+                return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
             case statements.Explain():
                 realise(self.environment, catalog)
                 query = self._query(catalog, statement.select, self.transactions.block)
@@ -196,6 +209,16 @@ class Session:
             self.users.check(catalog.snapshot)
         authorize(statement, catalog, self.users, self.variables.get("cluster"))
         return statement
+
+    def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, batches: list[list[tuple[Any, ...]]]) -> None:
+        """The rows of all batches are one write."""
+        table, desc = catalog.relation(statement.table), RelationDesc(statement.columns)
+
+        def work(transaction: Transaction) -> None:
+            for rows in batches:
+                self._modify(copied(statement, Constant(tuple(rows), desc), table), transaction, catalog)
+
+        self.transactions.run(work)
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """Plan, commit; if another actor was faster, plan again on what it left."""

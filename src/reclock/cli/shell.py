@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
 from reclock.environment import Environment
@@ -31,7 +32,17 @@ class Shell:
         try:
             started = time.perf_counter()
             for result in self.session.execute(text):
-                print_result(result, self.output)
+                match result:
+                    case CopyOut():
+                        for chunk in result.chunks:
+                            sys.stdout.buffer.write(chunk)
+                        sys.stdout.flush()
+                    case CopyIn():
+                        for line in sys.stdin.buffer:
+                            result.write(line)
+                        print_result(result.finish(), self.output)
+                    case _:
+                        print_result(result, self.output)
                 if self.timing:
                     print(f"Time: {(time.perf_counter() - started) * 1000:.1f} ms")
                 started = time.perf_counter()

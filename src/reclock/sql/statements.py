@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.kinds import Reference
 from reclock.catalog.roles import Target
@@ -188,6 +188,39 @@ class Modify:
     @property
     def tag(self) -> str:
         return "INSERT 0" if self.kind == "INSERT" else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFormat:
+    """How COPY writes rows; ``null`` is what stands for NULL. ``quote`` and ``escape`` are CSV's."""
+
+    is_csv: bool
+    delimiter: str
+    null: str
+    has_header: bool
+    quote: str
+    escape: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """``columns``, which are at ``positions`` of the table, come from the client; the others get their defaults."""
+
+    table: GlobalId
+    name: QualifiedName
+    columns: tuple[Column, ...]
+    positions: tuple[int, ...]
+    format: CopyFormat
+    tag: str = "COPY"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """The rows of a query go to the client."""
+
+    select: Select
+    format: CopyFormat
+    tag: str = "COPY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +468,8 @@ Statement = (
     | CreateTable
     | Modify
     | Truncate
+    | CopyFrom
+    | CopyTo
     | CreateRole
     | AlterRole
     | RenameRole

@@ -16,6 +16,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner import alter, create, drop, modify, show
 from reclock.sql.planner.as_of import plan_as_of
+from reclock.sql.planner.copy import plan_copy
 from reclock.sql.planner.create_table import create_table
 from reclock.sql.planner.privileges import (
     change_default_privileges,
@@ -107,6 +108,9 @@ DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
     {
         nodes.QueryStatement,
         nodes.ExplainStatement,
+        nodes.InsertStatement,
+        nodes.UpdateStatement,
+        nodes.DeleteStatement,
         nodes.ShowObjectsStatement,
         nodes.ShowColumnsStatement,
         nodes.ShowCreateStatement,
@@ -126,6 +130,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.UpdateStatement: modify.update,
     nodes.DeleteStatement: modify.delete,
     nodes.TruncateStatement: modify.truncate,
+    nodes.CopyStatement: plan_copy,
     nodes.DropStatement: drop.plan_drop,
     nodes.AlterSourceRetryStatement: alter.retry,
     nodes.AlterSourceWaiveStatement: alter.waive,

@@ -1,0 +1,165 @@
+"""The text and CSV formats of COPY, as PostgreSQL defines them: values to lines, and lines to fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from reclock.adapter.results import text_of
+from reclock.errors import BadCopyData
+from reclock.sql.statements import CopyFormat
+
+Fields = list[str | None]
+
+_ESCAPED = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
+_UNESCAPED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+END_OF_DATA = "\\."
+
+
+def encode(rows: Iterable[Sequence[Any]], format: CopyFormat) -> bytes:
+    """One line for each row."""
+    write = _csv_field if format.is_csv else _text_field
+    lines = (format.delimiter.join(write(value, format) for value in row) + "\n" for row in rows)
+    return "".join(lines).encode()
+
+
+def header(names: Sequence[str], format: CopyFormat) -> bytes:
+    return encode([names], format)
+
+
+def _text_field(value: Any, format: CopyFormat) -> str:
+    if value is None:
+        return format.null
+    text = text_of(value)
+    if not any(character in text for character in ("\\", format.delimiter, "\n", "\r", "\t", "\b", "\f", "\v")):
+        return text
+    escaped = {**_ESCAPED, format.delimiter: _ESCAPED.get(format.delimiter, f"\\{format.delimiter}")}
+    return "".join(escaped.get(character, character) for character in text)
+
+
+def _csv_field(value: Any, format: CopyFormat) -> str:
+    if value is None:
+        return format.null
+    text, quote = text_of(value), format.quote
+    is_plain = text != format.null and not any(character in text for character in (quote, format.delimiter, "\n", "\r"))
+    if is_plain and text != END_OF_DATA:
+        return text
+    escaped = text.replace(format.escape, format.escape * 2) if format.escape != quote else text
+    return f"{quote}{escaped.replace(quote, format.escape + quote)}{quote}"
+
+
+class Records:
+    """Cuts data that comes in any pieces into records, and those into fields. Raises ``BadCopyData``."""
+
+    def __init__(self, format: CopyFormat) -> None:
+        self._format = format
+        self._bytes = b""
+        self._open = ""
+        """Lines of a record whose quotes are not closed yet."""
+        self._is_over = False
+        self.line = 0
+        """Where the record given last began, counted from 1."""
+        self._next_line = 1
+
+    def feed(self, data: bytes) -> Iterator[Fields]:
+        *lines, self._bytes = (self._bytes + data).split(b"\n")
+        for line in lines:
+            yield from self._take(line)
+
+    def finish(self) -> Iterator[Fields]:
+        """The last record, if its line has no end."""
+        if self._bytes:
+            rest, self._bytes = self._bytes, b""
+            yield from self._take(rest)
+        if self._open:
+            raise BadCopyData("unterminated CSV quoted field", line=self.line)
+
+    def _take(self, line: bytes) -> Iterator[Fields]:
+        try:
+            text = line.removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            raise BadCopyData("invalid byte sequence for encoding UTF8", line=self._next_line, sqlstate="22021") from error
+        number, self._next_line = self._next_line, self._next_line + 1
+        if self._is_over:
+            return
+        if not self._open:
+            self.line = number
+            if text == END_OF_DATA:
+                self._is_over = True
+                return
+        if not self._format.is_csv:
+            if not (self._format.has_header and number == 1):
+                yield _text_fields(text, self._format)
+            return
+        record = f"{self._open}\n{text}" if self._open else text
+        if _is_open(record, self._format):
+            self._open = record
+            return
+        self._open = ""
+        if not (self._format.has_header and self.line == 1):
+            yield _csv_fields(record, self._format, self.line)
+
+
+def _text_fields(line: str, format: CopyFormat) -> Fields:
+    if "\\" not in line:
+        return [None if field == format.null else field for field in line.split(format.delimiter)]
+    delimiter = re.escape(format.delimiter)
+    written = re.findall(rf"(?:\A|{delimiter})((?:\\.|[^\\{delimiter}]|\\\Z)*)", line, re.DOTALL)
+    return [None if field == format.null else _ESCAPE.sub(_unescape, field) for field in written]
+
+
+def _unescape(found: re.Match[str]) -> str:
+    code = found[1]
+    if code[0] == "x" and len(code) > 1:
+        return chr(int(code[1:], 16))
+    return chr(int(code, 8)) if code[0] in "01234567" else _UNESCAPED.get(code, code)
+
+
+def _is_open(record: str, format: CopyFormat) -> bool:
+    """Whether a quote is open at the end, so that the record goes on in the next line."""
+    if format.escape == format.quote:
+        return record.count(format.quote) % 2 == 1
+    unescaped = re.sub(rf"{re.escape(format.escape)}[{re.escape(format.quote + format.escape)}]", "", record)
+    return unescaped.count(format.quote) % 2 == 1
+
+
+@lru_cache
+def _csv_pattern(format: CopyFormat) -> re.Pattern[str]:
+    quote, escape, delimiter = (re.escape(each) for each in (format.quote, format.escape, format.delimiter))
+    quoted = rf"{quote}(?>{escape}[{quote}{escape}]|[^{quote}])*+{quote}"
+    return re.compile(rf"(?:{quoted}|[^{quote}{delimiter}])*", re.DOTALL)
+
+
+def _csv_fields(record: str, format: CopyFormat, line: int) -> Fields:
+    pattern, fields, at = _csv_pattern(format), [], 0
+    while True:
+        found = pattern.match(record, at)
+        assert found is not None  # it matches the empty text
+        fields.append(_csv_value(found[0], format))
+        at = found.end()
+        if at == len(record):
+            return fields
+        if record[at] != format.delimiter:
+            raise BadCopyData("unterminated CSV quoted field", line=line)
+        at += 1
+
+
+def _csv_value(written: str, format: CopyFormat) -> str | None:
+    quote, escape = format.quote, format.escape
+    if quote not in written:
+        return None if written == format.null else written
+    value, is_quoted, at = [], False, 0
+    while at < len(written):
+        character = written[at]
+        if is_quoted and character == escape and written[at + 1 : at + 2] in (quote, escape) and at + 1 < len(written):
+            value.append(written[at + 1])
+            at += 1
+        elif character == quote:
+            is_quoted = not is_quoted
+        else:
+            value.append(character)
+        at += 1
+    return "".join(value)

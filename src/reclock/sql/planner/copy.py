@@ -1,0 +1,89 @@
+"""COPY: a table filled from, or a query written to, lines of text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.algebra.relations import RelationDesc
+from reclock.compute.plan import Constant
+from reclock.compute.scalars import ColumnRef
+from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
+from reclock.sql import nodes
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.names import SessionNames, fold, parts
+from reclock.sql.planner.modify import new_rows, table_named, target_columns
+from reclock.sql.planner.pushdown import push_filters
+from reclock.sql.planner.query import new_context, plan_query
+from reclock.sql.statements import CopyFormat, CopyFrom, CopyTo, Modify, Select
+
+_CHARACTERS = ("delimiter", "quote", "escape")
+
+
+def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: SessionNames) -> CopyFrom | CopyTo:
+    format = copy_format(node)
+    columns = node.args.get("columns")
+    if node.args.get("is_from"):
+        table = table_named(node.this, catalog, session)
+        positions = target_columns(columns, table)
+        return CopyFrom(table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format)
+    query = node.args.get("query")
+    if query is None:
+        entry = catalog.resolve(parts(node.this), session)
+        if entry.query is not None and not entry.is_system:
+            raise WrongObjectType(str(entry.name), "table", entry.type.value)
+        positions = target_columns(columns, entry)
+        shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
+        query = exp.Select(expressions=shown, from_=exp.From(this=node.this.copy()))
+    context = new_context(catalog, session)
+    planned = plan_query(query, context)
+    desc = RelationDesc(planned.plan.desc.columns[: planned.visible])
+    return CopyTo(Select(push_filters(planned.plan), planned.finishing, desc, None, frozenset(context.depends_on)), format)
+
+
+def copied(statement: CopyFrom, rows: Constant, table: RelationEntry) -> Modify:
+    """The rows, with the defaults of the columns that were not copied, as an INSERT."""
+    given = {position: ColumnRef(i, statement.columns[i].type) for i, position in enumerate(statement.positions)}
+    return Modify("INSERT", table.id, table.name, table.desc, new_rows(rows, given, table), False, True, None)
+
+
+def copy_format(node: nodes.CopyStatement) -> CopyFormat:
+    """What the options say. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``."""
+    given: dict[str, str | bool] = {}
+    for option in node.args.get("options") or ():
+        name, value = fold(option.this), option.args["value"]
+        if name in given:
+            raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
+        given[name] = _switch(value) if name == "header" else value.name
+    kind = str(given.pop("format", "text")).lower()
+    if kind not in ("text", "csv"):
+        raise UnsupportedSql(f"COPY format {kind} is not supported", hint="use text or csv")
+    encoding = str(given.pop("encoding", "utf8")).lower().replace("-", "")
+    if encoding not in ("utf8", "unicode"):
+        raise UnsupportedSql(f"COPY encoding {encoding} is not supported", hint="use UTF8")
+    unknown = given.keys() - {"delimiter", "null", "header", "quote", "escape"}
+    if unknown:
+        raise InvalidOption(f'option "{min(unknown)}" not recognized')
+    is_csv = kind == "csv"
+    if not is_csv and given.keys() & {"quote", "escape"}:
+        raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
+    for name in _CHARACTERS:
+        if name in given and (len(str(given[name])) != 1 or not str(given[name]).isascii() or str(given[name]) in "\r\n"):
+            raise InvalidOption(f"COPY {name} must be a single one-byte character")
+    quote = str(given.get("quote", '"'))
+    return CopyFormat(
+        is_csv,
+        str(given.get("delimiter", "," if is_csv else "\t")),
+        str(given.get("null", "" if is_csv else "\\N")),
+        bool(given.get("header", False)),
+        quote,
+        str(given.get("escape", quote)),
+    )
+
+
+def _switch(value: exp.Expr) -> bool:
+    if isinstance(value, exp.Boolean):
+        return bool(value.this)
+    word = value.name.lower()
+    if word not in ("true", "on", "1", "false", "off", "0"):
+        raise InvalidOption(f'header requires a Boolean value, not "{word}"')
+    return word in ("true", "on", "1")
