@@ -20,10 +20,8 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock.algebra.relations import TIME_COLUMN
-from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp, system_clock
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp, system_clock
 from reclock.catalog import update_files
-from reclock.catalog.changelog import DurableCatalog
-from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.known_updates import KnownUpdates
 from reclock.catalog.objects import APPEND_ONLY
@@ -36,7 +34,6 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus
 from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, Fenced, UpperMismatch
-from reclock.oracle.oracle import TimestampOracle
 
 T = TypeVar("T")
 Action = AddAction | RemoveAction
@@ -72,14 +69,6 @@ _PROPERTIES = {
     "delta.deletedFileRetentionDuration": "interval 0 hours",
 }
 _logger = structlog.get_logger(__name__)
-
-
-def init_persist_catalog_state(
-    folder: Folder, consensus: Consensus, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int
-) -> DurableCatalogState:
-    """The catalog kept in ``folder``, not yet open. ``oracle`` knows the timeline ``"catalog"``; closing the state leaves
-    it open."""
-    return DurableCatalog(PersistLog(folder, consensus), oracle=oracle, clock=clock, deploy_generation=deploy_generation)
 
 
 def persist_folder(lake: str, environment_id: str, storage_options: Mapping[str, str] | None = None) -> Folder:

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import sqlalchemy as sa
 
-from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp
-from reclock.catalog.changelog import DurableCatalog
-from reclock.catalog.durable import DurableCatalogState
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus import fence
@@ -16,7 +14,6 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
 from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, UpperMismatch
-from reclock.oracle.oracle import TimestampOracle
 
 _updates = sa.Table(
     "catalog_updates",
@@ -35,16 +32,6 @@ _upper = sa.Table(
     sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     sa.Column("upper", sa.BigInteger, nullable=False),
 )
-
-
-def init_stash_catalog_state(
-    consensus: Consensus, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int
-) -> DurableCatalogState:
-    """The catalog kept in ``consensus``, not yet open. ``oracle`` knows the timeline ``"catalog"``.
-
-    Closing the state leaves both open.
-    """
-    return DurableCatalog(StashLog(consensus), oracle=oracle, clock=clock, deploy_generation=deploy_generation)
 
 
 class StashLog:
