@@ -91,8 +91,8 @@ def _unfit(value: bytes, format: CsvFormat | JsonFormat) -> str | None:
         return "it is empty"
     if b"\n" not in value and b"\r" not in value and (quote is None or quote not in value):
         return None
-    ends = record_ends(value + b"\n", quote)
-    return None if len(ends) == 1 else "it does not hold exactly one record"
+    ends = record_ends(value.replace(b"\r", b"\n") + b"\n", quote)
+    return None if list(ends) == [len(value) + 1] else "it does not hold exactly one record"
 
 
 def _rows(line: bytes, format: CsvFormat | JsonFormat, desc: RelationDesc) -> int:
