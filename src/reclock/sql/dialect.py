@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects.materialize import Materialize
 from sqlglot.generator import Generator
 from sqlglot.generators.materialize import MaterializeGenerator
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
 from reclock.sql import nodes
 from reclock.sql.grammar import ReclockParser
@@ -384,6 +384,17 @@ def _copy(write: Generator, node: exp.Expression) -> str:
     return _join("COPY", what, columns, "FROM STDIN" if node.args.get("is_from") else "TO STDOUT", options and f"WITH ({options})")
 
 
+class _TokenizerCore(TokenizerCore):
+    __slots__ = ()
+
+    def _scan_string(self, start: str) -> bool:
+        # sqlglot takes ``$1,$`` for the tag of a dollar quote; a tag does not begin with a digit.
+        if start == "$" and self._peek.isdigit():
+            self._add(TokenType.PARAMETER)
+            return True
+        return super()._scan_string(start)
+
+
 class Reclock(Materialize):
     """The dialect of every text that Reclock reads or stores."""
 
@@ -392,6 +403,12 @@ class Reclock(Materialize):
     class Tokenizer(Materialize.Tokenizer):
         # A "command" would swallow the rest of its statement unparsed.
         COMMANDS: ClassVar[set[TokenType]] = set()
+
+        def _init_core(self) -> TokenizerCore:
+            core = super()._init_core()
+            core.__class__ = _TokenizerCore
+            return core
+
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND
         }

@@ -19,7 +19,7 @@ from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.literals import parse_text
-from reclock.sql.planner.rewrite import OpenParameter, Untyped
+from reclock.sql.planner.rewrite import OpenParameter, Untyped, has
 from reclock.sql.planner.scope import Scope
 from reclock.sql.statements import AsOf
 
@@ -30,7 +30,7 @@ def plan_as_of(node: nodes.AsOf, parameters: Parameters) -> AsOf:
     """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
     value = scalar(node.this, Reading(Scope(), NoSubqueries(parameters), "AS OF"))
     value = settle(value) if isinstance(value, OpenParameter) else value
-    if isinstance(value, Parameter):
+    if has(value, Parameter):
         return AsOf(MINIMUM, bool(node.args.get("at_least")))
     if isinstance(node.this, exp.Parameter) and value.type == TEXT:
         value = Untyped(value.value)

@@ -14,6 +14,7 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import expect
 from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.rewrite import has
 from reclock.sql.planner.scope import Scope
 
 
@@ -41,7 +42,7 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
     if node is None:
         return None
     value = expect(scalar(node, Reading(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
-    if isinstance(value, Parameter):
+    if has(value, Parameter):
         return None
     if not isinstance(value, Literal):
         raise UnsupportedSql(f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant")

@@ -115,6 +115,10 @@ DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
         nodes.ShowColumnsStatement,
         nodes.ShowCreateStatement,
         nodes.ShowVariableStatement,
+        nodes.ShowPrivilegesStatement,
+        nodes.InsertStatement,
+        nodes.UpdateStatement,
+        nodes.DeleteStatement,
     }
 )
 """What is planned already when it is prepared: statements that answer rows or take parameters."""
