@@ -741,6 +741,16 @@ class WrongNumberOfParameters(ReclockError):
         self.name, self.given, self.wanted = name, given, wanted
 
 
+class NoTransaction(ReclockError):
+    """The statement is for transaction blocks, and none is open."""
+
+    sqlstate = "25P01"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(f"{statement} can only be used in transaction blocks", hint="BEGIN, or declare the cursor WITH HOLD")
+        self.statement = statement
+
+
 class UnknownPrepared(ReclockError):
     """No prepared statement of that name is in the session."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,9 +44,14 @@ class Prepared:
 
 
 def prepare(
-    text: str, types: Sequence[ScalarType | None], catalog: PlannerCatalog, names: SessionNames, name: str = ""
+    text: str,
+    types: Sequence[ScalarType | None],
+    catalog: PlannerCatalog,
+    names: SessionNames,
+    name: str,
+    describe: Callable[..., Prepared],
 ) -> Prepared:
-    """The statement of ``text``, with parameters of ``types``; the types of others follow from where they stand.
+    """The only statement of ``text``, as ``describe`` has it. Parameters have ``types``, or those their places ask for.
 
     Statements that define something are not looked at before they are executed. Raises what parsing and planning raise.
     """

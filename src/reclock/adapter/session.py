@@ -15,6 +15,7 @@ from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
 from reclock.adapter.definitions import Change, define
 from reclock.adapter.interruption import Interruption
+from reclock.adapter.kept import KINDS, Kept
 from reclock.adapter.modify import modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
@@ -27,7 +28,7 @@ from reclock.adapter.variables import ROLE, SessionVariables, checked, configure
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.compute.plan import Constant
 from reclock.environment import Environment
-from reclock.errors import ReclockError, UpperMismatch
+from reclock.errors import ReclockError, TransactionActive, UpperMismatch
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER, SessionNames
@@ -63,7 +64,24 @@ class Session:
         settings = {"statement_timeout": str(environment.settings.statement_timeout_ms)}
         started = {name: value for name, value in (checked(*each) for each in (startup or {}).items()) if value is not None}
         self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
+        self.kept = Kept()
         self.transactions = Transactions(environment, self.variables, self.interruption, lambda message: self.notice(message))
+
+    @property
+    def in_block(self) -> bool:
+        """Whether a transaction is open that later statements will be of."""
+        return self.transactions.block is not None
+
+    def discard(self) -> None:
+        """As a session that has just begun."""
+        if self.in_block:
+            raise TransactionActive("DISCARD ALL")
+        self.variables.reset()
+        self.users = self.users.set_role(None)
+
+    def fail(self) -> None:
+        """Something failed that was no statement's execution: a block fails with it."""
+        self.transactions.fail()
 
     @property
     def transaction_status(self) -> TransactionStatus:
@@ -71,6 +89,7 @@ class Session:
 
     def close(self) -> None:
         """Roll back what is open."""
+        self.kept.close()
         self.transactions.close()
 
     def execute(self, text: str) -> Iterator[Answer]:
@@ -95,7 +114,7 @@ class Session:
 
     def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
-        return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name)
+        return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name, self.kept.describe)
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""
@@ -116,13 +135,20 @@ class Session:
         if isinstance(parsed.node, nodes.TransactionStatement):
             return self._control(parsed)
         with self.transactions.statement():
+            if isinstance(parsed.node, KINDS):
+                catalog = self.environment.planner_catalog()
+                return self.kept.execute(parsed, parameters, self, catalog, self._names(catalog))
             return self._execute_planned(parsed, parameters)
 
     def _control(self, parsed: ParsedStatement) -> Result:
         statement = plan_statement(parsed, PlannerCatalog(), self.variables.names)
         assert isinstance(statement, statements.Transaction)
         with self.transactions.statement(statement):
-            return Result(self.transactions.control(statement))
+            try:
+                return Result(self.transactions.control(statement))
+            finally:
+                if self.transaction_status is TransactionStatus.IDLE:
+                    self.kept.end_transaction()
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         catalog = self.environment.planner_catalog()

@@ -43,7 +43,7 @@ def _always(value: str, *same: str) -> Callable[[str], str]:
     spellings = {spelling.lower().replace(" ", "") for spelling in (value, *same)}
 
     def check(given: str) -> str:
-        if given.lower().replace(" ", "") not in spellings:
+        if given.lower().replace(" ", "").strip("'") not in spellings:
             raise ValueError(f"it is always {value}")
         return value
 

@@ -28,7 +28,14 @@ def log_to_stderr() -> None:
     with errors_on_stderr():
         level = getattr(logging, Settings.load().log_level)
     structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(level), logger_factory=structlog.PrintLoggerFactory(sys.stderr)
+        processors=[  # a traceback shows no values of variables: they may be a user's data
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback, colors=sys.stderr.isatty()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
 
 

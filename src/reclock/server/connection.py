@@ -9,19 +9,19 @@ from typing import Any, TypeVar
 
 import structlog
 
+from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.prepared import Prepared
 from reclock.adapter.results import Result
-from reclock.adapter.session import Session
+from reclock.adapter.session import Answer, Session
 from reclock.adapter.transactions import TransactionStatus
 from reclock.errors import (
     DuplicateCursor,
-    DuplicatePrepared,
     ProtocolViolation,
     ReclockError,
     UnknownCursor,
-    UnknownPrepared,
 )
 from reclock.server import messages, reports
+from reclock.server.copying import copy_in, copy_out
 from reclock.server.rows import Rows, fields
 from reclock.server.stream import MessageTooLarge, Stream
 from reclock.server.values import decode, oid, type_of
@@ -73,10 +73,10 @@ class Connection:
         self.task = task
         self._stream, self._session, self._run_in_thread = stream, session, run
         self._loop = asyncio.get_running_loop()
-        self._prepared: dict[str, Prepared] = {}
         self._portals: dict[str, Portal] = {}
         self._reported: dict[str, str] = {}
         self._is_running = False
+        self._work = 0
         self._interrupts: asyncio.Task[None] | None = None
         session.notice = self._notice
 
@@ -98,13 +98,14 @@ class Connection:
             self._keep_interrupting()
 
     def _keep_interrupting(self) -> None:
+        work = self._work
+
         async def repeat() -> None:
-            while self._is_running:
+            while self._is_running and self._work == work:  # never what comes next
                 self._session.interruption.interrupt()
                 await asyncio.sleep(_INTERRUPT_AGAIN_S)
 
-        if self._interrupts is None or self._interrupts.done():
-            self._interrupts = self._loop.create_task(repeat())
+        self._interrupts = self._loop.create_task(repeat())
 
     def _notice(self, message: str) -> None:
         """Called by the statement, in its thread."""
@@ -173,6 +174,7 @@ class Connection:
         timeout_ms = self._session.variables.statement_timeout_ms
         timer = self._loop.call_later(timeout_ms / 1000, self._expire) if timeout_ms else None
         self._is_running = True
+        self._work += 1
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
@@ -184,6 +186,7 @@ class Connection:
     def _failed(self, raised: BaseException) -> None:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
+        self._session.fail()
         self._stream.send(reports.error(raised))
 
     def _report_variables(self) -> None:
@@ -197,14 +200,14 @@ class Connection:
 
     async def _query(self, text: str) -> None:
         self._portals.pop("", None)
-        results: Iterator[Result] = self._session.execute_together(text)
+        results = self._session.execute_together(text)
         try:
             is_empty = True
             while (found := await self._run(_next_rows, results)) is not None:
                 is_empty = False
-                result, rows, piece = found
+                answer, rows, piece = found
                 if rows is None:
-                    self._complete(result.tag)
+                    self._complete(await self._without_rows(answer))
                     continue
                 self._stream.send(messages.row_description(rows.fields))
                 await self._send_rows(rows, piece)
@@ -216,6 +219,16 @@ class Connection:
                 raise
             self._failed(raised)
         await self._ready()
+
+    async def _without_rows(self, answer: Answer) -> str:
+        """The command tag, after the data of a COPY."""
+        match answer:
+            case CopyOut():
+                return await copy_out(answer, self._stream, self._run)
+            case CopyIn():
+                return (await copy_in(answer, self._stream, self._run)).tag
+            case _:
+                return answer.tag
 
     async def _send_rows(self, rows: Rows, piece: bytes) -> None:
         """All that is left, a piece at a time; the next is computed when the client has taken the last."""
@@ -257,15 +270,14 @@ class Connection:
         return True
 
     async def _parse(self, message: messages.Parse) -> None:
-        if message.name and message.name in self._prepared:
-            raise DuplicatePrepared(message.name)
+        if not message.name:
+            self._session.kept.prepared.pop("", None)
         types = [type_of(number) for number in message.parameter_oids]
-        self._prepared.pop("", None)
-        self._prepared[message.name] = await self._run(self._session.prepare, message.text, types, message.name)
+        self._session.kept.keep(await self._run(self._session.prepare, message.text, types, message.name))
         self._stream.send(messages.PARSE_COMPLETE)
 
     def _bind(self, message: messages.Bind) -> None:
-        prepared = self._statement(message.statement)
+        prepared = self._session.kept.statement(message.statement)
         if message.portal and message.portal in self._portals:
             raise DuplicateCursor("portal", message.portal)
         types = prepared.parameter_types
@@ -286,9 +298,13 @@ class Connection:
     def _describe(self, message: messages.Describe) -> None:
         formats: tuple[int, ...] = ()
         if message.kind == "S":
-            prepared = self._statement(message.name)
+            prepared = self._session.kept.statement(message.name)
             self._stream.send(messages.parameter_description([oid(type) for type in prepared.parameter_types]))
         else:
+            cursor = self._session.kept.cursors.get(message.name)
+            if cursor is not None:
+                self._stream.send(messages.row_description(fields(cursor.desc.columns, ())))
+                return
             portal = self._portal(message.name)
             prepared, formats = portal.prepared, portal.formats
         if prepared.desc is None:
@@ -305,10 +321,10 @@ class Connection:
             raise ProtocolViolation(f'portal "{message.portal}" cannot be run', sqlstate="55000")
         piece, taken = b"", 0
         if portal.rows is None:
-            result, portal.rows, piece, taken = await self._run(_begin, self._session, portal, message.limit)
+            answer, portal.rows, piece, taken = await self._run(_begin, self._session, portal, message.limit)
             if portal.rows is None:
                 portal.is_finished = True
-                self._complete(result.tag)
+                self._complete(await self._without_rows(answer))
                 return
         self._stream.send(piece)
         rows = portal.rows
@@ -326,15 +342,10 @@ class Connection:
 
     def _close(self, message: messages.Close) -> None:
         if message.kind == "S":
-            self._prepared.pop(message.name, None)
+            self._session.kept.prepared.pop(message.name, None)
         elif (portal := self._portals.pop(message.name, None)) is not None:
             portal.close()
         self._stream.send(messages.CLOSE_COMPLETE)
-
-    def _statement(self, name: str) -> Prepared:
-        if name not in self._prepared:
-            raise UnknownPrepared(name)
-        return self._prepared[name]
 
     def _portal(self, name: str) -> Portal:
         if name not in self._portals:
@@ -345,21 +356,21 @@ class Connection:
 # --- in the session's thread ---
 
 
-def _next_rows(results: Iterator[Result]) -> tuple[Result, Rows | None, bytes] | None:
-    """The next statement's result with its first piece, so that a small one needs one turn."""
-    result = next(results, None)
-    if result is None:
+def _next_rows(results: Iterator[Answer]) -> tuple[Answer, Rows | None, bytes] | None:
+    """The next statement's answer with the first piece of its rows, so that a small one needs one turn."""
+    answer = next(results, None)
+    if answer is None:
         return None
-    if result.desc is None:
-        return result, None, b""
-    rows = Rows(result, ())
-    return result, rows, rows.take()[0]
+    if not isinstance(answer, Result) or answer.desc is None:
+        return answer, None, b""
+    rows = Rows(answer, ())
+    return answer, rows, rows.take()[0]
 
 
-def _begin(session: Session, portal: Portal, limit: int) -> tuple[Result, Rows | None, bytes, int]:
-    result = session.execute_prepared(portal.prepared, portal.values)
-    if result.desc is None:
-        return result, None, b"", 0
-    rows = Rows(result, portal.formats)
+def _begin(session: Session, portal: Portal, limit: int) -> tuple[Answer, Rows | None, bytes, int]:
+    answer = session.execute_prepared(portal.prepared, portal.values)
+    if not isinstance(answer, Result) or answer.desc is None:
+        return answer, None, b"", 0
+    rows = Rows(answer, portal.formats)
     piece, count = rows.take(limit)
-    return result, rows, piece, count
+    return answer, rows, piece, count

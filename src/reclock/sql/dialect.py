@@ -384,6 +384,43 @@ def _copy(write: Generator, node: exp.Expression) -> str:
     return _join("COPY", what, columns, "FROM STDIN" if node.args.get("is_from") else "TO STDOUT", options and f"WITH ({options})")
 
 
+@_writes(nodes.PrepareStatement)
+def _prepare(write: Generator, node: exp.Expression) -> str:
+    types = f"({_list(write, node, 'types')})" if node.args.get("types") else ""
+    return _join("PREPARE", write.sql(node, "this"), types, "AS", write.sql(node, "statement"))
+
+
+@_writes(nodes.ExecuteStatement)
+def _execute(write: Generator, node: exp.Expression) -> str:
+    values = f"({_list(write, node, 'values')})" if node.args.get("values") else ""
+    return _join("EXECUTE", write.sql(node, "this"), values)
+
+
+@_writes(nodes.DeallocateStatement)
+def _deallocate(write: Generator, node: exp.Expression) -> str:
+    return f"DEALLOCATE {write.sql(node, 'this') or 'ALL'}"
+
+
+@_writes(nodes.DeclareStatement)
+def _declare(write: Generator, node: exp.Expression) -> str:
+    return _join("DECLARE", write.sql(node, "this"), "CURSOR", _if(node, "is_held", "WITH HOLD"), "FOR", write.sql(node, "query"))
+
+
+@_writes(nodes.FetchStatement)
+def _fetch(write: Generator, node: exp.Expression) -> str:
+    return f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
+
+
+@_writes(nodes.CloseStatement)
+def _close(write: Generator, node: exp.Expression) -> str:
+    return f"CLOSE {write.sql(node, 'this') or 'ALL'}"
+
+
+@_writes(nodes.DiscardStatement)
+def _discard(write: Generator, node: exp.Expression) -> str:
+    return f"DISCARD {node.args['kind']}"
+
+
 class _TokenizerCore(TokenizerCore):
     __slots__ = ()
 

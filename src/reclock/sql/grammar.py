@@ -12,6 +12,7 @@ from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.query_grammar import QUERY_STARTS
 from reclock.sql.role_grammar import RoleParser
+from reclock.sql.session_grammar import SessionParser
 from reclock.sql.source_grammar import SourceParser
 from reclock.sql.table_grammar import TableParser
 
@@ -20,20 +21,13 @@ _UNSUPPORTED = frozenset(
     {
         "ANALYZE",
         "CALL",
-        "CLOSE",
         "COMMENT",
-        "DEALLOCATE",
-        "DECLARE",
         "DESCRIBE",
-        "DISCARD",
         "DO",
-        "EXECUTE",
-        "FETCH",
         "LISTEN",
         "LOCK",
         "MERGE",
         "NOTIFY",
-        "PREPARE",
         "RELEASE",
         "SAVEPOINT",
         "SUBSCRIBE",
@@ -46,7 +40,7 @@ _UNSUPPORTED = frozenset(
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class ReclockParser(RoleParser, TableParser, SourceParser):
+class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
@@ -267,6 +261,13 @@ class ReclockParser(RoleParser, TableParser, SourceParser):
         "REVOKE": RoleParser._revoke,
         "REASSIGN": RoleParser._reassign_owned,
         "SHOW": _show,
+        "PREPARE": SessionParser._prepare,
+        "EXECUTE": SessionParser._execute,
+        "DEALLOCATE": SessionParser._deallocate,
+        "DECLARE": SessionParser._declare,
+        "FETCH": SessionParser._fetch,
+        "CLOSE": SessionParser._close,
+        "DISCARD": SessionParser._discard,
         "SET": RoleParser._set,
         "RESET": RoleParser._reset,
         "EXPLAIN": _explain,

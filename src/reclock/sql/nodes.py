@@ -310,3 +310,43 @@ class CopyStatement(Statement):
     """``is_from`` STDIN or else to STDOUT. ``this`` is the table, unless there is a ``query``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "columns": False, "query": False, "is_from": False, "options": False}
+
+
+class PrepareStatement(Statement):
+    """``statement`` is the one to keep; ``types`` those of its parameters, as far as they are written."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "types": False, "statement": True}
+
+
+class ExecuteStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "values": False}
+
+
+class DeallocateStatement(Statement):
+    """Without ``this`` it is ``DEALLOCATE ALL``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
+class DeclareStatement(Statement):
+    """``query`` is a ``QueryStatement``; a cursor that ``is_held`` outlives the transaction."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "is_held": False, "query": True}
+
+
+class FetchStatement(Statement):
+    """Without ``count`` it is ``FETCH ALL``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False}
+
+
+class CloseStatement(Statement):
+    """Without ``this`` it is ``CLOSE ALL``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
+class DiscardStatement(Statement):
+    """``kind`` is ``ALL``, ``PLANS``, ``SEQUENCES`` or ``TEMP``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True}

@@ -12,6 +12,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner import alter, create, drop, modify, show
@@ -123,7 +124,19 @@ DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
 )
 """What is planned already when it is prepared: statements that answer rows or take parameters."""
 
+
+def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Statement:
+    raise UnsupportedSql(f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained")
+
+
 PLANNERS: dict[type[nodes.Statement], Planner] = {
+    nodes.PrepareStatement: _of_session,
+    nodes.ExecuteStatement: _of_session,
+    nodes.DeallocateStatement: _of_session,
+    nodes.DeclareStatement: _of_session,
+    nodes.FetchStatement: _of_session,
+    nodes.CloseStatement: _of_session,
+    nodes.DiscardStatement: _of_session,
     nodes.QueryStatement: plan_select,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,

@@ -1,0 +1,64 @@
+"""COPY on the wire: data out as it is computed, data in until the client says that it is done or gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from reclock.adapter.copy import CopyIn, CopyOut
+from reclock.adapter.results import Result
+from reclock.errors import ProtocolViolation
+from reclock.server import messages
+from reclock.server.stream import Stream
+
+_PIECE_BYTES = 1 << 18
+_CHUNKS = 64
+
+Run = Callable[..., Awaitable[Any]]
+
+
+async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
+    """Answers the command tag. Raises what computing the data raises."""
+    stream.send(messages.copy_out_response(copy.width))
+    try:
+        while chunks := await run(_some, copy.chunks):
+            for chunk in chunks:
+                stream.send(messages.copy_data(chunk))
+            await stream.flush_if_much()
+    finally:
+        copy.close()
+    stream.send(messages.COPY_DONE)
+    return copy.tag
+
+
+async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
+    """Raises what is wrong with the data, ``QueryCanceled`` if the client gives up, and ``ProtocolViolation``."""
+    stream.send(messages.copy_in_response(copy.width))
+    await stream.flush()
+    waiting: list[bytes] = []
+    size = 0
+    while True:
+        message = await stream.message()
+        match message:
+            case messages.CopyData(data):
+                waiting.append(data)
+                size += len(data)
+                if size >= _PIECE_BYTES:
+                    await run(copy.write, b"".join(waiting))
+                    waiting, size = [], 0
+            case messages.CopyDone():
+                if waiting:
+                    await run(copy.write, b"".join(waiting))
+                result: Result = await run(copy.finish)
+                return result
+            case messages.CopyFail(reason):
+                copy.fail(reason)
+            case messages.Flush() | messages.Sync():
+                pass  # as PostgreSQL has it: some clients send them early
+            case _:
+                raise ProtocolViolation(f"unexpected message {type(message).__name__} during COPY from stdin")
+
+
+def _some(chunks: Iterator[bytes]) -> list[bytes]:
+    return list(islice(chunks, _CHUNKS))

@@ -1,0 +1,75 @@
+"""What a session keeps from one statement to the next: prepared statements and cursors."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.sql import nodes
+from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
+
+
+class SessionParser(QueryParser):
+    """Parses PREPARE, EXECUTE and DEALLOCATE, DECLARE, FETCH and CLOSE, and DISCARD."""
+
+    def _root(self) -> nodes.Statement:
+        raise NotImplementedError
+
+    def _query_statement(self) -> nodes.QueryStatement:
+        raise NotImplementedError
+
+    def _prepare(self) -> nodes.PrepareStatement:
+        name, types = self._name(), None
+        if self._match(TokenType.L_PAREN, advance=False):
+            types = self._parse_wrapped_csv(lambda: self._parse_types(check_func=False) or self._missing())
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("Expected AS")
+        if not self._curr:
+            self.raise_error("Expected a statement")
+        return nodes.PrepareStatement(this=name, types=types, statement=self._root())
+
+    def _execute(self) -> nodes.ExecuteStatement:
+        name, values = self._name(), None
+        if self._match(TokenType.L_PAREN, advance=False):
+            values = self._parse_wrapped_csv(lambda: self._parse_disjunction() or self._missing())
+        return nodes.ExecuteStatement(this=name, values=values)
+
+    def _deallocate(self) -> nodes.DeallocateStatement:
+        self._match_text_seq("PREPARE")
+        return nodes.DeallocateStatement(this=None if self._match_text_seq("ALL") else self._name())
+
+    def _declare(self) -> nodes.DeclareStatement:
+        name = self._name()
+        while self._match_texts(("BINARY", "INSENSITIVE", "ASENSITIVE")) or self._match_text_seq("NO", "SCROLL"):
+            if self._prev.text.upper() == "BINARY":
+                self.raise_error("Expected CURSOR", self._prev)
+        self._expect("CURSOR")
+        is_held = self._match_text_seq("WITH", "HOLD")
+        if not is_held:
+            self._match_text_seq("WITHOUT", "HOLD")
+        if not self._match(TokenType.FOR):
+            self.raise_error("Expected FOR")
+        if self._curr.token_type not in QUERY_STARTS:
+            self.raise_error("Expected a query")
+        return nodes.DeclareStatement(this=name, is_held=is_held, query=self._query_statement())
+
+    def _fetch(self) -> nodes.FetchStatement:
+        """Forwards alone: a count, NEXT or ALL."""
+        self._match_text_seq("FORWARD")
+        count: exp.Expr | None = exp.Literal.number(1)
+        if self._match_text_seq("ALL"):
+            count = None
+        elif self._curr.token_type == TokenType.NUMBER:
+            count = self._integer()
+        else:
+            self._match_text_seq("NEXT")
+        self._match_texts(("FROM", "IN"))
+        return nodes.FetchStatement(this=self._name(), count=count)
+
+    def _close(self) -> nodes.CloseStatement:
+        return nodes.CloseStatement(this=None if self._match_text_seq("ALL") else self._name())
+
+    def _discard(self) -> nodes.DiscardStatement:
+        if not self._match_texts(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
+            self.raise_error("Expected ALL")
+        return nodes.DiscardStatement(kind=self._prev.text.upper())
