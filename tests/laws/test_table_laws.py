@@ -46,7 +46,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_time_reads_as_the_model_whoever_applies_what_when(root: Path, script: list[tuple]) -> None:
     folder = root / str(next(_number))
     folder.mkdir()
-    tables, consensus, oracle = open_tables(f"sqlite:///{folder}/consensus.db", str(folder / "lake"))
+    tables, consensus, oracle = open_tables(f"sqlite:///{folder}/consensus.db", str(folder / "lake"), clock=lambda: Timestamp(1))
     other = Tables(Lake(str(folder / "lake")), tables.log)
     model = {id: Counter() for id in IDS}
     last_write = dict.fromkeys(IDS, 0)
