@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, install, joined, sample
@@ -91,8 +92,8 @@ IS_COMMITTED = {
 PLACES = [("stash", "sqlite"), ("stash", "postgresql"), ("persist", "sqlite"), ("shadow", "sqlite")]
 
 
-def each(points: Mapping[str, Mapping[str, object]]) -> list[tuple[tuple[str, str], str]]:
-    return [(place, point) for place in PLACES for point in points[place[0]]]
+def each(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
+    return [pytest.param(place, point, id="-".join([*place, point])) for place in PLACES for point in points[place[0]]]
 
 
 def crash(place: CatalogPlace, operation: str, point: str) -> None:

@@ -1,8 +1,8 @@
 """Persist: the catalog's changelog in one Delta table of the lake.
 
 Every write is one commit at an exact version. It carries, as application transactions, all that decides the next write: the upper,
-epoch and deploy generation. So a writer decides on the table's log alone, without reading data. It also carries its own version
-and the number of updates the table then has: a log entry that was cut or emptied since, which Delta itself would pass over, shows.
+epoch and deploy generation. So a writer decides on the table's log alone, without reading data. It also carries the number
+of updates the table then has: so a log entry that was cut or emptied since, which Delta itself would pass over, shows.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ UPPER = "catalog.upper"
 EPOCH = "catalog.epoch"
 DEPLOY_GENERATION = "catalog.deploy_generation"
 ROWS = "catalog.rows"
-VERSION = "catalog.version"
-ALWAYS = frozenset({UPPER, EPOCH, DEPLOY_GENERATION, ROWS, VERSION})
+ALWAYS = frozenset({UPPER, EPOCH, DEPLOY_GENERATION, ROWS})
 """The application transactions of every commit."""
 
 _ts = pc.field(TIME_COLUMN)
@@ -89,7 +88,7 @@ class _State:
     def rows(self) -> int:
         return sum(file.rows for file in self.files)
 
-    def transactions(self, version: int, rows: int) -> dict[str, int]:
+    def transactions(self, rows: int) -> dict[str, int]:
         """What a commit says that leaves the table with this upper and leadership, and so many updates."""
         assert self.leadership is not None
         return {
@@ -97,7 +96,6 @@ class _State:
             EPOCH: self.leadership.epoch,
             DEPLOY_GENERATION: self.leadership.deploy_generation,
             ROWS: rows,
-            VERSION: version,
         }
 
     @property
@@ -278,7 +276,7 @@ class PersistLog:
         for _ in range(ATTEMPTS):
             version = state.version + 1
             try:
-                if self._log.commit(actions, after.transactions(version, state.rows + rows), mark=mark):
+                if self._log.commit(actions, after.transactions(state.rows + rows), mark=mark):
                     return
             except (DeltaError, OSError) as failure:
                 unanswered += 1
@@ -322,7 +320,7 @@ class PersistLog:
                 *(remove(file, system_clock()) for file in removed),
                 *(add(file, is_new_data=False) for file in added),
             ]
-            if self._log.commit(actions, state.transactions(state.version + 1, state.rows)):
+            if self._log.commit(actions, state.transactions(state.rows)):
                 reach("catalog.persist.merge.landed")
             self._delete_garbage()
         except FileNotFoundError:
@@ -381,7 +379,7 @@ class PersistLog:
         if not log.version:
             return _State(0)
         said = log.last_transactions()
-        if said.get(VERSION) != log.version or not said.keys() >= ALWAYS:
+        if not said.keys() >= ALWAYS:
             raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say all that a commit says")
         upper, rows = said[UPPER], said[ROWS]
         leadership = Leadership(said[EPOCH], said[DEPLOY_GENERATION])
