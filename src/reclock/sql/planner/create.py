@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -81,6 +82,11 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         normal.set("all_tables", None)
         normal.set("tables", [nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
     return CreateSource(name, stored(normal), source, progress_name, index, subsources)
+
+
+def create_subsource(node: nodes.CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
+    """The text of a subsource is for reading alone."""
+    raise UnsupportedSql("a subsource is made by its source", hint="CREATE SOURCE … FOR TABLES (…)")
 
 
 def _subsources(

@@ -140,6 +140,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.QueryStatement: plan_select,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,
+    nodes.CreateSubsourceStatement: create.create_subsource,
     nodes.CreateViewStatement: create.create_view,
     nodes.CreateIndexStatement: create.create_index,
     nodes.CreateTableStatement: create_table,
