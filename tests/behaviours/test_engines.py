@@ -229,6 +229,7 @@ def test_the_text_of_a_double_is_left_to_duckdb(duckdb_engine: Engine) -> None:
 DESC = RelationDesc((Column("c1", TEXT), Column('we"ird `n', DOUBLE), Column("n", BIGINT), Column("tz", TIMESTAMPTZ)))
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)
 U2 = StorageCollectionId(GlobalId("u2"))
+U3 = StorageCollectionId(GlobalId("u3"))
 
 
 def append(lake: Lake, id: StorageCollectionId, updates: list[Update], *, is_monotonic: bool = False) -> CollectionInput:
@@ -257,6 +258,16 @@ def test_a_collection_that_never_had_an_update_is_empty(engine: Engine, lake: La
     given = CollectionInput(lake.create(U2, DESC).pin())
     assert answer(engine, get(U2, DESC), {U2: given}) == []
     assert answer(engine, reduce(get(U2, DESC), (), aggregate("count")), {U2: given}) == [(0,)]
+
+
+def test_updates_that_are_not_in_the_table_yet_are_read_with_it(engine: Engine, lake: Lake) -> None:
+    version = append(lake, U2, [change("a", 1.5, 5), change(None, NAN, 5)]).version
+    given = CollectionInput(version, updates_table([change("a", 1.5, 6, -1), change(None, NAN, 6), change("b", 0.0, 9)], DESC))
+    nan, plan = (None, NAN, 7, NOON), get(U2, DESC)
+    for at, wanted in ((5, [("a", 1.5, 7, NOON), nan]), (6, [nan, nan]), (9, [nan, nan, ("b", 0.0, 7, NOON)])):
+        assert multiset(answer(engine, plan, {U2: given}, at=at)) == multiset(wanted), at
+    unfilled = CollectionInput(lake.create(U3, DESC).pin(), updates_table([change("b", 0.0, 9)], DESC))
+    assert answer(engine, get(U3, DESC), {U3: unfilled}) == [("b", 0.0, 7, NOON)]
 
 
 def test_a_monotonic_collection_is_read_with_its_multiplicities(engine: Engine, lake: Lake) -> None:
