@@ -67,6 +67,8 @@ class Environment:
         self._open_timeline = oracle.open_timeline
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A name no other process has: owner of read holds and of claims without a run of their own."""
+        self.realised_upper: Timestamp | None = None
+        """The ``content_upper`` of the catalog of which this process knows that nothing is left to make or to drop."""
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None

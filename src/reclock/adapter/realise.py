@@ -19,6 +19,8 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     """Make what ``catalog`` implies and is missing; drop what it knew and has no more."""
     snapshot = catalog.snapshot
     assert snapshot is not None
+    if environment.realised_upper == snapshot.content_upper:
+        return
     _realise_tables(environment, catalog, snapshot)
     items = {id: item for id, item in snapshot.items.items() if item.type in (ItemType.SOURCE, ItemType.INDEX)}
     wanted = {id: item for id, item in items.items() if not catalog.is_subsource(id)}  # its source's group is its own
@@ -30,12 +32,15 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
         for hold in environment.holds.owned_by(group):
             environment.holds.release(hold)
     held = environment.holds.earliest(gone) if gone else {}
+    is_done = not held
     gone = [group for group in gone if group not in held]  # what a reader is still at goes with the next call
     for group in gone:
         environment.lake.drop_all(GlobalId(group))
     if gone:
         environment.statuses.forget(gone)
         environment.frontiers.drop(gone)
+    if is_done:
+        environment.realised_upper = snapshot.content_upper
 
 
 def _realise_tables(environment: Environment, catalog: PlannerCatalog, snapshot: CatalogSnapshot) -> None:
