@@ -234,6 +234,17 @@ def test_a_block_holds_what_is_in_the_schemas_of_its_first_query_and_what_views_
     assert found == {TABLES, world.item("s").id, world.item("far").id}
 
 
+def test_a_large_write_is_staged_and_read_at_once(ada: Session, environment: Environment) -> None:
+    run(ada, f"INSERT INTO a VALUES {', '.join(f'({n}, {n})' for n in range(1_000))}")
+    for _ in range(8):
+        run(ada, "INSERT INTO a SELECT id, n FROM a")
+    staged = list(Path(environment.settings.lake_root).glob("*/table/_staging/*/rows.parquet"))
+    assert staged
+    assert run(ada, "SELECT count(*) FROM a WHERE id > 1") == [(998 * 256,)]
+    environment.tables.apply()
+    assert run(ada, "SELECT count(*), sum(n) FROM a WHERE id > 1") == [(998 * 256, (999 * 500 - 1) * 256)]
+
+
 def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Session, environment: Environment) -> None:
     run(ada, "INSERT INTO a VALUES (2, 2)")
     environment.tables.apply()

@@ -1,0 +1,68 @@
+"""Group commit: who arrives while a commit is on its way goes with the next, all at one time, each with an outcome of its own."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from fixtures.tables import CATALOG_TS, A, B, changes, open_tables, read, write
+
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.errors import ConsensusUnavailable, WriteConflict
+
+
+@pytest.fixture
+def opened(tmp_path: Path):
+    tables, consensus, oracle = open_tables(f"sqlite:///{tmp_path}/consensus.db", str(tmp_path / "lake"))
+    yield tables, oracle
+    consensus.close()
+
+
+class Gate:
+    """Holds the first commit up until it is opened; tells the sizes of the batches."""
+
+    def __init__(self, real) -> None:
+        self.real, self.sizes, self.entered, self.opened = real, [], threading.Event(), threading.Event()
+
+    def __call__(self, batch, **options):
+        self.sizes.append(len(batch))
+        if len(self.sizes) == 1:
+            self.entered.set()
+            assert self.opened.wait(30)
+        return self.real(batch, **options)
+
+
+def test_commits_that_wait_share_one_transaction_and_one_time(opened, monkeypatch) -> None:
+    tables, oracle = opened
+    read_at = oracle.read_ts(EPOCH_MS)
+    gate = Gate(tables.log.commit)
+    monkeypatch.setattr(tables.log, "commit", gate)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(write, tables, a={("first", 0): 1})
+        assert gate.entered.wait(30)
+        others = [pool.submit(write, tables, b={("b", n): 1}) for n in range(5)]
+        loser = pool.submit(
+            lambda: tables.commit({B: changes({("c", 0): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({A}), read_at=read_at)
+        )
+        while len(tables._group_commit._waiting) < 6:
+            assert not first.done()
+        gate.opened.set()
+        times = {other.result() for other in others}
+        assert (len(times), gate.sizes) == (1, [1, 6])
+        with pytest.raises(WriteConflict):
+            loser.result()
+    [at] = times
+    assert read(tables, A, B, at=at) == [{("first", 0): 1}, {("b", n): 1 for n in range(5)}]
+    assert read(tables, A, B, at=Timestamp(at - 1)) == [{("first", 0): 1}, {}]
+
+
+def test_what_befalls_a_batch_befalls_each_of_it_and_the_next_goes_on(opened, monkeypatch) -> None:
+    tables, _ = opened
+    gate = Gate(lambda batch, **options: (_ for _ in ()).throw(ConsensusUnavailable(detail="gone")))
+    gate.opened.set()
+    with monkeypatch.context() as patched:
+        patched.setattr(tables.log, "commit", gate)
+        with pytest.raises(ConsensusUnavailable):
+            write(tables, a={("x", 1): 1})
+    write(tables, a={("y", 1): 1})
+    assert read(tables, A) == [{("y", 1): 1}]
