@@ -12,9 +12,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from fixtures.objects import World
+from fixtures.objects import EVENTS, World
 
 from reclock import crashpoints
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import InvalidOption
+from reclock.ingest import payload
+from reclock.sources.description import KafkaConnector, LoadGenerator, SourceSpec, TextFormat
+from reclock.sources.generated import GENERATED
 
 pytestmark = pytest.mark.spark
 
@@ -76,11 +83,11 @@ def stop_at(monkeypatch, point, occurrence):
     monkeypatch.setattr("reclock.crashpoints.reach", reach)
 
 
-def run_until_killed(world, at, owner):
+def run_until_killed(world, at, owner, source=EVENTS):
     """A tick; whether it was stopped."""
     try:
-        world.ingest(at, owner=owner)
-        world.audit(owner=owner)
+        world.ingest(at, source, owner)
+        world.audit(source, owner)
         crashpoints.reach("ingest.after_audit")
         world.publish(at, owner=owner)
     except Killed:
@@ -88,29 +95,135 @@ def run_until_killed(world, at, owner):
     return False
 
 
+class Upstream:
+    """An upstream whose second step is stopped: what there is at the first tick, what comes after, what must be in the end."""
+
+    source = EVENTS
+    outputs = ("",)
+    clock = 0
+
+    def fill(self, world):
+        fill(world)
+
+    def check(self, world, at):
+        check(world, at)
+
+
+class Auction(Upstream):
+    """Several outputs on one set of bindings, without evidence."""
+
+    source = SourceSpec(
+        GlobalId("u4"), "auction", LoadGenerator("AUCTION", 1000), None, RelationDesc(()), dict(GENERATED["AUCTION"])
+    )
+    outputs = ("auctions", "bids")
+    clock = 4500
+
+    def fill(self, world):
+        world.now = 1500
+        world.tick(10)
+        world.now = self.clock
+
+    def check(self, world, at):
+        auctions, bids = (world.visible(self.source, output) for output in self.outputs)
+        assert [(row[0], row[-1]) for row in auctions] == [(1, 10), (2, at), (3, at), (4, at)]
+        assert sorted((row[0], row[-1]) for row in bids) == [(n, 10 if n < 10 else at) for n in range(40)]
+        assert len(world.visible(self.source, "users")) == 16
+        assert world.mapping(self.source) == [((), 10, 2), ((), at, 3)]
+
+
+class Upserts(Upstream):
+    """A topic whose messages replace each other."""
+
+    def __init__(self, kafka):
+        self.kafka, self.topic = kafka, kafka.topic(2)
+        columns = (Column("text", TEXT), Column("key", TEXT, is_nullable=False))
+        connector = KafkaConnector(kafka.address, self.topic, key_format=TextFormat(), include=(("KEY", "key"),), envelope="UPSERT")
+        self.source = SourceSpec(GlobalId("u4"), "topic", connector, TextFormat(), RelationDesc(columns, key=("key",)))
+
+    def fill(self, world):
+        self.kafka.send(self.topic, [(b"a", b"1"), (b"b", b"2")], 0)
+        self.kafka.send(self.topic, [(b"x", b"9")], 1)
+        world.tick(10)
+        self.kafka.send(self.topic, [(b"a", b"3"), (b"b", None), (b"c", b"4")], 0)
+
+    def check(self, world, at):
+        version = world.lineup(self.source).outputs[""].pin()
+        assert self.rows(version.snapshot(Timestamp(10))) == [("a", "1", 1), ("b", "2", 1), ("x", "9", 1)]
+        assert self.rows(version.snapshot(Timestamp(at))) == [("a", "3", 1), ("c", "4", 1), ("x", "9", 1)]
+        changes = version.changes(Timestamp(11), Timestamp(99))
+        assert self.rows(changes) == [("a", "1", -1), ("a", "3", 1), ("b", "2", -1), ("c", "4", 1)]
+        assert set(changes["mz_timestamp"].to_pylist()) == {at}
+        assert world.mapping(self.source) == [(0, 10, 2), (0, at, 3), (1, 10, 1)]
+
+    @staticmethod
+    def rows(table):
+        return sorted((row["key"], row["text"], row["mz_diff"]) for row in table.to_pylist())
+
+
+@pytest.fixture
+def upstream(request):
+    return Upserts(request.getfixturevalue("kafka")) if request.param is Upserts else request.param()
+
+
+COMMITS = {Upstream: 2, Auction: 1, Upserts: 2}
+"""How often bindings and evidence are appended in a step."""
+
+
 @pytest.mark.parametrize(
-    ("point", "occurrence"),
-    [*((point, 1) for point in STEP_POINTS), *((point, nth) for point in COMMIT_POINTS for nth in (1, 2))],
+    ("upstream", "point", "occurrence"),
+    [
+        (upstream, *stop)
+        for upstream in (Upstream, Auction, Upserts)
+        for stop in [
+            *((point, 1) for point in STEP_POINTS),
+            *((point, nth) for point in COMMIT_POINTS[:-1] for nth in range(1, COMMITS[upstream] + 1)),
+            *((COMMIT_POINTS[-1], nth) for nth in (1, 2, 3)),
+        ]
+    ],
+    indirect=["upstream"],
 )
-def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, monkeypatch, point, occurrence):
-    world = World(tmp_path, lambda: spark)
-    fill(world)
+def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, monkeypatch, upstream, point, occurrence):
+    def restart():
+        return World(tmp_path, lambda: spark, (upstream.source,), now=upstream.clock)
+
+    world = restart()
+    upstream.fill(world)
     stop_at(monkeypatch, point, occurrence)
-    assert run_until_killed(world, 20, "first"), f"{point} was never reached"
+    assert run_until_killed(world, 20, "first", upstream.source), f"{point} was never reached"
     monkeypatch.undo()
-    seen = {row[2] for row in world.visible()}
-    assert seen == ({10, 20} if point == "ingest.after_publish" else {10})
+    seen = {row[-1] for output in upstream.outputs for row in world.visible(upstream.source, output)}
+    assert seen <= ({10, 20} if point == "ingest.after_publish" else {10})
     world.close()
 
-    restarted = World(tmp_path, lambda: spark)
+    restarted = restart()
     claim = restarted.frontiers.get("u4").claim
     if claim is not None:
         # as if the dead writer's lease had run out
         restarted.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
     restarted.tick(30, owner="second")
     restarted.tick(40, owner="second")
-    check(restarted, 30 if point == "ingest.after_probe" else 20)
+    upstream.check(restarted, 30 if point == "ingest.after_probe" else 20)
+    assert restarted.frontiers.get("u4").claim is None
     restarted.close()
+
+
+def test_a_decision_comes_too_late_once_one_of_several_outputs_has_its_rows(tmp_path, spark, monkeypatch):
+    """Staging again under another decision would leave the others without theirs."""
+    auction = Auction()
+    world = World(tmp_path, lambda: spark, (auction.source,))
+    auction.fill(world)
+    world.ingest(20, auction.source)
+    world.audit(auction.source)
+    stop_at(monkeypatch, "collections.commit.landed", 1)
+    with pytest.raises(Killed):
+        world.publish(20)
+    monkeypatch.undo()
+    for decision in (payload.retry, lambda standing: payload.skip(standing, "", 2, 3)):
+        with pytest.raises(InvalidOption, match="being committed"):
+            world.frontiers.decide("u4", decision)
+    world.tick(30)
+    auction.check(world, 20)
+    world.close()
 
 
 def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, monkeypatch):

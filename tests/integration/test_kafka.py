@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+from fixtures.kafka import Broker
 from fixtures.objects import World
 
+from reclock import tick
+from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.environment import Environment
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.step import State
 from reclock.sources import kafka as connector
-from reclock.sources.description import CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
+from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
 
 pytestmark = pytest.mark.spark
 
@@ -252,8 +257,6 @@ def test_many_tasks_read_many_batches(kafka, open_world, monkeypatch):
 
 
 def test_a_broker_that_is_down_stalls_its_own_source_alone(tmp_path_factory, kafka, open_world, monkeypatch):
-    from fixtures.kafka import Broker
-
     monkeypatch.setattr(connector, "_REQUEST_S", 3)
     broken = Broker.make(tmp_path_factory.mktemp("second"))
     broken.start()
@@ -278,8 +281,6 @@ def test_a_broker_that_is_down_stalls_its_own_source_alone(tmp_path_factory, kaf
 
 
 def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
-    from confluent_kafka import Consumer, TopicPartition
-
     topic = kafka.topic()
     source = over(kafka, topic, group="watched")
     kafka.send(topic, [b"a", b"b"])
@@ -293,8 +294,6 @@ def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
 
 
 def test_every_type_of_value_without_a_format(kafka, open_world):
-    from reclock.sources.description import BytesFormat
-
     topic = kafka.topic()
     source = over(kafka, topic, format=BytesFormat(), desc=RelationDesc((Column("data", BYTEA),)))
     kafka.send(topic, [b"\x00\xff", None, b""])
@@ -346,3 +345,43 @@ def test_a_message_that_an_upsert_cannot_use_is_a_definite_error(kafka, open_wor
     decide(world, payload.skip, "0", 1, 2)
     world.tick(20)
     assert at(world, source, 10) == [("a", 1, None)]
+
+
+def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
+    """Audited, published, indexed, with its progress; and what is published is committed to the consumer group."""
+    topic, now = kafka.topic(2), [1_000]
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
+        session = Session(environment)
+
+        def rows(text: str) -> list[tuple[Any, ...]]:
+            [result] = session.execute(text)
+            return [tuple(row.values()) for batch in result.batches for row in batch.to_pylist()]
+
+        def run(at: int) -> None:
+            now[0] = at
+            report = tick.run(environment, at=at, owner="test")
+            assert report.succeeded, report.summary()
+
+        list(
+            session.execute(
+                f"""CREATE SOURCE stock (item text NOT NULL, left_over integer)
+                    FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' GROUP ID '{topic}-group'
+                    KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS id, PARTITION ENVELOPE UPSERT"""
+            )
+        )
+        list(session.execute("CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(left_over) AS left_over FROM stock"))
+        kafka.send(topic, [(b"a", b'{"item":"x","left_over":1}'), (b"b", b'{"item":"y","left_over":2}')], 1)
+        run(2_000)
+        assert rows("SELECT * FROM stock ORDER BY id") == [("x", 1, "a", 1), ("y", 2, "b", 1)]
+        kafka.send(topic, [(b"a", None), (b"b", b'{"item":"y","left_over":7}'), (b"c", b'{"item":"z","left_over":10}')], 1)
+        run(3_000)
+        assert rows("SELECT id, left_over FROM stock ORDER BY id") == [("b", 7), ("c", 10)]
+        assert rows("SELECT * FROM total") == [(2, 17)]
+        assert rows("SELECT id FROM stock ORDER BY id AS OF 2000") == [("a",), ("b",)]
+        assert rows("SELECT * FROM total AS OF 2000") == [(2, 3)]
+        assert rows("SELECT * FROM stock_progress") == [(3_000, 1, 5)]
+        assert rows("SHOW SOURCES") == [("stock", "kafka")]
+    consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": f"{topic}-group"})
+    [committed] = consumer.committed([TopicPartition(topic, 1)], timeout=10)
+    consumer.close()
+    assert committed.offset == 5

@@ -28,7 +28,7 @@ moments = st.lists(st.integers(0, 300), max_size=8)
 
 
 def opened(upstream: LoadGenerator, now: int = START) -> Generator:
-    return Generator(upstream, GENERATED[upstream.kind], Timestamp(START), lambda: Timestamp(now))
+    return Generator(upstream, GENERATED[upstream.kind], Timestamp(START), Timestamp(now))
 
 
 def rows(generator: Generator, increments: list[Increment], skips=()) -> Counter:

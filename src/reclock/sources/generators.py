@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
-from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources.connector import Bound, Evidence, Increment, Skip, left
@@ -32,16 +32,16 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A load generator, as a ``reclock.sources.connector.Connector``. Its first tick is at ``start``; it has but one partition."""
+    """A load generator, as a ``reclock.sources.connector.Connector``. It ticks from ``start`` to ``now``; it has but one partition."""
 
     upstream: LoadGenerator
     outputs: Mapping[str, RelationDesc]
     start: Timestamp
-    clock: Clock
+    now: Timestamp
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         lower = bound[()][0] if () in bound else 0
-        upper = (self.clock() - self.start) // self.upstream.tick_interval_ms + 1
+        upper = (self.now - self.start) // self.upstream.tick_interval_ms + 1
         return [Increment((), lower, upper, upper - lower)] if upper > lower else []
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:

@@ -39,7 +39,7 @@ def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector
 
 @_open.register
 def _(upstream: LoadGenerator, source: SourceSpec, means: Means) -> Connector:
-    return Generator(upstream, source.outputs, source.created_at, means.clock)
+    return Generator(upstream, source.outputs, source.created_at, means.clock())
 
 
 @_open.register
