@@ -25,7 +25,7 @@ from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
-from reclock.errors import CatalogSealed
+from reclock.errors import CatalogError, CatalogSealed
 from reclock.introspection.builtins import BUILTINS
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
@@ -175,6 +175,12 @@ class Environment:
     def _builtin_entries(self) -> list[RelationEntry]:
         mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING)
         ids = {(mapping.schema_name, mapping.object_name): mapping.id for mapping in mappings.values()}
+        for builtin in BUILTINS:
+            if (builtin.schema, builtin.name) not in ids:
+                raise CatalogError(
+                    f'the catalog does not know the system relation "{builtin.schema}.{builtin.name}" yet',
+                    hint="upgrade the environment with `reclock init` or a tick",
+                )
         return [
             RelationEntry(
                 id := ids[builtin.schema, builtin.name],

@@ -45,7 +45,9 @@ def init(home: Home = None) -> None:
     from reclock.environment import Environment
 
     with errors_on_stderr(), Environment.initialise(home) as environment:
+        mark = environment.mark
         print(f"environment {environment.settings.home.absolute()} is at epoch {environment.leadership.epoch}")
+        print(f"its id is {mark.id}, its catalog is kept in {mark.catalog}")
 
 
 @app.command()
