@@ -39,6 +39,10 @@ from reclock.sources.opening import open_connector
 log = structlog.get_logger(__name__)
 
 
+_ATTEMPTS = 5
+"""How often a source takes a newer time within one tick."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What went wrong with one source, index or sink. Nothing else is held up by it."""
@@ -121,18 +125,9 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str) -> Ing
     """
     [spec] = source_specs(environment, [source])
     try:
-        report = ingest_source(
-            spec,
-            Timestamp(at),
-            owner,
-            frontiers=environment.frontiers,
-            lake=environment.lake,
-            connector=open_connector(spec, environment.means),
-            spark=environment.spark,
-            lease_ms=environment.settings.claim_lease_ms,
-        )
+        report = _ingest(environment, spec, Timestamp(at), owner)
     except UpperMismatch:
-        raise  # published beyond `at` by another tick: nothing is wrong with the source
+        raise  # it is moved further and further by others: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
         error = failure if isinstance(failure, ReclockError) else InternalError(f'source "{spec.name}" failed', detail=str(failure))
         _record_stall(environment, spec.id, error)
@@ -140,6 +135,26 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str) -> Ing
     if report.state is not State.BLOCKED:
         environment.statuses.record(spec.id, "running", at=environment.clock())
     return report
+
+
+def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
+    """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return ingest_source(
+                spec,
+                at,
+                owner,
+                frontiers=environment.frontiers,
+                lake=environment.lake,
+                connector=open_connector(spec, environment.means),
+                spark=environment.spark,
+                lease_ms=environment.settings.claim_lease_ms,
+            )
+        except UpperMismatch as passed:
+            mismatch = passed
+            at = environment.oracle.write_ts(EPOCH_MS)
+    raise mismatch
 
 
 def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> list[AuditReport]:

@@ -206,6 +206,12 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin("mz_catalog", "mz_source_progresses", _desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
     Builtin(
         "mz_catalog",
+        "mz_tables",
+        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.TABLE)),
+    ),
+    Builtin(
+        "mz_catalog",
         "mz_views",
         _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
         lambda state: _views(state, materialized=False),
