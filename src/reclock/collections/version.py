@@ -19,7 +19,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.errors import VersionGone
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Version:
     """What a collection holds at the commit ``number``, until vacuum takes files that a later commit has dropped.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -15,11 +16,16 @@ from reclock.collections.collection import Collection
 from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Version
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
 from reclock.sources.connector import Bound, Increment
 from reclock.sources.description import SourceSpec
+
+
+_read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
+"""What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
 
 
 def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
@@ -68,12 +74,18 @@ class Lineup:
         """What is kept of every partition that was ever bound, and the physical upper below which that is true."""
         kept = self.evidence or self.remap
         version = kept.pin()
+        bound = _read.get(version)
+        if bound is None:
+            bound = _read[version] = self._bound(kept, version)
+        return version.upper, bound
+
+    def _bound(self, kept: Collection, version: Version) -> Bound:
         rows = version.snapshot(Timestamp(max(version.upper - 1, 0))).to_pylist()
         columns = kept.desc.names[1:] if self.evidence else (DIFF_COLUMN,)
         bound = {_partition(kept, row): tuple(row[name] for name in columns) for row in rows}
         if len(bound) != len(rows):
             raise InternalError(f'evidence of "{self.group}" has a partition twice')
-        return version.upper, bound
+        return bound
 
     def read_frontier(self, before: Timestamp) -> SourceFrontier:
         """The source frontier just before ``before``, from the remap collection."""
