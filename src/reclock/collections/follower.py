@@ -22,7 +22,7 @@ class Follower:
 
     def wake(self) -> None:
         with self._guard:
-            if self._timer is None:
+            if self._timer is None or not self._timer.is_alive():  # a child after a fork has lost the thread
                 self._timer = threading.Timer(self._delay_s, self._run)
                 self._timer.daemon = True
                 self._timer.start()
