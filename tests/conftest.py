@@ -5,10 +5,18 @@ import sys
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
-pytest_plugins = ["fixtures.postgres", "fixtures.spark", "fixtures.spark_cluster", "fixtures.objects", "fixtures.kafka"]
+pytest_plugins = [
+    "fixtures.postgres",
+    "fixtures.server",
+    "fixtures.spark",
+    "fixtures.spark_cluster",
+    "fixtures.objects",
+    "fixtures.kafka",
+]
 
 
 def pytest_addoption(parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write what transcripts answer now")
     parser.addoption("--catalog-commits", type=int, default=20, help="commits of each actor that races on a catalog")
     parser.addoption("--catalog-sequences", type=int, default=25, help="random transaction sequences that catalogs are compared on")
+    parser.addoption("--sessions", type=int, default=200, help="mutated sessions that are sent to the SQL port")

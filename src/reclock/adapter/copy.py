@@ -16,7 +16,7 @@ _ROWS = 10_000
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, each chunk whole lines, to be gone through once."""
+    """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, a line each chunk, to be gone through once."""
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
@@ -45,8 +45,9 @@ class CopyOut:
             for batch in result.batches:
                 columns = [column.to_pylist() for column in batch.columns]
                 rows = zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
-                yield copy_format.encode(rows, format)
-                self.rows += batch.num_rows
+                for row in rows:  # a line a chunk, as clients of PostgreSQL expect it
+                    self.rows += 1
+                    yield copy_format.encode([row], format)
         finally:
             result.close()
 

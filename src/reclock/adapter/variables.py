@@ -10,12 +10,11 @@ from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
 from reclock.sql.catalog import nearest
-from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SessionNames
+from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SERVER_VERSION, SessionNames
 
 ROLE = "role"
 STRICT_SERIALIZABLE = "strict serializable"
 SERIALIZABLE = "serializable"
-SERVER_VERSION = "16.0"
 
 
 @dataclass(frozen=True, slots=True)

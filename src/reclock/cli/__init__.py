@@ -126,6 +126,31 @@ def serve(
 
 
 @app.command()
+def password(
+    role: Annotated[str, typer.Argument(help="role whose password is set")],
+    home: Home = None,
+    remove: Annotated[bool, typer.Option(help="take the password away: the role can then only come from this machine")] = False,
+) -> None:
+    """Set the password of a role, asked for twice, or read from standard input if that is no terminal."""
+    from reclock.consensus.passwords import stored_password
+    from reclock.environment import Environment
+    from reclock.errors import UnknownObject
+
+    with errors_on_stderr(), Environment.open(home) as environment:
+        found = environment.catalog.snapshot().role_by_name(role)
+        if found is None:
+            raise UnknownObject("role", role)
+        if remove:
+            environment.passwords.set(found.id, None)
+            return
+        if sys.stdin.isatty():
+            text = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+        else:
+            text = sys.stdin.readline().rstrip("\n")
+        environment.passwords.set(found.id, stored_password(text))
+
+
+@app.command()
 def spark(
     home: Home = None,
     port: Annotated[int, typer.Option(help="port on loopback")] = 15002,

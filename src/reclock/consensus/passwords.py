@@ -73,6 +73,8 @@ def stored_password(text: str) -> str:
     except ValueError:
         pass
     try:
+        if not text:
+            raise scramp.ScramException("an empty password")
         return str(Verifier.of(text))
     except scramp.ScramException as error:
         raise InvalidOption("the password cannot be used", hint="it is empty or holds characters that SCRAM forbids") from error

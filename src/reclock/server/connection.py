@@ -92,10 +92,13 @@ class Connection:
     def is_running(self) -> bool:
         return self._is_running
 
-    def _expire(self) -> None:
+    def _expire(self, work: int) -> None:
         """The statement's time is over: what waits finds out by itself, what computes is told."""
-        if self._is_running and self._session.interruption.is_late:
-            self._keep_interrupting()
+        if self._is_running and self._work == work:
+            if self._session.interruption.is_late:
+                self._keep_interrupting()
+            else:  # the statement's own clock began a moment after this one
+                self._loop.call_later(_INTERRUPT_AGAIN_S, self._expire, work)
 
     def _keep_interrupting(self) -> None:
         work = self._work
@@ -172,9 +175,9 @@ class Connection:
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
         """In a thread; while it lasts the statement can be cancelled, and its time can run out."""
         timeout_ms = self._session.variables.statement_timeout_ms
-        timer = self._loop.call_later(timeout_ms / 1000, self._expire) if timeout_ms else None
         self._is_running = True
         self._work += 1
+        timer = self._loop.call_later(timeout_ms / 1000, self._expire, self._work) if timeout_ms else None
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer

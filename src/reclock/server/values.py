@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -224,9 +224,8 @@ def decode(raw: bytes | None, type: ScalarType, format: int) -> Any:
 def parse_decimal(text: str) -> Decimal:
     """A number with as many digits as it is written with."""
     stripped = text.strip()
-    sign = -1 if stripped.startswith("-") else 1
-    value, _ = number(stripped.lstrip("+-") or text)
-    return Decimal(value) * sign
+    value, _ = number(stripped[1:] if stripped[:1] in ("+", "-") else text)
+    return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)
 
 
 def _boolean(raw: bytes) -> bool:
@@ -254,8 +253,10 @@ def _numeric(raw: bytes) -> Decimal:
     groups = struct.unpack(f"!{count}H", raw[8:])
     if sign not in (0, 0x4000) or any(group > 9999 for group in groups) or abs(weight) > 100 or scale > 1000:
         raise ValueError("not a number that is finite")
-    value = sum((Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0))
-    return parse_decimal(f"{'-' if sign else ''}{value.quantize(Decimal(1).scaleb(-scale)):f}")
+    with localcontext(prec=2000):
+        value = sum((Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0))
+        text = format(value.quantize(Decimal(1).scaleb(-scale)), "f")
+    return parse_decimal(f"{'-' if sign else ''}{text}")
 
 
 def _unpacked(code: str) -> Callable[[bytes], Any]:

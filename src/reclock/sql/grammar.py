@@ -200,6 +200,8 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
             return self._show_privileges(is_default=True)
         if self._match_text_seq("ALL"):
             return nodes.ShowVariableStatement()
+        if self._match_text_seq("TRANSACTION", "ISOLATION", "LEVEL"):
+            return nodes.ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
         return nodes.ShowVariableStatement(this=self._variable())
 
     def _show_list(self, kind: str) -> nodes.ShowObjectsStatement:

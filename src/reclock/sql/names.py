@@ -12,6 +12,8 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
+SERVER_VERSION = "16.0"
+"""The PostgreSQL that clients may take us for."""
 DEFAULT_USER = "reclock"
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
 """Schemas of no database. All but the last are searched before the search path."""

@@ -73,7 +73,7 @@ def fit(value: Any, type: ScalarType) -> Any:
             rounded = exact.quantize(Decimal(1).scaleb(-(type.scale or 0)), rounding="ROUND_HALF_UP")
     except InvalidOperation as error:
         raise NumberOutOfRange(str(value), str(type)) from error
-    if abs(rounded) >= Decimal(10) ** ((type.precision or 38) - (type.scale or 0)):
+    if rounded.copy_abs() >= Decimal(10) ** ((type.precision or 38) - (type.scale or 0)):
         raise NumberOutOfRange(str(value), str(type))
     return rounded
 

@@ -1,17 +1,23 @@
-"""``current_user`` and ``session_user``: constants of a statement. A definition cannot hold them, for it is everyone's."""
+"""What a session is asked about itself: constants of a statement. A definition cannot hold them, for it is everyone's."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.sql.names import SessionNames
+from reclock.sql.names import SERVER_VERSION, SessionNames
 
 
 def with_users(node: exp.Expr, session: SessionNames) -> exp.Expr:
     """The query with the session's names in their place."""
-    if node.find(exp.CurrentUser, exp.SessionUser) is None:
+    if not any(_is_about_session(each) for each in node.walk()):
         return node
     changed = node.copy()
+    for call in [each for each in changed.find_all(exp.Anonymous) if _is_about_session(each)]:
+        name = call.name.lower()
+        value = exp.Cast(this=exp.Literal.string(_answer(name, session)), to=exp.DataType.build("text"))
+        whole = call.parent if isinstance(call.parent, exp.Dot) and call.arg_key == "expression" else call
+        is_item = isinstance(whole.parent, exp.Select) and whole.arg_key == "expressions"
+        whole.replace(exp.Alias(this=value, alias=exp.to_identifier(name)) if is_item else value)
     for user in list(changed.find_all(exp.CurrentUser, exp.SessionUser)):
         is_current = isinstance(user, exp.CurrentUser)
         name = exp.Literal.string(session.current_user if is_current else session.session_user)
@@ -20,3 +26,22 @@ def with_users(node: exp.Expr, session: SessionNames) -> exp.Expr:
             text = exp.Alias(this=text, alias=exp.to_identifier("current_user" if is_current else "session_user"))
         user.replace(text)
     return changed
+
+
+_ABOUT_SESSION = ("version", "current_database", "current_schema")
+
+
+def _is_about_session(node: exp.Expr) -> bool:
+    if isinstance(node, exp.CurrentUser | exp.SessionUser):
+        return True
+    return isinstance(node, exp.Anonymous) and node.name.lower() in _ABOUT_SESSION and not node.expressions
+
+
+def _answer(function: str, session: SessionNames) -> str:
+    match function:
+        case "version":
+            return f"PostgreSQL {SERVER_VERSION} (Reclock)"
+        case "current_database":
+            return session.database
+        case _:
+            return next(iter(session.search_path), "")

@@ -1,0 +1,243 @@
+"""Sessions over the wire, by the clients people use: psycopg, asyncpg, SQLAlchemy and psql, on a server of its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import threading
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import asyncpg
+import psycopg
+import pytest
+import sqlalchemy as sa
+from fixtures.postgres import _bundled_binaries
+from fixtures.server import SqlServer
+from psycopg import errors
+
+ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
+VALUES = (
+    "SELECT true, 1::smallint, 2, 3::bigint, 1.5::real, 2.5::double precision, 12.50::numeric(8, 2), 'text', '\\x00ff'::bytea, "
+    "'2020-01-02'::date, '2020-01-02 03:04:05.6'::timestamp, '2020-01-02 03:04:05+00'::timestamptz, "
+    "interval '1 day 2 hours', NULL::integer"
+)
+AS_PYTHON = (
+    True,
+    1,
+    2,
+    3,
+    1.5,
+    2.5,
+    Decimal("12.50"),
+    "text",
+    b"\0\xff",
+    date(2020, 1, 2),
+    datetime(2020, 1, 2, 3, 4, 5, 600_000),
+    datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC),
+    timedelta(days=1, hours=2),
+    None,
+)
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_every_type_arrives(sql_server: SqlServer, binary: bool) -> None:
+    with sql_server.connect() as connection, connection.cursor(binary=binary) as cursor:
+        assert cursor.execute(VALUES).fetchone() == AS_PYTHON
+
+
+@pytest.mark.parametrize("format", ["%s", "%b", "%t"])
+def test_parameters_take_the_type_of_their_place(sql_server: SqlServer, format: str) -> None:
+    with sql_server.connect() as connection:
+        query = f"SELECT n, name FROM numbers WHERE n >= {format} AND name LIKE {format} ORDER BY n LIMIT {format}"
+        assert connection.execute(query, (10, "number 1%", 2)).fetchall() == [(10, "number 10"), (11, "number 11")]
+        assert connection.execute("SELECT %s::numeric + 1, %s", (Decimal("0.125"), "x")).fetchone() == (Decimal("1.125"), "x")
+        with pytest.raises(errors.InvalidTextRepresentation):
+            connection.execute("SELECT n FROM numbers WHERE n = %t", ("x",))
+
+
+def test_prepared_statements_pipelines_and_blocks(sql_server: SqlServer) -> None:
+    with sql_server.connect(autocommit=False) as connection:
+        for n in range(1, 12):
+            assert connection.execute("SELECT name FROM numbers WHERE n = %s", (n,), prepare=True).fetchone() == (f"number {n}",)
+        with connection.pipeline():
+            cursors = [connection.execute("SELECT n FROM numbers WHERE n = %s", (n,)) for n in (5, 6)]
+        assert [cursor.fetchone() for cursor in cursors] == [(5,), (6,)]
+        with pytest.raises(errors.DivisionByZero):
+            connection.execute("SELECT 1 / 0")
+        with pytest.raises(errors.InFailedSqlTransaction):
+            connection.execute("SELECT 1")
+        connection.rollback()
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_an_error_in_a_pipeline_skips_to_its_end(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        with pytest.raises(errors.UndefinedColumn), connection.pipeline():  # noqa: PT012
+            connection.execute("SELECT nothing FROM numbers")
+            connection.execute("INSERT INTO numbers VALUES (0, 'never')")
+        assert connection.execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
+        assert connection.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_errors_carry_state_position_and_hint(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        with pytest.raises(errors.SyntaxError) as syntax:
+            connection.execute("SELECT 1; SELEC 2")
+        assert syntax.value.diag.statement_position == "11"
+        with pytest.raises(errors.UndefinedTable) as unknown:
+            connection.execute("SELECT * FROM nubmers")
+        assert "numbers" in unknown.value.diag.message_hint
+
+
+def test_rows_are_streamed(sql_server: SqlServer) -> None:
+    """A million million rows begin to arrive; leaving them costs the server nothing."""
+    with sql_server.connect() as connection, connection.cursor() as cursor:
+        rows = cursor.stream("SELECT a.n, b.name FROM numbers a, numbers b, numbers c, numbers d")
+        assert len([next(rows) for _ in range(5000)]) == 5000
+        connection.cancel_safe()
+        with pytest.raises(errors.QueryCanceled):
+            for _ in rows:
+                pass
+
+
+def test_portals_and_cursors_give_rows_in_portions(sql_server: SqlServer) -> None:
+    with sql_server.connect(autocommit=False) as connection:
+        with connection.cursor("portion") as cursor:
+            cursor.itersize = 300
+            cursor.execute("SELECT n FROM numbers WHERE n > %s ORDER BY n", (100,))
+            assert [n for (n,) in cursor] == list(range(101, 1001))
+        connection.execute("DECLARE few CURSOR FOR SELECT n FROM numbers ORDER BY n")
+        assert connection.execute("FETCH 2 FROM few").fetchall() == [(1,), (2,)]
+        assert connection.execute("FETCH FORWARD 3 FROM few").fetchall() == [(3,), (4,), (5,)]
+        connection.commit()
+        with pytest.raises(errors.InvalidCursorName):
+            connection.execute("FETCH 1 FROM few")
+
+
+def test_statements_prepared_in_sql(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        connection.execute("PREPARE of (integer) AS SELECT name FROM numbers WHERE n = $1 LIMIT $2")
+        assert connection.execute("EXECUTE of(7, 1)").fetchall() == [("number 7",)]
+        with pytest.raises(errors.DuplicatePreparedStatement):
+            connection.execute("PREPARE of AS SELECT 1")
+        connection.execute("DISCARD ALL")
+        with pytest.raises(errors.InvalidSqlStatementName):
+            connection.execute("EXECUTE of(7, 1)")
+        with pytest.raises(errors.NoActiveSqlTransaction):
+            connection.execute("DECLARE c CURSOR FOR SELECT 1")
+
+
+def test_cancel_and_timeout_end_what_computes(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        threading.Timer(0.3, connection.cancel_safe).start()
+        with pytest.raises(errors.QueryCanceled, match="user request"):
+            connection.execute(ENDLESS)
+        connection.execute("SET statement_timeout = 200")
+        with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+            connection.execute(ENDLESS)
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_copy(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE copied (n integer NOT NULL, name text)")
+        with cursor.copy("COPY copied FROM STDIN") as copy:
+            copy.write_row((1, "one\ttab"))
+            copy.write_row((2, None))
+        assert cursor.rowcount == 2
+        with cursor.copy("COPY (SELECT * FROM copied ORDER BY n) TO STDOUT") as copy:
+            assert list(copy.rows()) == [("1", "one\ttab"), ("2", None)]
+        with pytest.raises(errors.NotNullViolation), cursor.copy("COPY copied FROM STDIN") as copy:  # noqa: PT012
+            copy.write_row((3, "three"))
+            copy.write_row((None, "none"))
+        with pytest.raises(RuntimeError, match="gives up"), cursor.copy("COPY copied FROM STDIN") as copy:  # noqa: PT012
+            copy.write_row((4, "four"))
+            raise RuntimeError("the client gives up")
+        assert connection.execute("SELECT count(*) FROM copied").fetchone() == (2,)
+
+
+def test_asyncpg(sql_server: SqlServer) -> None:
+    async def use() -> None:
+        connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
+        assert [tuple(row) for row in await connection.fetch("SELECT n FROM numbers WHERE n < $1 ORDER BY n", 3)] == [(1,), (2,)]
+        async with connection.transaction():
+            assert await connection.fetchval("SELECT $1::numeric(8, 2)", Decimal("1.25")) == Decimal("1.25")
+        await connection.close()
+
+    asyncio.run(use())
+
+
+def test_sqlalchemy(sql_server: SqlServer) -> None:
+    engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock", use_native_hstore=False)
+    numbers = sa.table("numbers", sa.column("n", sa.Integer), sa.column("name", sa.Text))
+    with engine.begin() as connection:
+        found = (
+            connection.execute(sa.select(numbers.c.name).where(numbers.c.n > 998).order_by(numbers.c.n).limit(5)).scalars().all()
+        )
+    engine.dispose()
+    assert found == ["number 999", "number 1000"]
+
+
+def test_psql(sql_server: SqlServer) -> None:
+    psql = _bundled_binaries() / "psql"
+    text = "SELECT n, name FROM numbers WHERE n = 3; SHOW server_version;"
+    done = subprocess.run([psql, "-X", "-A", "-t", sql_server.dsn(), "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("3|number 3\n16.0\n", "")
+
+
+def test_who_may_not_come_in(sql_server: SqlServer) -> None:
+    for more, message in (
+        ({"user": "ghost", "password": "x"}, 'password authentication failed for user "ghost"'),
+        ({"dbname": "nowhere"}, 'database "nowhere" does not exist'),
+        ({"options": "-c nothing=1"}, 'unknown configuration parameter "nothing"'),
+        ({"options": "-c cluster"}, "invalid command-line argument"),
+        ({"replication": "database"}, "replication is not supported"),
+        ({"sslmode": "require"}, "server does not support SSL"),
+    ):
+        with pytest.raises(psycopg.OperationalError, match=message):
+            sql_server.connect(**more)
+
+
+def test_start_up_parameters_are_variables(sql_server: SqlServer) -> None:
+    with sql_server.connect(options="-c statement_timeout=1234 --search_path=other", application_name="me") as connection:
+        assert connection.execute("SHOW statement_timeout").fetchone() == ("1234",)
+        assert connection.execute("SHOW search_path").fetchone() == ("other",)
+        assert connection.info.parameter_status("application_name") == "me"
+        connection.execute("SET application_name = 'you'")
+        assert connection.info.parameter_status("application_name") == "you"
+
+
+def test_killed_and_started_again(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+    server = new_server(tmp_path)
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE t (n integer)")
+        connection.execute("INSERT INTO t VALUES (1)")
+        server.kill()
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+    with new_server(tmp_path).connect() as connection:
+        assert connection.execute("SELECT n FROM t").fetchall() == [(1,)]
+
+
+def test_a_stop_tells_clients_and_ends_what_runs(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+    server = new_server(tmp_path)
+    with server.connect() as idle:
+        assert server.stop() == 0
+        with pytest.raises(errors.AdminShutdown):
+            idle.execute("SELECT 1")
+    assert "Traceback" not in server.log()
+
+
+def test_limits(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
+    server = new_server(tmp_path, RECLOCK_MAX_CONNECTIONS="2", RECLOCK_MAX_MESSAGE_BYTES="100000")
+    first, second = server.connect(), server.connect()
+    with pytest.raises(psycopg.OperationalError, match="too many clients already"):
+        server.connect()
+    with pytest.raises(psycopg.OperationalError, match="too long"):
+        first.execute(f"SELECT '{'x' * 100_000}'")
+    assert second.execute("SELECT 1").fetchone() == (1,)
+    with server.connect() as third:
+        assert third.execute("SELECT 1").fetchone() == (1,)
