@@ -206,3 +206,10 @@ def test_the_result_has_exactly_the_declared_schema(format):
         assert table.schema.equals(arrow_schema(desc, with_updates=False))
         assert table.num_rows == buffer.count(b"\n")
         assert isinstance(table, pa.Table)
+
+
+@pytest.mark.parametrize("before", [b"", b'{"n":1}\n', b"\n", b" "])
+def test_a_null_is_no_json_object(before):
+    """Arrow takes it for an object of NULLs, and where it comes first ends the process."""
+    with pytest.raises(DecodeFailed, match=f"byte {before.rfind(10) + 1} "):
+        decode(before + b'null\n{"n":2}\n', JsonFormat(), of(TEXT), key="k", offset=0)

@@ -32,7 +32,7 @@ Offsets = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A load generator, as a ``reclock.sources.connector.Connector``. It ticks from ``start`` to ``now``; it has but one partition."""
+    """A load generator, as a ``reclock.sources.connector.Connector``: it ticks from ``start`` to ``now``, in one partition."""
 
     upstream: LoadGenerator
     outputs: Mapping[str, RelationDesc]
