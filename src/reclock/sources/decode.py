@@ -24,7 +24,7 @@ from reclock.sources.records import BYTE_ORDER_MARK, quote_of, record_ends
 _NAMELESS = "Failed to convert JSON"
 """How Arrow's complaint of a JSON value begins when it does not name the field."""
 
-_NULL_RECORD = re.compile(rb"^[ \t\r]*null\b", re.MULTILINE)
+_NULL_FIRST, _NULL_LATER = re.compile(rb"[ \t\r\n]*null\b"), re.compile(rb"\n[ \t\r]*null\b")
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -158,7 +158,7 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: RecordFormat, *, is
 def _read(run: bytes, format: RecordFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
-        if _NULL_RECORD.search(run):  # Arrow takes it for an object, or crashes if it comes first
+        if _NULL_FIRST.match(run) or _NULL_LATER.search(run):  # Arrow takes it for an object, or crashes if it comes first
             raise pa.ArrowInvalid("null is not a JSON object")
         table = pyarrow.json.read_json(
             pa.BufferReader(run),

@@ -160,9 +160,10 @@ class Kafka:
             for message in batch:
                 error = message.error()
                 if error is None:
-                    if message.offset() < task.upper:
+                    offset = message.offset()
+                    if offset < task.upper:
                         found.append(message)
-                    if message.offset() >= task.upper - 1:
+                    if offset >= task.upper - 1:
                         yield found
                         return
                 elif error.code() == KafkaError._PARTITION_EOF:
