@@ -27,7 +27,7 @@ setup: $(JARS) ## create the virtual environment from the lock and fetch the Spa
 demo: setup ## run the main job on real flight data, through Airflow, in demo-home/
 	$(BIN)/python examples/flights/demo.py --home $(DEMO_HOME)
 
-up: setup ## open the demo environment: Airflow UI and SQL shell, on loopback
+up: setup ## open the demo environment: Airflow UI, SQL port and shell, on loopback
 	$(BIN)/python examples/flights/up.py --home $(DEMO_HOME)
 
 check: setup ## lint, types, import contracts, unit tests

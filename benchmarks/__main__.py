@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, ingestion, kafka, tables, ticks
+from benchmarks import catalog, ingestion, kafka, server, tables, ticks
 
-BENCHMARKS = {"catalog": catalog.main, "ingestion": ingestion.main, "kafka": kafka.main, "tables": tables.main, "ticks": ticks.main}
+BENCHMARKS = {
+    "catalog": catalog.main,
+    "ingestion": ingestion.main,
+    "kafka": kafka.main,
+    "tables": tables.main,
+    "server": server.main,
+    "ticks": ticks.main,
+}
 
 
 def main() -> None:

@@ -117,6 +117,15 @@ def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
         yield made
 
 
+@contextmanager
+def serving(home: Path, port: int) -> Iterator[None]:
+    """The SQL port, open on loopback."""
+    command = [str(BIN / "reclock"), "serve", "--home", str(home), "--port", str(port)]
+    with _process(command, dict(os.environ), home / "logs" / "serve.log") as server:
+        _await(lambda: _is_open(port), [server], home / "logs")
+        yield
+
+
 def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict[str, str]:
     return {
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",

@@ -1,6 +1,6 @@
-"""Open the demo's environment for use: Airflow's UI, and how to reach the SQL shell. On loopback only; Ctrl-C ends it.
+"""Open the demo's environment for use: Airflow's UI and the SQL port, and how to reach the SQL shell. On loopback; Ctrl-C ends it.
 
-.venv/bin/python examples/flights/up.py [--home DIR] [--port 8080]
+.venv/bin/python examples/flights/up.py [--home DIR] [--port 8080] [--sql-port 6875]
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from rich.console import Console
-from stack import BIN, DAG, PROJECT, USER, StackError, own, running
+from stack import BIN, DAG, PROJECT, USER, StackError, own, running, serving
 
 console = Console(highlight=False)
 
@@ -21,6 +21,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--home", type=Path, default=PROJECT / "demo-home", help="folder of the demo's environment")
     parser.add_argument("--port", type=int, default=8080, help="port of Airflow's UI on loopback")
+    parser.add_argument("--sql-port", type=int, default=6875, help="port of SQL over the PostgreSQL wire on loopback")
     arguments = parser.parse_args()
     if not (arguments.home / "reclock.toml").exists():
         console.print(f"[red]there is no environment in {arguments.home}: run `make demo` first[/red]")
@@ -29,9 +30,14 @@ def main() -> int:
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
     try:
-        with own(arguments.home), running(arguments.home, port=arguments.port) as stack:
+        with (
+            own(arguments.home),
+            running(arguments.home, port=arguments.port) as stack,
+            serving(arguments.home, arguments.sql_port),
+        ):
             console.print(f"Airflow    {stack.url}/dags/{DAG}   user [bold]{USER}[/bold], password [bold]{stack.password}[/bold]")
             console.print(f"Reclock    {stack.url}/plugin/reclock   sources, frontiers, checks; also under Browse")
+            console.print(f"SQL port   psql -h 127.0.0.1 -p {arguments.sql_port} -U reclock reclock")
             console.print(f"SQL shell  {BIN}/reclock sql --home {arguments.home}")
             console.print(
                 f"A tick is a run of {DAG}: press Trigger. Objects are in {arguments.home / 'buckets'}. Ctrl-C ends this."

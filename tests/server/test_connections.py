@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from fixtures.postgres import _bundled_binaries
-from fixtures.server import SqlServer
+from fixtures.server import RECLOCK, SqlServer
 from psycopg import errors
 
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
@@ -241,3 +241,13 @@ def test_limits(new_server: Callable[..., SqlServer], tmp_path: Path) -> None:
     assert second.execute("SELECT 1").fetchone() == (1,)
     with server.connect() as third:
         assert third.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
+    url = f"postgresql://reclock@127.0.0.1:{sql_server.port}/reclock"
+    command = [RECLOCK, "sql", "--url", url, "--format", "json", "-c", "SELECT n, name FROM numbers WHERE n = 4; SELECT 1 AS one"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ['{"n": 4, "name": "number 4"}', '{"one": 1}'], done.stderr
+    failed = subprocess.run([RECLOCK, "sql", "--url", url, "-c", "SELECT nothing"], capture_output=True, text=True, timeout=60)
+    assert failed.returncode == 1
+    assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr

@@ -97,12 +97,13 @@ def sql(
     output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
     timing: Annotated[bool, typer.Option(help="say how long each statement took")] = False,
     user: Annotated[str, typer.Option(help="the role to begin with")] = "reclock",
+    url: Annotated[str | None, typer.Option(help="postgresql://… of a server to use instead of the environment itself")] = None,
 ) -> None:
     """SQL over the environment: a shell, or statements from the command line or a file."""
     from reclock.cli.shell import run_shell
 
     with errors_on_stderr():
-        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing, user=user)
+        failed = run_shell(home, commands=command or [], files=file or [], output=output, timing=timing, user=user, url=url)
     raise typer.Exit(1 if failed else 0)
 
 

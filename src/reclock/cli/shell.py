@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
+from reclock.cli.remote import RemoteSession
+from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 
@@ -22,7 +25,7 @@ Statements end with a semicolon."""
 class Shell:
     """Runs statements in one session and prints what they answer."""
 
-    def __init__(self, session: Session, output: Format, *, timing: bool) -> None:
+    def __init__(self, session: Session | RemoteSession, output: Format, *, timing: bool) -> None:
         self.session = session
         self.output = output
         self.timing = timing
@@ -75,35 +78,55 @@ class Shell:
         return True
 
 
-def run_shell(home: Path | None, *, commands: Iterable[str], files: Iterable[Path], output: str, timing: bool, user: str) -> bool:
-    """True if a statement failed. Commands run before files; with neither, statements come from standard input."""
+def run_shell(
+    home: Path | None,
+    *,
+    commands: Iterable[str],
+    files: Iterable[Path],
+    output: str,
+    timing: bool,
+    user: str,
+    url: str | None = None,
+) -> bool:
+    """True if a statement failed. Commands run before files; with neither, statements come from standard input.
+
+    With ``url`` a server executes them, without it this process, over the environment at ``home``.
+    """
     given = [*commands, *(path.read_text() for path in files)]
     format_ = Format.named(output)
-    with Environment.open(home) as environment:
-        shell = Shell(Session(environment, print_notice, user=user), format_, timing=timing)
+    with ExitStack() as scope:
+        session: Session | RemoteSession
+        if url is not None:
+            session, where = scope.enter_context(RemoteSession(url, print_notice)), "server"
+            history = Settings.load(home).home / "sql_history"
+        else:
+            environment = scope.enter_context(Environment.open(home))
+            session, where = Session(environment, print_notice, user=user), f"environment {environment.settings.home.absolute()}"
+            history = environment.settings.home / "sql_history"
+        shell = Shell(session, format_, timing=timing)
         if not given and not sys.stdin.isatty():
             given = [sys.stdin.read()]
         if given:
             return not all(shell.run(text) for text in given)
-        _interact(shell, environment)
+        _interact(shell, where, history)
         return False
 
 
-def _interact(shell: Shell, environment: Environment) -> None:
+def _interact(shell: Shell, where: str, history: Path) -> None:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
-    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
     from prompt_toolkit.lexers import PygmentsLexer
     from pygments.lexers.sql import PostgresLexer
 
     words = ["SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "AS OF", "SHOW", "SOURCES", "CREATE", "EXPLAIN", "JOIN"]
     prompt: PromptSession[str] = PromptSession(
-        history=FileHistory(str(environment.settings.home / "sql_history")),
+        history=FileHistory(str(history)) if history.parent.is_dir() else InMemoryHistory(),
         lexer=PygmentsLexer(PostgresLexer),
         completer=WordCompleter([*words, *shell.session.relation_names()], ignore_case=True),
         complete_while_typing=False,
     )
-    print(f"reclock, environment {environment.settings.home.absolute()}. \\? for help.")
+    print(f"reclock, {where}. \\? for help.")
     pending = ""
     while True:
         try:

@@ -23,7 +23,6 @@ from reclock.reclocking.mint import Binding
 from reclock.sources.connector import Bound, Increment
 from reclock.sources.description import SourceSpec
 
-
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
 

@@ -13,11 +13,11 @@ def with_users(node: exp.Expr, session: SessionNames) -> exp.Expr:
         return node
     changed = node.copy()
     for call in [each for each in changed.find_all(exp.Anonymous) if _is_about_session(each)]:
-        name = call.name.lower()
-        value = exp.Cast(this=exp.Literal.string(_answer(name, session)), to=exp.DataType.build("text"))
+        function = call.name.lower()
+        value = exp.Cast(this=exp.Literal.string(_answer(function, session)), to=exp.DataType.build("text"))
         whole = call.parent if isinstance(call.parent, exp.Dot) and call.arg_key == "expression" else call
         is_item = isinstance(whole.parent, exp.Select) and whole.arg_key == "expressions"
-        whole.replace(exp.Alias(this=value, alias=exp.to_identifier(name)) if is_item else value)
+        whole.replace(exp.Alias(this=value, alias=exp.to_identifier(function)) if is_item else value)
     for user in list(changed.find_all(exp.CurrentUser, exp.SessionUser)):
         is_current = isinstance(user, exp.CurrentUser)
         name = exp.Literal.string(session.current_user if is_current else session.session_user)

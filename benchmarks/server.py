@@ -1,0 +1,124 @@
+"""The SQL port beside PostgreSQL itself: the same client, the same queries, both on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from fixtures.postgres import _running
+from fixtures.server import RECLOCK, start_server
+
+ROWS = 1_000
+SECONDS = 3.0
+CLIENTS = (1, 8, 64)
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
+    try:
+        with _reclock(folder / "home") as ours, _running(_made(folder / "postgres")) as theirs:
+            places = {"reclock": ours, "postgresql": theirs.dsn()}
+            for dsn in places.values():
+                _fill(dsn)
+            for name, query, values in (
+                ("SELECT 1", "SELECT 1", ()),
+                ("point lookup", "SELECT name FROM numbers WHERE n = %s", (ROWS // 2,)),
+            ):
+                for clients in CLIENTS:
+                    for place, dsn in places.items():
+                        _report(f"{name}, {clients} clients, {place}", _latencies(dsn, query, values, clients))
+            _report_rows(places)
+        print(f"start until the first answer: {_start(folder / 'home'):.2f} s")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made(folder: Path) -> Path:
+    folder.parent.chmod(0o755)
+    folder.mkdir()
+    return folder
+
+
+@contextmanager
+def _reclock(home: Path) -> Iterator[str]:
+    home.mkdir(parents=True)
+    server = start_server(home)
+    try:
+        yield server.dsn()
+    finally:
+        server.stop()
+
+
+def _fill(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE numbers (n integer, name text)")
+        with cursor.copy("COPY numbers FROM STDIN") as copy:
+            for n in range(ROWS):
+                copy.write_row((n, f"number {n}"))
+
+
+def _latencies(dsn: str, query: str, values: tuple[int, ...], clients: int) -> tuple[list[float], float]:
+    """Of every query, in seconds, and how long it all took."""
+    found: list[float] = []
+    together = threading.Barrier(clients + 1)
+
+    def work() -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute(query, values, prepare=True).fetchall()
+            together.wait()
+            until = time.perf_counter() + SECONDS
+            while (started := time.perf_counter()) < until:
+                connection.execute(query, values, prepare=True).fetchall()
+                found.append(time.perf_counter() - started)
+
+    threads = [threading.Thread(target=work) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    together.wait()
+    started = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    return found, time.perf_counter() - started
+
+
+def _report(what: str, measured: tuple[list[float], float]) -> None:
+    seconds, elapsed = sorted(measured[0]), measured[1]
+    p50, p99 = (seconds[min(len(seconds) - 1, int(len(seconds) * part))] * 1000 for part in (0.5, 0.99))
+    print(f"{what:<40} {len(seconds) / elapsed:8.0f} a second, p50 {p50:7.2f} ms, p99 {p99:7.2f} ms", flush=True)
+
+
+def _report_rows(places: dict[str, str]) -> None:
+    for place, dsn in places.items():
+        with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
+            started = time.perf_counter()
+            count = sum(1 for _ in cursor.stream("SELECT a.n, b.name FROM numbers a, numbers b WHERE a.n < 200", size=1000))
+            print(f"{'rows streamed, ' + place:<40} {count / (time.perf_counter() - started):8.0f} a second", flush=True)
+
+
+def _start(home: Path) -> float:
+    started = time.perf_counter()
+    environment = os.environ | {"RECLOCK_HOME": str(home)}
+    with (home / "serve.log").open("a") as log:
+        process = subprocess.Popen(
+            [RECLOCK, "serve", "--port", "0"], env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    assert process.stdout is not None
+    port = int(process.stdout.readline().rsplit(":", 1)[1])
+    with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock") as connection:
+        connection.execute("SELECT 1").fetchall()
+    elapsed = time.perf_counter() - started
+    process.terminate()
+    process.wait()
+    return elapsed

@@ -1,0 +1,74 @@
+"""A session on a server: as the shell needs it, over psycopg."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pyarrow as pa
+from psycopg.rows import TupleRow
+
+from reclock.adapter.results import Result
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.errors import ReclockError, UnknownObject
+from reclock.server.values import type_of
+
+
+class ServerError(ReclockError):
+    """What a server reported."""
+
+    def __init__(self, error: psycopg.Error) -> None:
+        diagnosis = error.diag
+        super().__init__(
+            diagnosis.message_primary or str(error).strip(), detail=diagnosis.message_detail, hint=diagnosis.message_hint
+        )
+        self.sqlstate = error.sqlstate or "08006"
+
+
+class RemoteSession:
+    """Statements of one client, executed by the server at ``url``. A context manager. Raises ``ServerError``."""
+
+    def __init__(self, url: str, notice: Callable[[str], None]) -> None:
+        try:
+            self._connection = psycopg.connect(url, autocommit=True)
+        except psycopg.Error as error:
+            raise ServerError(error) from error
+        self._connection.add_notice_handler(lambda diagnosis: notice(diagnosis.message_primary or ""))
+
+    def execute(self, text: str) -> Iterator[Result]:
+        """The result of each statement of ``text``, which the server takes as one query."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(text.encode())
+                yield _result(cursor)
+                while cursor.nextset():
+                    yield _result(cursor)
+        except psycopg.Error as error:
+            raise ServerError(error) from error
+
+    def relation_names(self) -> list[str]:
+        """Names of everything that can be read, for completion."""
+        return [row[0] for result in self.execute("SELECT name FROM mz_objects ORDER BY name") for row in result.rows()]
+
+    def __enter__(self) -> RemoteSession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+
+def _result(cursor: psycopg.Cursor[TupleRow]) -> Result:
+    tag = cursor.statusmessage or ""
+    if cursor.description is None:
+        return Result(tag)
+    desc = RelationDesc(tuple(_column(each) for each in cursor.description))
+    columns = list(zip(*cursor.fetchall(), strict=True)) or [()] * len(desc)
+    names = [str(position) for position in range(len(desc))]
+    return Result(tag, desc, pa.table([pa.array(values) for values in columns], names=names).to_batches())
+
+
+def _column(described: psycopg.Column) -> Column:
+    try:
+        return Column(described.name, type_of(described.type_code) or TEXT)
+    except UnknownObject:
+        return Column(described.name, TEXT)
