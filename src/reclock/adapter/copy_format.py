@@ -79,12 +79,13 @@ class Records:
 
     def _take(self, line: bytes) -> Iterator[Fields]:
         try:
-            text = line.removesuffix(b"\r").decode()
+            written = line.decode()
         except UnicodeDecodeError as error:
             raise BadCopyData("invalid byte sequence for encoding UTF8", line=self._next_line, sqlstate="22021") from error
         number, self._next_line = self._next_line, self._next_line + 1
         if self._is_over:
             return
+        text = written.removesuffix("\r")  # unless a quote is open there, the end of the line
         if not self._open:
             self.line = number
             if text == END_OF_DATA:
@@ -94,10 +95,11 @@ class Records:
             if not (self._format.has_header and number == 1):
                 yield _text_fields(text, self._format)
             return
-        record = f"{self._open}\n{text}" if self._open else text
+        record = f"{self._open}\n{written}" if self._open else written
         if _is_open(record, self._format):
             self._open = record
             return
+        record = record.removesuffix("\r")
         self._open = ""
         if not (self._format.has_header and self.line == 1):
             yield _csv_fields(record, self._format, self.line)
