@@ -39,7 +39,7 @@ class DuckDbEngine:
     name = NAME
 
     def __init__(self, roots: Sequence[str] = (), *, memory_limit: str | None = None, threads: int | None = None) -> None:
-        self._roots, self._memory_limit, self._threads = (tuple(roots), memory_limit, threads)
+        self._roots, self._memory_limit, self._threads = tuple(roots), memory_limit, threads
         self._lock = threading.Lock()
         self._database: tuple[int, duckdb.DuckDBPyConnection] | None = None
 
