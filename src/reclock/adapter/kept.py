@@ -60,7 +60,8 @@ class Cursor:
         self.desc, self.is_held = desc, is_held
         self._result = result
         self._batches: Iterator[pa.RecordBatch] = iter(result.batches)
-        self._left: pa.RecordBatch | None = None
+        # Begun at once: only rows that were begun give their read hold back when they are closed.
+        self._left: pa.RecordBatch | None = next(self._batches, None)
 
     def fetch(self, count: int | None) -> list[pa.RecordBatch]:
         """The next rows, at most ``count``. Raises what computing them raises."""
