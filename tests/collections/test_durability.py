@@ -78,12 +78,13 @@ def test_staged_files_are_flushed_when_they_are_told_of(collection: Collection, 
 
 
 def test_a_compaction_and_a_checkpoint_are_flushed(collection: Collection, flushes: Flushes) -> None:
-    put(collection, update("a", 1, 0), to=5)
+    put(collection, update("a", 1, 0), to=1)
+    put(collection, update("b", 1, 1), to=5)
     compact(collection, Timestamp(4))
     (file,) = collection.pin().all_files
-    assert flushes.index(file.uri) < flushes.index(f"{collection.uri}/_delta_log/00000000000000000002.json")
+    assert flushes.index(file.uri) < flushes.index(f"{collection.uri}/_delta_log/00000000000000000003.json")
     checkpoint(collection)
-    assert flushes.of(collection.uri) >= {"_delta_log/_last_checkpoint", "_delta_log/00000000000000000002.checkpoint.parquet"}
+    assert flushes.of(collection.uri) >= {"_delta_log/_last_checkpoint", "_delta_log/00000000000000000003.checkpoint.parquet"}
 
 
 def test_an_empty_log_entry_that_a_loss_of_power_left_is_passed_over(lake: Lake, collection: Collection) -> None:
