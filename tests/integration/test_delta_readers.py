@@ -34,7 +34,7 @@ empty = dict.fromkeys(types)
 for number, values in enumerate([row, empty, row], 1):
     update = pa.Table.from_pylist([values | {"mz_timestamp": number * 10, "mz_diff": 1}], collection.pin().updates().schema)
     collection.append(update, expected_upper=collection.upper(), new_upper=number * 10 + 1)
-compact(collection, 20)
+compact(collection, 25)
 
 spark = start(settings)
 found = spark.read.format("delta").load(collection.uri)
@@ -43,8 +43,8 @@ assert [(field.name, field.dataType.simpleString()) for field in found.schema] =
     ("g", "timestamp"), ("h", "boolean"), ("i", "binary"), ("mz_timestamp", "bigint"), ("mz_diff", "bigint"),
 ], found.schema
 times = sorted(tuple(row) for row in found.select("mz_timestamp", "mz_diff").collect())
-assert times == [(20, 1), (20, 1), (30, 1)], times
-assert found.where("mz_timestamp <= 20 AND a = 1 AND d = 1.25 AND f = TIMESTAMP_NTZ '2013-01-01 05:30:00'").count() == 1
+assert times == [(25, 1), (25, 1), (30, 1)], times
+assert found.where("mz_timestamp <= 25 AND a = 1 AND d = 1.25 AND f = TIMESTAMP_NTZ '2013-01-01 05:30:00'").count() == 1
 spark.stop()
 """
 
