@@ -53,6 +53,11 @@ class Settings(BaseSettings):
     )
 
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
+    controller_lease_ms: int = Field(
+        default=5_000,
+        gt=0,
+        description="how long a controller waits for a leader that gives no sign of life before another leads it",
+    )
     read_hold_lease_ms: int = Field(default=60_000, gt=0, description="how long a read hold lasts without renewal")
     statement_timeout_ms: int = Field(default=60_000, gt=0, description="how long a statement may wait and run")
     retention_ms: int = Field(

@@ -183,6 +183,15 @@ class LeadershipUnknown(Fenced):
         self.hint = "the consensus database is new or was replaced; start the process again"
 
 
+class TermOver(ReclockError):
+    """Another process leads the controller by now. Its former leader stops; clients do not see this."""
+
+    sqlstate = "40001"
+
+    def __init__(self, controller: str, *, own: int) -> None:
+        super().__init__(f"term {own} of the {controller} controller is over", detail="another process leads it")
+
+
 class NothingClaimed(ReclockError):
     """A decision was made about a claim, but the frontier group has none."""
 

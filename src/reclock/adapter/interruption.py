@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 
 import pyarrow as pa
 
@@ -59,7 +59,13 @@ class Interruption:
         if self._asked.wait(seconds):
             raise QueryCanceled
 
-    def guarded(self, batches: pa.RecordBatchReader, interrupt: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    def pause(self, seconds: float, waiting_for: str) -> None:
+        """Waits so long for what the text says. Raises as ``check``."""
+        if self.is_late:
+            raise StatementTimeout(self._timeout_ms, detail=waiting_for)
+        self.wait(seconds)
+
+    def guarded(self, batches: Generator[pa.RecordBatch, None, None], interrupt: Callable[[], None]) -> Iterator[pa.RecordBatch]:
         """The batches, as long as the statement goes on."""
         self._interrupts.append(interrupt)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import weakref
@@ -37,6 +38,7 @@ class Consensus:
         self._database = database
         self._clock = clock
         self._known_tables = 0
+        self._check: Callable[[sa.Connection], object] | None = None
         self._inside = threading.local()
         _fresh_after_fork.add(self)
 
@@ -67,7 +69,7 @@ class Consensus:
         self._ensure_tables()
         self._inside.transaction = True
         try:
-            return self._patiently(lambda: _commit(self._database.writer, work))
+            return self._patiently(lambda: _commit(self._database.writer, self._checked(work)))
         finally:
             self._inside.transaction = False
 
@@ -75,6 +77,13 @@ class Consensus:
         """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
         self._ensure_tables()
         return self._patiently(lambda: _look(self._database.reader, work))
+
+    def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
+        """The same consensus for a writer that may lose its right: each transaction begins with ``check``, which raises then."""
+        guarded = copy.copy(self)
+        guarded._check = check
+        _fresh_after_fork.add(guarded)
+        return guarded
 
     def now(self, connection: sa.Connection) -> Timestamp:
         """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
@@ -87,6 +96,17 @@ class Consensus:
     def __repr__(self) -> str:
         url = self._database.creator.url
         return f"Consensus({url.drivername}, {url.host or ''}/{url.database})"
+
+    def _checked(self, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
+        if self._check is None:
+            return work
+        check = self._check
+
+        def checked(connection: sa.Connection) -> T:
+            check(connection)
+            return work(connection)
+
+        return checked
 
     def _ensure_tables(self) -> None:
         wanted = len(metadata.tables)

@@ -21,24 +21,10 @@ from reclock.errors import ClaimConflict, InternalError, UpperMismatch
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
 from reclock.sources.connector import Bound, Increment
-from reclock.sources.description import SourceSpec
+from reclock.sources.description import SourceSpec, collections_of
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
-
-
-def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
-    """The collections that a source has: id, desc and whether it is monotonic. They form one frontier group, ``source.id``."""
-    reclocking = source.connector.reclocking
-    outputs = [(_output(source, name), desc, source.connector.is_monotonic) for name, desc in source.outputs.items()]
-    bindings = (StorageCollectionId(source.id, CollectionType.REMAPPING), reclocking.remap_desc, False)
-    if reclocking.evidence_desc is None:
-        return [*outputs, bindings]
-    return [*outputs, bindings, (StorageCollectionId(source.id, CollectionType.EVIDENCE), reclocking.evidence_desc, False)]
-
-
-def _output(source: SourceSpec, name: str) -> StorageCollectionId:
-    return StorageCollectionId(source.id, CollectionType.RECLOCKED, name)
 
 
 def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
@@ -65,7 +51,7 @@ class Lineup:
     def open(cls, lake: Lake, source: SourceSpec) -> Self:
         """Raises ``UnknownCollection``."""
         opened = {id: lake.open(id) for id, _, _ in collections_of(source)}
-        outputs = {name: opened[_output(source, name)] for name in source.outputs}
+        outputs = {name: opened[source.output(name)] for name in source.outputs}
         remap = opened[StorageCollectionId(source.id, CollectionType.REMAPPING)]
         return cls(source.id, outputs, remap, opened.get(StorageCollectionId(source.id, CollectionType.EVIDENCE)))
 

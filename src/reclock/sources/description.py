@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reclock.algebra.ids import GlobalId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 
@@ -182,3 +182,17 @@ class SourceSpec:
     def outputs(self) -> Mapping[str, RelationDesc]:
         """Every relation it fills, by its name upstream; ``""`` is its own."""
         return self.subsources or {"": self.desc}
+
+    def output(self, name: str) -> StorageCollectionId:
+        """The collection of the relation that it fills under that name."""
+        return StorageCollectionId(self.id, CollectionType.RECLOCKED, name)
+
+
+def collections_of(source: SourceSpec) -> list[tuple[StorageCollectionId, RelationDesc, bool]]:
+    """The collections that a source has: id, desc and whether it is monotonic. They form one frontier group, ``source.id``."""
+    reclocking = source.connector.reclocking
+    outputs = [(source.output(name), desc, source.connector.is_monotonic) for name, desc in source.outputs.items()]
+    bindings = (StorageCollectionId(source.id, CollectionType.REMAPPING), reclocking.remap_desc, False)
+    if reclocking.evidence_desc is None:
+        return [*outputs, bindings]
+    return [*outputs, bindings, (StorageCollectionId(source.id, CollectionType.EVIDENCE), reclocking.evidence_desc, False)]

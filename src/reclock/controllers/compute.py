@@ -1,0 +1,62 @@
+"""The compute controller of one cluster: which indexes its replica maintains, and what clients ask of it.
+
+The replica of a virtual cluster is a part of each process, so each process has a controller for it, and nobody is elected.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.controllers.controller import Controller, Follow
+from reclock.controllers.implied import compute_commands
+from reclock.crashpoints import reach
+from reclock.protocol.compute import CancelPeek, Dataflow, Peek, PeekResponse, Refresh, Refreshed, Replica
+from reclock.protocol.frontier import AdvanceCatalogFrontier
+
+
+class ComputeController(Controller):
+    """See the module. One that begins goes on from what the replica says it runs."""
+
+    def __init__(self, follow: Follow, cluster_id: int, replica: Replica) -> None:
+        super().__init__(f"compute {cluster_id}")
+        self.replica = replica
+        self._follow, self._cluster_id = follow, cluster_id
+        self._lock = threading.Lock()
+
+    def step(self) -> None:
+        """Bring the replica up to the catalog as it is."""
+        with self._lock:
+            catalog = self._follow()
+            assert catalog.snapshot is not None
+            for command in compute_commands(self.replica.running(), catalog, self._cluster_id):
+                self.replica.carry_out(command)
+                reach("controllers.compute.after_command")
+            reach("controllers.compute.before_advance")
+            self.replica.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
+            self._learn(catalog.snapshot.upper)
+
+    def dataflows(self) -> list[Dataflow]:
+        """What the cluster maintains, in the order it is to be refreshed, by the catalog as it is."""
+        self.step()
+        return list(self.replica.running().values())
+
+    def peek(self, peek: Peek) -> PeekResponse:
+        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``."""
+        return self.replica.peek(peek)
+
+    def cancel(self, cancel: CancelPeek) -> None:
+        self.replica.carry_out(cancel)
+
+    def engine_of(self, peek: Peek) -> str:
+        """See `Replica.engine_of`."""
+        return self.replica.engine_of(peek)
+
+    def refresh(self, refresh: Refresh) -> Refreshed:
+        """See `Replica.refresh`."""
+        return self.replica.refresh(refresh)
+
+    def _brought_to(self, to: Timestamp) -> bool:
+        if self.frontier < to:
+            self.step()
+        return self.frontier >= to

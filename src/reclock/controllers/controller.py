@@ -1,0 +1,62 @@
+"""What every controller does: it follows the catalog, and whoever needs it up to date waits for its catalog frontier."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.errors import StatementTimeout
+from reclock.sql.catalog import PlannerCatalog
+
+Follow = Callable[[], PlannerCatalog]
+"""The catalog with every change that was committed before the call: a subscription, kept as a copy that all of a process share."""
+
+Pause = Callable[[float, str], None]
+"""Waits so many seconds for what the text says. Raises if whoever waits should not go on."""
+
+_POLL_S = 0.01
+_PATIENCE_S = 60.0
+
+
+class Controller(ABC):
+    """One controller, as one process knows it. Safe for threads."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._frontier = MINIMUM
+
+    @property
+    def frontier(self) -> Timestamp:
+        """What the catalog implies below this is carried out, as far as this process knows. Only grows."""
+        return self._frontier
+
+    def await_frontier(self, to: Timestamp, pause: Pause | None = None) -> None:
+        """Returns once ``frontier`` is at least ``to``, where the catalog was seen; at once, without I/O, if it is already."""
+        if self._frontier >= to:
+            return
+        pause = pause or _patiently()
+        while not self._brought_to(to):
+            pause(_POLL_S, f"the {self.name} controller has not reached {to} in the catalog yet{self._trouble()}")
+
+    @abstractmethod
+    def _brought_to(self, to: Timestamp) -> bool:
+        """Do what this process can do about it now; whether the frontier is there."""
+
+    def _trouble(self) -> str:
+        return ""
+
+    def _learn(self, frontier: Timestamp) -> None:
+        self._frontier = max(self._frontier, frontier)
+
+
+def _patiently() -> Pause:
+    deadline = time.monotonic() + _PATIENCE_S
+
+    def pause(seconds: float, waiting_for: str) -> None:
+        if time.monotonic() >= deadline:
+            raise StatementTimeout(int(_PATIENCE_S * 1000), detail=waiting_for)
+        time.sleep(seconds)
+
+    return pause

@@ -1,0 +1,91 @@
+"""From the catalog to commands: pure functions. Applied in any batching, a history of changes commands what its end implies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.compute.plan import Get
+from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
+from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
+from reclock.sources.description import SourceSpec, collections_of
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry
+from reclock.sql.planner.views import expand
+
+_STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX)
+
+
+def storage_commands(present: Set[GlobalId], catalog: PlannerCatalog) -> list[CreateCollections | DropCollections]:
+    """What leads from the objects that have collections to those that ``catalog`` wants to, in the order of ids."""
+    snapshot = _snapshot(catalog)
+    wanted = stored(catalog)
+    creates = [_create(catalog, snapshot.items[id]) for id in _in_order(wanted - present)]
+    gone = tuple(_in_order({id for id in present - wanted if is_dropped(snapshot, id)}))
+    return [*creates, *([DropCollections(gone)] if gone else [])]
+
+
+def stored(catalog: PlannerCatalog) -> frozenset[GlobalId]:
+    """The items that have collections of their own; a subsource's are its source's."""
+    items = _snapshot(catalog).items.values()
+    return frozenset(item.id for item in items if item.type in _STORED and not catalog.is_subsource(item.id))
+
+
+def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:
+    """Whether an item had this id and is no more. An id that the catalog has not given out yet is another actor's newer item."""
+    allocator: IdAllocator | None = snapshot.get(Kind.ID_ALLOCATOR, "user")
+    known_below = allocator.next_id if allocator else 0
+    return id.startswith("u") and id[1:].isdecimal() and int(id[1:]) < known_below and GlobalId(id) not in snapshot.items
+
+
+def compute_commands(
+    running: Mapping[GlobalId, Dataflow], catalog: PlannerCatalog, cluster_id: int
+) -> list[CreateDataflow | DropDataflow]:
+    """What leads from the dataflows that a replica runs to those of its cluster, in the order of ids."""
+    wanted = dataflows(catalog, cluster_id)
+    drops = [DropDataflow(id) for id in _in_order(running.keys() - wanted.keys())]
+    return [*drops, *(CreateDataflow(dataflow) for id, dataflow in wanted.items() if running.get(id) != dataflow)]
+
+
+def dataflows(catalog: PlannerCatalog, cluster_id: int) -> dict[GlobalId, Dataflow]:
+    """The indexes of a cluster in the order they were made, so that each comes after what it can read."""
+    indexes = {index.id: index for index in catalog.indexes() if index.cluster_id == cluster_id}
+    return {id: _dataflow(catalog, indexes[id]) for id in _in_order(indexes.keys())}
+
+
+def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
+    """The entry of a source as ingestion wants it."""
+    source = entry.source
+    assert source is not None
+    created_at = _snapshot(catalog).items[entry.id].created_at
+    return SourceSpec(entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at)
+
+
+def _dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
+    on = catalog.relation(index.on)
+    return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc)
+
+
+def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
+    begins, entry = item.created_at, catalog.entry(item.id)
+    if isinstance(entry, IndexEntry):
+        # Nothing is known of it yet: it becomes readable at the time of its first refresh.
+        own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)
+        return CreateCollections(item.id, (own,), since=begins, upper=begins)
+    assert entry is not None
+    if entry.source is not None:
+        found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))
+    else:
+        found = (CollectionDescription(entry.collection, entry.desc),)
+    return CreateCollections(item.id, found, since=begins, upper=Timestamp(begins + 1))
+
+
+def _in_order(ids: Set[GlobalId]) -> list[GlobalId]:
+    return sorted(ids, key=lambda id: int(id[1:]))
+
+
+def _snapshot(catalog: PlannerCatalog) -> CatalogSnapshot:
+    assert catalog.snapshot is not None
+    return catalog.snapshot

@@ -1,0 +1,124 @@
+"""Commands to the replicas of a cluster, and what these answer."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.plan import Finishing, Plan
+from reclock.protocol.frontier import AdvanceCatalogFrontier
+
+# --- deterministic ---
+
+
+@dataclass(frozen=True, slots=True)
+class Dataflow:
+    """An index, resolved: ``plan`` reads collections only, ``desc`` is what it holds, ``name`` is for reports."""
+
+    id: GlobalId
+    name: str
+    plan: Plan
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class CreateDataflow:
+    """The replica maintains this from now on, in the place of what it maintained under that id."""
+
+    dataflow: Dataflow
+
+
+@dataclass(frozen=True, slots=True)
+class DropDataflow:
+    """The replica does not maintain it any more, and refuses peeks that want it."""
+
+    id: GlobalId
+
+
+# --- ephemeral ---
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """The rows of ``plan`` at ``as_of``, finished. What it reads was made readable there, and is held by who asks.
+
+    It was planned at ``catalog_ts``. ``dataflows`` are those it reads. ``rows`` are relations that are no collections, as they are;
+    ``uncommitted`` are updates at ``as_of`` that the asking transaction alone sees.
+    """
+
+    id: str
+    catalog_ts: Timestamp
+    as_of: Timestamp
+    plan: Plan
+    finishing: Finishing
+    dataflows: frozenset[GlobalId] = frozenset()
+    rows: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
+    uncommitted: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelPeek:
+    """The peek ends with ``QueryCanceled`` at its next batch. One that has ended, or is not known, is no error."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of ``owner``."""
+
+    id: GlobalId
+    at: Timestamp
+    owner: str
+
+
+ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek
+
+
+# --- responses ---
+
+
+@dataclass(frozen=True, slots=True)
+class PeekResponse:
+    """Rows on their way out: they may be computed while ``batches`` is read, which must be closed. ``engine`` names who does."""
+
+    engine: str
+    batches: Generator[pa.RecordBatch, None, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave."""
+
+    index: str
+    upper: Timestamp
+    times: tuple[Timestamp, ...]
+    updates: int
+
+
+class Replica(Protocol):
+    """Carries out the commands of its cluster. Replicas of one cluster do the same work; compare-and-append lets the first win."""
+
+    def running(self) -> Mapping[GlobalId, Dataflow]:
+        """What it maintains: what a controller that begins reconciles with."""
+        ...
+
+    def carry_out(self, command: ComputeCommand) -> None: ...
+
+    def peek(self, peek: Peek) -> PeekResponse:
+        """Raises ``UnknownCollection`` for what is not there any more, ``NotReadable``, ``VersionGone``, what its engines do."""
+        ...
+
+    def engine_of(self, peek: Peek) -> str:
+        """The engine that would answer."""
+        ...
+
+    def refresh(self, refresh: Refresh) -> Refreshed:
+        """Raises ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
+        ...

@@ -1,0 +1,14 @@
+"""How far in the catalog a plane has been commanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.timestamps import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceCatalogFrontier:
+    """Everything that the catalog implies below ``to``, a time of its timeline, was commanded and is carried out."""
+
+    to: Timestamp

@@ -1,0 +1,63 @@
+"""Commands to whoever keeps collections. Each may be repeated: what is there is left as it stands, what is gone is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.protocol.frontier import AdvanceCatalogFrontier
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionDescription:
+    """One collection: its address, the shape of its rows, and whether it is known to hold insertions only."""
+
+    id: StorageCollectionId
+    desc: RelationDesc
+    is_monotonic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCollections:
+    """The collections of one object are there, empty, and then their frontier group; that of all tables is shared."""
+
+    id: GlobalId
+    collections: tuple[CollectionDescription, ...]
+    since: Timestamp
+    upper: Timestamp
+
+    @property
+    def group(self) -> str:
+        return self.collections[0].id.group
+
+
+@dataclass(frozen=True, slots=True)
+class DropCollections:
+    """The collections of these objects are gone with all their files, their frontier groups, claims and statuses."""
+
+    ids: tuple[GlobalId, ...]
+
+
+StorageCommand = CreateCollections | DropCollections | AdvanceCatalogFrontier
+
+
+@dataclass(frozen=True, slots=True)
+class StillRead:
+    """The answer to a drop that readers keep from being complete: command it again later."""
+
+    ids: tuple[GlobalId, ...]
+
+
+class StoragePlane(Protocol):
+    """Whoever carries out the commands of the storage controller, for one term of it."""
+
+    def present(self) -> frozenset[GlobalId]:
+        """The objects that have collections, whole or half made: what a controller that begins reconciles with."""
+        ...
+
+    def carry_out(self, command: StorageCommand) -> StillRead | None:
+        """Returns when it is durable. Raises ``TermOver`` if another process leads the controller by now."""
+        ...
