@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -23,6 +24,7 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
+from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
 from reclock.errors import CatalogError, CatalogSealed
@@ -67,6 +69,10 @@ class Environment:
         self._open_timeline = oracle.open_timeline
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A name no other process has: owner of read holds and of claims without a run of their own."""
+        self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
+        """What queries hold: reads of this process lean on one another's."""
+        self.published: dict[str, Timestamp] = {}
+        """How far groups were complete when this process last looked; they are no less so now."""
         self.realised_upper: Timestamp | None = None
         """The ``content_upper`` of the catalog of which this process knows that nothing is left to make or to drop."""
         self._lake: Lake | None = None
@@ -141,6 +147,10 @@ class Environment:
     def passwords(self) -> Passwords:
         return Passwords(self.consensus, self.leadership)
 
+    def note_published(self, uppers: Mapping[str, Timestamp]) -> None:
+        """Remember uppers that were published."""
+        self.published |= {group: max(upper, self.published.get(group, upper)) for group, upper in uppers.items()}
+
     @property
     def lake(self) -> Lake:
         if self._lake is None:
@@ -214,6 +224,7 @@ class Environment:
         return SparkEngine(self.spark())
 
     def close(self) -> None:
+        self.shared_holds.close()
         if self._tables is not None:
             self._tables.close()
         if self._spark is not None and self._owns_spark:

@@ -130,6 +130,7 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
     item = environment.catalog.snapshot().items.get(GlobalId(group))
     lag_ms = settings.index_retention_ms if item is not None and item.type is ItemType.INDEX else settings.retention_ms
     wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
+    environment.shared_holds.let_go([group])
     for _ in range(_ATTEMPTS):
         held = environment.holds.earliest([group]).get(group, wanted)
         try:

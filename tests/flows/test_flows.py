@@ -22,7 +22,7 @@ STARTED_AT = 1_000
 @pytest.mark.spark
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.stem)
 def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch) -> None:
-    monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "300")
+    monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
     now = [STARTED_AT]
     bucket = tmp_path / "buckets" / "bucket"
     bucket.mkdir(parents=True)

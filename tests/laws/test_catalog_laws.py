@@ -165,6 +165,7 @@ def subjects(tmp_path: Path) -> list[Subject]:
     ]
 
 
+@pytest.mark.timeout(24 * 3600)
 def test_every_sequence_of_transactions_has_one_result(subjects: list[Subject], pytestconfig: pytest.Config) -> None:
     @settings(
         max_examples=pytestconfig.getoption("--catalog-sequences"),

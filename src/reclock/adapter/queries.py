@@ -18,7 +18,7 @@ from reclock.adapter.transaction import Transaction
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.tables import table_id
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
@@ -71,9 +71,10 @@ class Query:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._begin()
-            except VersionGone:
+            except VersionGone as gone:
                 if attempt == _ATTEMPTS:
                     raise
+                self._forget(StorageCollectionId.parse(gone.name))
             except NotReadable as error:
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
@@ -162,12 +163,10 @@ class Query:
         return lines
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
-        return read_time.choose(
-            read_time.known(self.environment, groups),
-            self.environment.oracle.read_ts(EPOCH_MS),
-            self.select.as_of,
-            is_serializable=self.variables.get("transaction_isolation") == SERIALIZABLE,
-        )
+        as_of, is_serializable = self.select.as_of, self.variables.get("transaction_isolation") == SERIALIZABLE
+        looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
+        frontiers = read_time.known(self.environment, looked_at)
+        return read_time.choose(frontiers, self.environment.oracle.read_ts(EPOCH_MS), as_of, is_serializable=is_serializable)
 
     def _name_of(self, group: str) -> str:
         entry = self.catalog.entry(GlobalId(group))
@@ -195,12 +194,16 @@ class Query:
             else:
                 assert entry is not None
                 assert entry.type in (ItemType.SOURCE, ItemType.INDEX)
-                inputs[collection] = CollectionInput(self.environment.lake.open(collection).pin())
-        inputs |= self._tables([id for id in collections(ready.plan) if id.collection is CollectionType.TABLE], ready.time.at)
-        for group, frontier in read_time.known(self.environment, ready.groups).items():
-            if ready.time.at < frontier.since:
-                raise NotReadable(group, at=ready.time.at, since=frontier.since, upper=frontier.upper)
-        return inputs
+                upper = self.environment.published.get(collection.group, MINIMUM)
+                inputs[collection] = CollectionInput(self.environment.lake.open(collection).pin_at(ready.time.at, upper))
+        return inputs | self._tables([id for id in collections(ready.plan) if id.collection is CollectionType.TABLE], ready.time.at)
+
+    def _forget(self, collection: StorageCollectionId) -> None:
+        """No query takes the version of it that this process knew."""
+        if collection.collection is CollectionType.TABLE:
+            self.environment.tables.forget(collection.source_id)
+        else:
+            self.environment.lake.open(collection).pin()
 
     def _tables(self, ids: list[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, Input]:
         """Tables as the log and Delta have them together, with what the transaction itself wrote."""

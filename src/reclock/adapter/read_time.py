@@ -25,6 +25,11 @@ class ReadTime:
     oracle_read_ts: Timestamp
 
 
+def needs_frontiers(as_of: AsOf | None, *, is_serializable: bool) -> bool:
+    """Whether ``choose`` looks at frontiers at all."""
+    return as_of.is_at_least if as_of is not None else is_serializable
+
+
 def choose(frontiers: Mapping[str, GroupFrontier], oracle_ts: Timestamp, as_of: AsOf | None, *, is_serializable: bool) -> ReadTime:
     """The time a query over groups with these frontiers reads at.
 
@@ -61,12 +66,9 @@ def held_readable(
     if not groups:
         yield
         return
-    hold = environment.holds.acquire(groups, at, owner=environment.actor, lease_ms=environment.settings.read_hold_lease_ms)
-    try:
+    with environment.shared_holds.held(groups, at):
         _await_complete(environment, at, groups, interruption, notice, name_of)
         yield
-    finally:
-        environment.holds.release(hold)
 
 
 def _await_complete(
@@ -78,13 +80,14 @@ def _await_complete(
     name_of: Callable[[str], str],
 ) -> None:
     told = False
-    while late := {group: frontier for group, frontier in known(environment, groups).items() if frontier.upper <= at}:
+    while late := _late(environment, at, groups):
         if at > environment.oracle.read_ts(EPOCH_MS):
             group, frontier = next(iter(late.items()))
             raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
         idle = [group for group, frontier in late.items() if frontier.claim is None]
-        if idle and environment.frontiers.advance_idle(idle, Timestamp(at + 1)) >= late.keys():
-            return
+        if idle and (advanced := environment.frontiers.advance_idle(idle, Timestamp(at + 1))):
+            environment.note_published(dict.fromkeys(advanced, Timestamp(at + 1)))
+            continue
         waiting = _describe(late, at, name_of)
         if not told:
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
@@ -96,6 +99,12 @@ def _await_complete(
                 hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'",
             )
         interruption.wait(_POLL_S)
+
+
+def _late(environment: Environment, at: Timestamp, groups: frozenset[str]) -> dict[str, GroupFrontier]:
+    """The groups that are not complete at ``at``, by what was published since it was last looked at, if that matters."""
+    unknown = [group for group in groups if environment.published.get(group, MINIMUM) <= at]
+    return {group: frontier for group, frontier in known(environment, unknown).items() if frontier.upper <= at}
 
 
 def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]) -> str:
@@ -112,4 +121,5 @@ def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFro
     found = environment.frontiers.get_all(wanted) if wanted else {}
     for group in sorted(wanted - found.keys()):
         raise UnknownCollection(group)
+    environment.note_published({group: frontier.upper for group, frontier in found.items()})
     return found

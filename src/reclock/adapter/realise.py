@@ -31,6 +31,7 @@ def realise(environment: Environment, catalog: PlannerCatalog) -> None:
     for group in gone:
         for hold in environment.holds.owned_by(group):
             environment.holds.release(hold)
+    environment.shared_holds.let_go(gone)
     held = environment.holds.earliest(gone) if gone else {}
     is_done = not held
     gone = [group for group in gone if group not in held]  # what a reader is still at goes with the next call

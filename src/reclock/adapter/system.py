@@ -11,7 +11,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.environment import Environment
-from reclock.errors import InternalError
+from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS, IndexFacts, State
 from reclock.reclocking.progress import progress_at
@@ -35,9 +35,11 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     if progress is None:
         raise InternalError(f'source "{source_id}" has no progress relation')
     bindings = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING))
-    since = environment.frontiers.get(source_id).since
-    remap = Remap.of(read_bindings(bindings, MINIMUM, Timestamp(at + 1))).compact(since)
-    rows = [row.row for row in progress_at(remap, at)]
+    remap = Remap.of(read_bindings(bindings, MINIMUM, Timestamp(at + 1)))
+    frontier = environment.frontiers.get(source_id)  # after the bindings: no time up to its since was merged in them before
+    if at < frontier.since:
+        raise NotReadable(source_id, at=at, since=frontier.since, upper=frontier.upper)
+    rows = [row.row for row in progress_at(remap.compact(frontier.since), at)]
     return _table(progress.desc, rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 import pyarrow as pa
 
@@ -11,7 +12,6 @@ from reclock.algebra.ids import TABLES, CollectionType, GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.tables import updates_at
 from reclock.compute.plan import Plan, collections
-from reclock.consensus.holds import ReadHold
 from reclock.environment import Environment
 from reclock.errors import CatalogMoved, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
 from reclock.sql import statements
@@ -42,7 +42,7 @@ class Transaction:
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
-        self._hold: ReadHold | None = None
+        self._held = ExitStack()
         self._catalog_ts: Timestamp | None = None
 
     # --- reading ---
@@ -68,14 +68,9 @@ class Transaction:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
             self._time = choose(self._domain)
             if self.is_block:
-                settings = self._environment.settings
-                self._hold = self._environment.holds.acquire(
-                    self._domain, self._time.at, owner=self._environment.actor, lease_ms=settings.read_hold_lease_ms
-                )
+                self._held.enter_context(self._environment.shared_holds.held(self._domain, self._time.at))
         elif outside := groups - self._domain:
             raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
-        elif self._hold is not None:
-            self._hold = self._environment.holds.renew(self._hold, lease_ms=self._environment.settings.read_hold_lease_ms)
         self._has_read_others = self._has_read_others or groups != {TABLES}
         for id in read:
             if id.collection is CollectionType.TABLE:
@@ -137,9 +132,7 @@ class Transaction:
 
     def release(self) -> None:
         """Let go of what was held for reading."""
-        hold, self._hold = self._hold, None
-        if hold is not None:
-            self._environment.holds.release(hold)
+        self._held.close()
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None

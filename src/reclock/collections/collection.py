@@ -19,7 +19,7 @@ from reclock.collections.folder import DATA, LOG, Folder, check_data_path, stagi
 from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Version
-from reclock.errors import InternalError, UnknownCollection, UpperMismatch
+from reclock.errors import InternalError, NotReadable, UnknownCollection, UpperMismatch
 
 DESC_PROPERTY = "reclock.desc"
 MONOTONIC_PROPERTY = "reclock.is_monotonic"
@@ -43,6 +43,8 @@ class Collection:
         self._log = log
         self._lock = threading.Lock()
         self._pinned: Version | None = None
+        self._complete_below = MINIMUM
+        """Below which time nothing is missing in the version last pinned."""
 
     @property
     def uri(self) -> str:
@@ -60,19 +62,37 @@ class Collection:
     def pin(self) -> Version:
         """The newest version of the table."""
         with self._lock:
-            number = self._refresh()
-            if self._pinned is None or self._pinned.number != number:
-                self._pinned = Version(
-                    self.id,
-                    number,
-                    self._upper(),
-                    self._rewrites(),
-                    self.desc,
-                    self.is_monotonic,
-                    self.folder,
-                    self._log.files(),
-                )
-            return self._pinned
+            return self._pin()
+
+    def pin_at(self, at: Timestamp, upper: Timestamp) -> Version:
+        """A version that is exact at ``at``: below ``upper``, which was published before the call. Looks only for what it must.
+
+        Raises ``NotReadable`` if times beyond ``at`` have been merged.
+        """
+        with self._lock:
+            version = self._pinned
+            if version is None or at >= self._complete_below:
+                version = self._pin()
+                self._complete_below = max(self._complete_below, upper)
+        if at < version.since:
+            raise NotReadable(self.id.group, at=at, since=version.since, upper=version.upper)
+        return version
+
+    def _pin(self) -> Version:
+        number = self._refresh()
+        if self._pinned is None or self._pinned.number != number:
+            self._pinned = Version(
+                self.id,
+                number,
+                self._upper(),
+                self._since(),
+                self._rewrites(),
+                self.desc,
+                self.is_monotonic,
+                self.folder,
+                self._log.files(),
+            )
+        return self._pinned
 
     # --- appending ---
 
@@ -158,19 +178,29 @@ class Collection:
 
     # --- rewriting ---
 
-    def replace(self, version: Version, removed: Sequence[DataFile], added: Sequence[StagedFile], *, at: Timestamp) -> bool:
+    def replace(
+        self,
+        version: Version,
+        removed: Sequence[DataFile],
+        added: Sequence[StagedFile],
+        *,
+        since: Timestamp = MINIMUM,
+        at: Timestamp,
+    ) -> bool:
         """Put ``added`` in the place of ``removed``, files of ``version``, at the wall-clock time ``at``; the upper stays.
 
-        Appends since ``version`` do not matter. False if another rewrite came first: decide again on a new version.
+        Times below ``since`` were merged. Appends since ``version`` do not matter. False if another rewrite came first: decide
+        again on a new version.
         """
         actions: list[AddAction | RemoveAction] = [remove(file, at) for file in removed]
         actions += [add(file, is_new_data=False) for file in added]
+        transactions = {self._rewriter: version.rewrites + 1, self._compactor: max(since, version.since)}
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
                 if self._rewrites() != version.rewrites:
                     return False
-                if self._log.commit(actions, {self._rewriter: version.rewrites + 1}):
+                if self._log.commit(actions, transactions):
                     return True
         return False
 
@@ -198,6 +228,13 @@ class Collection:
 
     def _rewrites(self) -> int:
         return self._log.transaction(self._rewriter) or 0
+
+    @property
+    def _compactor(self) -> str:
+        return f"{self.id}#since"
+
+    def _since(self) -> Timestamp:
+        return Timestamp(self._log.transaction(self._compactor) or 0)
 
     def _upper(self) -> Timestamp:
         return Timestamp(self._log.transaction(str(self.id)) or 0)

@@ -60,7 +60,7 @@ def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_c
                 raise
             continue  # another maintainer has replaced the files, and vacuumed
         crashpoints.reach("collections.compact.before_commit")
-        if collection.replace(version, removed, added, at=clock()):
+        if collection.replace(version, removed, added, since=target, at=clock()):
             crashpoints.reach("collections.compact.after_commit")
             rows_before = sum(file.rows for file in removed)
             return Compaction(len(removed), len(added), rows_before, sum(file.rows for file in added))

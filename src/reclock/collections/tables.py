@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from reclock import crashpoints
-from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
@@ -21,7 +21,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
 from reclock.collections.version import Version
-from reclock.errors import UnknownCollection, UpperMismatch
+from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 
 STAGED_FROM_BYTES = 1 << 20
 """From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
@@ -41,6 +41,8 @@ class TableVersion:
     version: Version
     tail: pa.Table
     """Updates, with their times and diffs."""
+    through: Timestamp
+    """The last time at which nothing is missing in the two."""
 
 
 def table_id(id: GlobalId) -> StorageCollectionId:
@@ -60,6 +62,7 @@ class Tables:
         """With a delay, this process applies what it commits, by itself, that long after."""
         self._lake = lake
         self.log = log
+        self._pinned: dict[GlobalId, TableVersion] = {}
         self._group_commit = GroupCommit(log)
         self._follower = Follower(self.apply, apply_delay_ms) if apply_delay_ms is not None else None
 
@@ -105,19 +108,32 @@ class Tables:
 
     def pin(self, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
         """Each table as of ``as_of``, which lies below the group's upper; together they are one moment. Waits for no commit."""
-        wanted = sorted(set(tables))
-        while True:
+        known = {table: pinned for table in set(tables) if (pinned := self._pinned.get(table)) and as_of <= pinned.through}
+        missing = sorted(set(tables) - known.keys())
+        while missing:
             try:
                 # The log first: what leaves it after this is in the versions that are pinned then.
-                pending = self.log.pending(wanted, through=as_of) if wanted else []
-                return {table: self._pin(table, [write for write in pending if write.table == table]) for table in wanted}
+                pending = self.log.pending(missing, through=as_of)
+                found = {table: self._pin(table, as_of, [write for write in pending if write.table == table]) for table in missing}
+                self._pinned |= found
+                known |= found
+                break
             except FileNotFoundError:
                 continue  # staged rows have been applied and swept away since
+        for pinned in known.values():
+            if as_of < pinned.version.since:
+                raise NotReadable(TABLES, at=as_of, since=pinned.version.since, upper=pinned.version.upper)
+        return known
 
-    def _pin(self, table: GlobalId, pending: Sequence[PendingWrite]) -> TableVersion:
+    def forget(self, table: GlobalId) -> None:
+        """The next read of the table looks for its newest version."""
+        self._pinned.pop(table, None)
+
+    def _pin(self, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]) -> TableVersion:
         collection = self._lake.open(table_id(table))
         version = collection.pin()
-        return TableVersion(version, self._updates(collection, [write for write in pending if write.at >= version.upper]))
+        tail = self._updates(collection, [write for write in pending if write.at >= version.upper]).combine_chunks()
+        return TableVersion(version, tail, through)
 
     # --- following ---
 
@@ -182,6 +198,7 @@ class Tables:
 
     def drop(self, id: GlobalId) -> None:
         """The table is gone afterwards, with all that was written to it."""
+        self.forget(id)
         self._lake.drop(table_id(id))
         crashpoints.reach("tables.drop.before_forget")
         self.log.forget([id])
@@ -200,7 +217,7 @@ def _some(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
 def _to_bytes(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
+        writer.write_table(rows.combine_chunks())  # a batch has a header, a statement may have made many
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 

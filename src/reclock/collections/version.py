@@ -23,13 +23,15 @@ from reclock.errors import VersionGone
 class Version:
     """What a collection holds at the commit ``number``, until vacuum takes files that a later commit has dropped.
 
-    Whether a time may be read is for the caller to know: since and the published upper are in consensus.
+    Whether all is there at a time is for the caller to know: the published upper is in consensus.
     """
 
     id: StorageCollectionId
     number: int
     upper: Timestamp
     """The physical upper."""
+    since: Timestamp
+    """The physical since: times below it may have been merged in this version."""
     rewrites: int
     """How many commits up to this one replaced files."""
     desc: RelationDesc

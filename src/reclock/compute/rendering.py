@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,9 @@ from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
 from reclock.compute.operators.rules import EMPTY_ROW, Relation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
-from reclock.compute.plan import Finishing, Plan, inputs
+from reclock.compute.plan import Filter, Finishing, Get, Plan, inputs
+from reclock.compute.scalars import Scalar
+from reclock.compute.totality import can_raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Ti
     """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
     nodes: dict[int, Plan] = {}
     _list(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, _wanted(plan, nodes))
+    rendering = Rendering(engine, as_of, relations, _wanted(plan, nodes), _kept(nodes))
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
     selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
     return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
@@ -93,3 +96,13 @@ def _wanted(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
         for child, read in zip(inputs(node), demand(node, wanted[key]), strict=True):
             wanted[id(child)] |= read
     return wanted
+
+
+def _kept(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
+    """Of each Get that only a Filter reads, the predicates that cannot fail, whatever row they meet."""
+    readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
+    return {
+        id(node.input): tuple(predicate for predicate in node.predicates if not can_raise(predicate))
+        for node in nodes.values()
+        if isinstance(node, Filter) and isinstance(node.input, Get) and readers[id(node.input)] == 1
+    }

@@ -104,16 +104,17 @@ def _collection(
     session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp, tail: pa.Table | None = None
 ) -> Relation:
     """A version's updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
+    parts = []
     files = version.files(upper=Timestamp(as_of + 1))
     if files and version.folder.is_local:
-        read = _parquet(files)
-    else:
-        updates = version.dataset(files) if files else arrow_schema(version.desc, with_updates=True).empty_table()
-        session.register(name, updates)
-        read = name
-    if tail is not None and tail.num_rows:
-        session.register(f"{name}_tail", tail)
-        read = f"(SELECT * FROM {read} UNION ALL BY NAME SELECT * FROM {name}_tail)"
+        parts.append(_parquet(files))
+    elif files:
+        session.register(name, version.dataset(files))
+        parts.append(name)
+    if (tail is not None and tail.num_rows) or not files:
+        session.register(f"{name}_tail", arrow_schema(version.desc, with_updates=True).empty_table() if tail is None else tail)
+        parts.append(f"{name}_tail")
+    read = parts[0] if len(parts) == 1 else f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {part}' for part in parts)})"
     return Relation(read, is_counted=True, is_monotonic=version.is_monotonic)
 
 

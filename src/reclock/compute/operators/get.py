@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
+from reclock.compute.expressions import to_sql
 from reclock.compute.functions.spelling import identifier, literal, raised, type_sql
 from reclock.compute.operators.rules import Rendering, demand, select_list, snapshot
 from reclock.compute.plan import Get
@@ -18,7 +19,9 @@ def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
     read = [stored(engine, column) if i in wanted else None for i, column in enumerate(node.desc.columns)]
     if not relation.is_counted:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name}"
-    until = f"{TIME_COLUMN} <= {rendering.as_of:d}"
+    # A row is there with all of its updates or with none: what is known of rows that are kept leaves out updates too.
+    kept = [to_sql(each, engine, [expression or "" for expression in read]) for each in rendering.kept.get(id(node), ())]
+    until = " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *kept])
     if relation.is_monotonic:
         rows = select_list(_all(node, engine, read))
         counted = f"SELECT {rows}, {DIFF_COLUMN} AS n FROM {relation.name} WHERE {until} AND {DIFF_COLUMN} <> 1"
@@ -30,8 +33,8 @@ def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
     groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
     counted_columns = ", ".join([*keys, f"CAST(sum({DIFF_COLUMN}) AS BIGINT) AS n"])
     counted = f"SELECT {counted_columns} FROM {relation.name} WHERE {until}{groups} HAVING sum({DIFF_COLUMN}) <> 0"
-    kept = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
-    return _repeated(engine, node, counted, _all(node, engine, kept))
+    named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
+    return _repeated(engine, node, counted, _all(node, engine, named))
 
 
 @demand.register

@@ -9,6 +9,7 @@ from typing import Any
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Plan
+from reclock.compute.scalars import Scalar
 from reclock.errors import InternalError
 
 EMPTY_ROW = "TRUE AS c"
@@ -37,6 +38,8 @@ class Rendering:
     """By the collection's id as text."""
     wanted: Mapping[int, frozenset[int]]
     """The columns that the plan reads of a node, by ``id(node)``."""
+    kept: Mapping[int, Sequence[Scalar]]
+    """Of a Get, by ``id(node)``: what is true of every row that anything reads. Rows without it may be left out, or not."""
 
 
 @singledispatch

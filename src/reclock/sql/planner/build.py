@@ -8,8 +8,9 @@ from typing import Any
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.compute.plan import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK
 from reclock.compute.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.compute.totality import can_raise
 from reclock.sql.planner.coercion import coerce, common_type
-from reclock.sql.planner.rewrite import can_raise, columns_of, is_nullable, move_columns
+from reclock.sql.planner.rewrite import columns_of, is_nullable, move_columns
 
 ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
 """What a SELECT without FROM reads."""

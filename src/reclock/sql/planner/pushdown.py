@@ -24,8 +24,9 @@ from reclock.compute.plan import (
     Union,
 )
 from reclock.compute.scalars import Call, ColumnRef
+from reclock.compute.totality import can_raise
 from reclock.sql.planner.build import filter_rows, join, project
-from reclock.sql.planner.rewrite import can_raise, columns_of, move_columns
+from reclock.sql.planner.rewrite import columns_of, move_columns
 
 
 def push_filters(plan: Plan) -> Plan:

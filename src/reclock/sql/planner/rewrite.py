@@ -8,7 +8,7 @@ from typing import Any
 
 from reclock.algebra.relations import Column, ScalarType
 from reclock.compute.plan import Plan
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 
@@ -128,42 +128,6 @@ def has(scalar: Any, *kinds: type) -> bool:
 def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
     """The scalar over a row in which column ``i`` stands at ``to(i)``."""
     return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
-
-
-_TOTAL = frozenset(
-    {"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "is_not_distinct", "concat", "||", "like", "ilike"}
-)
-"""Operators that have a result for every argument."""
-
-
-def can_raise(scalar: Any) -> bool:
-    """Whether some row could make the scalar fail. Such a scalar is never evaluated on more rows than SQL says."""
-    match scalar:
-        case Cast(operand, target):
-            return not _is_widening(operand.type, target) or can_raise(operand)
-        case Call(function):
-            return function not in _TOTAL or any(can_raise(part) for part in scalar.arguments)
-        case ColumnRef() | Literal() | Parameter() | OuterRef():
-            return False
-        case _:
-            return any(can_raise(part) for part in children(scalar))
-
-
-_INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
-
-
-def _is_widening(source: ScalarType, target: ScalarType) -> bool:
-    if target.is_float and (source.is_integer or source.is_float):
-        return target.name.value == "double precision" or not source.is_float
-    if source.is_integer and target.is_integer:
-        return _INTEGER_DIGITS[source.name.value] <= _INTEGER_DIGITS[target.name.value]
-    if target.precision is not None:
-        whole = target.precision - (target.scale or 0)
-        if source.is_integer:
-            return whole >= _INTEGER_DIGITS[source.name.value]
-        if source.precision is not None:
-            return whole >= source.precision - (source.scale or 0) and (target.scale or 0) >= (source.scale or 0)
-    return False
 
 
 _STRICT = frozenset(
