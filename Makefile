@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JARS := $(VENV)/share/reclock/jars/.fetched
 DEMO_HOME ?= demo-home
+TEST_PROCESSES ?= 2
 
 .PHONY: help setup demo up test check bench lock clean
 .DEFAULT_GOAL := help
@@ -42,7 +43,7 @@ test: setup ## everything CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src/reclock
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 
 bench: setup ## the figures, each side by side with a peer
 	$(BIN)/python -m benchmarks
