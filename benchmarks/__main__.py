@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, ingestion, kafka, server, tables, ticks
+from benchmarks import catalog, definitions, ingestion, kafka, oracle, server, tables, ticks
 
 BENCHMARKS = {
     "catalog": catalog.main,
+    "definitions": definitions.main,
     "ingestion": ingestion.main,
     "kafka": kafka.main,
+    "oracle": oracle.main,
     "tables": tables.main,
     "server": server.main,
     "ticks": ticks.main,

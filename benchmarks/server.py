@@ -28,7 +28,7 @@ CLIENTS = (1, 8, 64)
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with _reclock(folder / "home") as ours, _running(_made(folder / "postgres")) as theirs:
+        with _reclock(folder / "home") as ours, _running(made(folder / "postgres")) as theirs:
             places = {"reclock": ours, "postgresql": theirs.dsn()}
             for dsn in places.values():
                 _fill(dsn)
@@ -45,7 +45,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _made(folder: Path) -> Path:
+def made(folder: Path) -> Path:
     folder.parent.chmod(0o755)
     folder.mkdir()
     return folder
