@@ -10,17 +10,19 @@ import os
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as pads
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InternalError
 
-Updates: TypeAlias = pa.Table | pads.Dataset
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
+Updates: TypeAlias = "pa.Table | Dataset"
 
 
 def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.dataset as pads
+import pyarrow.compute as pc
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
@@ -17,6 +18,9 @@ from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.errors import VersionGone
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -59,7 +63,7 @@ class Version:
             if not self.is_monotonic:
                 return consolidated_rows(self.dataset(files), columns, as_of)
             wanted = [*self.desc.names, DIFF_COLUMN]
-            condition = None if all(file.max_time <= as_of for file in files) else pads.field(TIME_COLUMN) <= as_of
+            condition = None if all(file.max_time <= as_of for file in files) else pc.field(TIME_COLUMN) <= as_of
             return self.dataset(files).to_table(columns=wanted, filter=condition)
 
     def changes(self, lower: Timestamp, upper: Timestamp) -> pa.Table:
@@ -82,12 +86,14 @@ class Version:
                 raise VersionGone(str(self.id), version=self.number) from failure
             raise
 
-    def updates(self, *, lower: Timestamp = MINIMUM, upper: Timestamp = MAXIMUM) -> pads.Dataset:
+    def updates(self, *, lower: Timestamp = MINIMUM, upper: Timestamp = MAXIMUM) -> Dataset:
         """Every file that may hold times in ``[lower, upper)``, whole and unconsolidated, to be scanned by the engine that asks."""
         return self.dataset(self.files(lower=lower, upper=upper))
 
-    def dataset(self, files: list[DataFile]) -> pads.Dataset:
+    def dataset(self, files: list[DataFile]) -> Dataset:
         """Some of this version's files as one Arrow dataset of updates. Reads nothing yet."""
+        import pyarrow.dataset as pads  # it loads pandas, half a second that a process without large reads is spared
+
         parquet = pads.ParquetFileFormat()
         fragments = [parquet.make_fragment(file.path, self.folder.filesystem) for file in files]
         schema = arrow_schema(self.desc, with_updates=True)
