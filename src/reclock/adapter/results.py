@@ -75,8 +75,17 @@ def text_of(value: Any) -> str:
             return _interval_text(value)
         case bytes():
             return "\\x" + value.hex()
+        case list() | tuple():
+            return "{" + ",".join("NULL" if each is None else _element(text_of(each)) for each in value) + "}"
         case _:
             return str(value)
+
+
+def _element(text: str) -> str:
+    """As it stands in an array, quoted where it would not read back as it is."""
+    if text and text.upper() != "NULL" and not any(character in '{}",\\' or character.isspace() for character in text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _float_text(value: float) -> str:

@@ -75,6 +75,7 @@ VARIABLES = {
         Variable("client_min_messages", "notice", "kept for clients that set it"),
         Variable("bytea_output", "hex", "always hex", _always("hex")),
         Variable("datestyle", "ISO, MDY", "dates are written as in ISO 8601", _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY")),
+        Variable("default_table_access_method", "heap", "kept for clients that ask for it", _always("heap")),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "kept for clients that ask for it"),
         Variable("default_transaction_read_only", "off", "always off", _always("off", "false")),
         Variable("extra_float_digits", "1", "kept for clients that set it: numbers are always written exactly"),
@@ -82,6 +83,7 @@ VARIABLES = {
         Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
         Variable("is_superuser", "off", "kept for clients that are told of it", _always("off")),
         Variable("lock_timeout", "0", "kept for clients that set it: nothing is locked"),
+        Variable("max_index_keys", "32", "kept for clients that ask for it", _always("32")),
         Variable("max_identifier_length", "63", "kept for clients that ask for it", _always("63")),
         Variable("server_encoding", "UTF8", "always UTF8", _always("UTF8")),
         Variable(
@@ -128,6 +130,7 @@ class SessionVariables:
         self._values: dict[str, str] = {}
         self._before: dict[str, str] = {}
         self._local: dict[str, str] = {}
+        self.process_id = 0
 
     def begin(self) -> None:
         """A transaction begins."""
@@ -168,7 +171,10 @@ class SessionVariables:
     @property
     def names(self) -> SessionNames:
         path = tuple(part.strip() for part in self.get("search_path").split(",") if part.strip())
-        return SessionNames(self.get("database"), path, self.get("cluster"))
+        return SessionNames(self.get("database"), path, self.get("cluster"), process_id=self.process_id, settings=self._current)
+
+    def _current(self) -> dict[str, str]:
+        return {name: self.get(name) for name in VARIABLES}
 
     @property
     def statement_timeout_ms(self) -> int:

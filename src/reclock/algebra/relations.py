@@ -27,17 +27,37 @@ class TypeName(StrEnum):
     TIMESTAMP = "timestamp without time zone"
     TIMESTAMPTZ = "timestamp with time zone"
     INTERVAL = "interval"
+    OID = "oid"
+    REGCLASS = "regclass"
+    REGNAMESPACE = "regnamespace"
+    REGPROC = "regproc"
+    REGROLE = "regrole"
+    REGTYPE = "regtype"
+    ARRAY = "array"
+    VECTOR = "vector"
+
+
+_OBJECT_IDS = frozenset(
+    {TypeName.OID, TypeName.REGCLASS, TypeName.REGNAMESPACE, TypeName.REGPROC, TypeName.REGROLE, TypeName.REGTYPE}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type with its parameters. ``precision`` (1..38) and ``scale`` belong to ``NUMERIC`` alone; it is (38, 9) unless told."""
+    """A type with its parameters. ``precision`` (1..38) and ``scale`` belong to ``NUMERIC`` alone; it is (38, 9) unless told.
+    ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements are no arrays; vectors are the
+    arrays of PostgreSQL's own catalog, counted from 0 and printed otherwise."""
 
     name: TypeName
     precision: int | None = None
     scale: int | None = None
+    element: ScalarType | None = None
 
     def __str__(self) -> str:
+        if self.name is TypeName.VECTOR:
+            return "int2vector" if self.element == SMALLINT else "oidvector"
+        if self.element is not None:
+            return f"{self.element}[]"
         if self.name is TypeName.NUMERIC:
             return f"numeric({self.precision},{self.scale})"
         return self.name.value
@@ -58,6 +78,11 @@ class ScalarType:
     def is_moment(self) -> bool:
         return self.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
+    @property
+    def is_object_id(self) -> bool:
+        """Whether its values are numbers of catalog objects, as PostgreSQL's clients know these."""
+        return self.name in _OBJECT_IDS
+
 
 BOOLEAN = ScalarType(TypeName.BOOLEAN)
 SMALLINT = ScalarType(TypeName.SMALLINT)
@@ -71,11 +96,26 @@ DATE = ScalarType(TypeName.DATE)
 TIMESTAMP = ScalarType(TypeName.TIMESTAMP)
 TIMESTAMPTZ = ScalarType(TypeName.TIMESTAMPTZ)
 INTERVAL = ScalarType(TypeName.INTERVAL)
+OID = ScalarType(TypeName.OID)
+REGCLASS = ScalarType(TypeName.REGCLASS)
+REGNAMESPACE = ScalarType(TypeName.REGNAMESPACE)
+REGPROC = ScalarType(TypeName.REGPROC)
+REGROLE = ScalarType(TypeName.REGROLE)
+REGTYPE = ScalarType(TypeName.REGTYPE)
 
 
 def numeric(precision: int = 38, scale: int = 9) -> ScalarType:
     """An exact decimal of ``precision`` digits, ``scale`` of them after the point."""
     return ScalarType(TypeName.NUMERIC, precision, scale)
+
+
+def array(element: ScalarType) -> ScalarType:
+    """Arrays of ``element``, counted from 1."""
+    return ScalarType(TypeName.ARRAY, element=element)
+
+
+INT2VECTOR = ScalarType(TypeName.VECTOR, element=SMALLINT)
+OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 
 @dataclass(frozen=True, slots=True)

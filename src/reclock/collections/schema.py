@@ -29,6 +29,7 @@ _ARROW_TYPES: dict[TypeName, pa.DataType] = {
     TypeName.DATE: pa.date32(),
     TypeName.TIMESTAMP: pa.timestamp("us"),
     TypeName.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    TypeName.OID: pa.int64(),
 }
 
 

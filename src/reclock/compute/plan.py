@@ -6,7 +6,8 @@ expressions address columns by position. The rules of an operator, one each way,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -136,6 +137,28 @@ class TopK:
 
 
 @dataclass(frozen=True, slots=True)
+class FlatMap:
+    """Each row of the input as often as the longest of ``arrays`` has elements, followed by these; NULL beyond an end."""
+
+    input: Plan
+    arrays: tuple[Scalar, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The input's columns followed by the row's place, from 1, among the rows of its group (all rows, without ``group_by``).
+
+    They stand in ``order``; ties as in ``TopK``.
+    """
+
+    input: Plan
+    group_by: tuple[int, ...]
+    order: tuple[Ordering, ...]
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
 class Union:
     """All rows of all inputs; multiplicities add. Types agree; names are the first input's."""
 
@@ -167,7 +190,7 @@ class Intersect:
         return self.left.desc
 
 
-Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | Union | Except | Intersect
+Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | FlatMap | Number | Union | Except | Intersect
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +215,19 @@ def inputs(plan: Plan) -> tuple[Plan, ...]:
             return plan.inputs
         case _:
             return (plan.input,)
+
+
+def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
+    """The same node over other plans, given in the order of ``inputs``."""
+    match plan:
+        case Get() | Constant():
+            return plan
+        case Join() | Except() | Intersect():
+            return replace(plan, left=parts[0], right=parts[1])
+        case Union():
+            return replace(plan, inputs=tuple(parts))
+        case _:
+            return replace(plan, input=parts[0])
 
 
 def collections(plan: Plan) -> frozenset[StorageCollectionId]:

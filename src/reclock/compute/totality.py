@@ -8,7 +8,25 @@ from reclock.algebra.relations import ScalarType
 from reclock.compute.scalars import Call, Case, Cast
 
 _TOTAL = frozenset(
-    {"=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "is_not_distinct", "concat", "||", "like", "ilike"}
+    {
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "is_not_distinct",
+        "concat",
+        "||",
+        "like",
+        "ilike",
+        "= any",
+        "coalesce",
+    }
 )
 """Operators that have a result for every argument."""
 
@@ -30,6 +48,8 @@ _INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
 
 
 def _is_widening(source: ScalarType, target: ScalarType) -> bool:
+    if target.name.value == "text" or (target.is_object_id and source.is_object_id):
+        return True
     if target.is_float and (source.is_integer or source.is_float):
         return target.name.value == "double precision" or not source.is_float
     if source.is_integer and target.is_integer:

@@ -6,65 +6,22 @@ while nobody looks. A new one is one entry of ``BUILTINS``.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
+from reclock.algebra.object_ids import object_oid
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import Acl
-from reclock.catalog.objects import AuditEvent, Item, ItemType, Kind, StorageUsage
+from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
-from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.statuses import Status
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFacts:
-    """What the catalog's text says about an index."""
-
-    on_id: GlobalId
-    cluster_id: int
-    key: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
-
-    catalog: CatalogSnapshot
-    descs: Mapping[GlobalId, RelationDesc]
-    indexes: Mapping[GlobalId, IndexFacts]
-    frontiers: Callable[[], Mapping[str, GroupFrontier]]
-    statuses: Callable[[], Sequence[Status]]
-    status_history: Callable[[], Sequence[Status]]
-    audit_events: Callable[[], Sequence[AuditEvent]]
-    storage_usages: Callable[[], Sequence[StorageUsage]]
-
-
-Rows = Iterable[tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    schema: str
-    name: str
-    desc: RelationDesc
-    rows: Callable[[State], Rows]
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with the definition, so that opening notices."""
-        return hashlib.sha256(f"{self.schema}.{self.name} {self.desc}".encode()).hexdigest()[:16]
-
-
-def _desc(**columns: ScalarType) -> RelationDesc:
-    return RelationDesc(tuple(Column(name, kind) for name, kind in columns.items()))
+from reclock.introspection.for_clients import FOR_CLIENTS
+from reclock.introspection.information_schema import INFORMATION_SCHEMA
+from reclock.introspection.pg_catalog import PG_CATALOG
+from reclock.introspection.relation import Builtin, Rows, State, desc
 
 
 def _moment(at: Timestamp) -> datetime:
@@ -83,10 +40,10 @@ def _objects(state: State) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
         kind = "materialized_view" if item.type is ItemType.VIEW and item.id in indexed else item.type.value
-        yield item.id, item.schema_id, item.name, kind, item.owner_role_id, _array(shown_acl(item))
+        yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, _array(shown_acl(item))
     for mapping in state.catalog.all(Kind.SYSTEM_OBJECT_MAPPING).values():
         schema = next(schema.id for schema in state.catalog.schemas.values() if schema.name == mapping.schema_name)
-        yield mapping.id, schema, mapping.object_name, mapping.object_type, "s1", "{s1=r/s1,=r/s1}"
+        yield mapping.id, object_oid(mapping.id), schema, mapping.object_name, mapping.object_type, "s1", "{s1=r/s1,=r/s1}"
 
 
 def _array(acl: Acl) -> str:
@@ -107,8 +64,8 @@ def _default_privileges(state: State) -> Rows:
 
 
 def _columns(state: State) -> Rows:
-    for id_, desc in state.descs.items():
-        for position, column in enumerate(desc.columns, 1):
+    for id_, relation in state.descs.items():
+        for position, column in enumerate(relation.columns, 1):
             yield id_, column.name, position, column.is_nullable, str(column.type)
 
 
@@ -172,60 +129,63 @@ def _recent_storage_usage(state: State) -> Rows:
     return ((object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items)
 
 
-_STATUS = _desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
+_STATUS = desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
 
-BUILTINS: tuple[Builtin, ...] = (
+_RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_databases",
-        _desc(id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
+        desc("oid", id=BIGINT, oid=OID, name=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
-            (database.id, database.name, database.owner_role_id, _array(shown_acl(database)))
+            (database.id, object_oid(database.id), database.name, database.owner_role_id, _array(shown_acl(database)))
             for database in state.catalog.databases.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_schemas",
-        _desc(id=BIGINT, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
+        desc("oid", id=BIGINT, oid=OID, database_id=BIGINT, name=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
-            (schema.id, schema.database_id, schema.name, schema.owner_role_id, _array(shown_acl(schema)))
+            (schema.id, object_oid(schema.id), schema.database_id, schema.name, schema.owner_role_id, _array(shown_acl(schema)))
             for schema in state.catalog.schemas.values()
         ),
     ),
     Builtin(
-        "mz_catalog", "mz_objects", _desc(id=TEXT, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, privileges=TEXT), _objects
+        "mz_catalog",
+        "mz_objects",
+        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, privileges=TEXT),
+        _objects,
     ),
-    Builtin("mz_catalog", "mz_columns", _desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT), _columns),
+    Builtin("mz_catalog", "mz_columns", desc(id=TEXT, name=TEXT, position=INTEGER, nullable=BOOLEAN, type=TEXT), _columns),
     Builtin(
         "mz_catalog",
         "mz_sources",
-        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
         lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.SOURCE)),
     ),
-    Builtin("mz_catalog", "mz_source_progresses", _desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
+    Builtin("mz_catalog", "mz_source_progresses", desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
     Builtin(
         "mz_catalog",
         "mz_tables",
-        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
         lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.TABLE)),
     ),
     Builtin(
         "mz_catalog",
         "mz_views",
-        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
         lambda state: _views(state, materialized=False),
     ),
     Builtin(
         "mz_catalog",
         "mz_materialized_views",
-        _desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
         lambda state: _views(state, materialized=True),
     ),
     Builtin(
         "mz_catalog",
         "mz_indexes",
-        _desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT),
+        desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT),
         lambda state: (
             (id_, state.catalog.items[id_].name, facts.on_id, facts.cluster_id, ", ".join(facts.key))
             for id_, facts in state.indexes.items()
@@ -234,7 +194,7 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_clusters",
-        _desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT, owner_id=TEXT, privileges=TEXT),
+        desc(id=BIGINT, name=TEXT, virtual=BOOLEAN, size=TEXT, owner_id=TEXT, privileges=TEXT),
         lambda state: (
             (cluster.id, cluster.name, cluster.size is None, cluster.size, cluster.owner_role_id, _array(shown_acl(cluster)))
             for cluster in state.catalog.clusters.values()
@@ -243,16 +203,16 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_roles",
-        _desc(id=TEXT, name=TEXT, inherit=BOOLEAN, rolcanlogin=BOOLEAN, rolsuper=BOOLEAN),
+        desc("oid", id=TEXT, oid=OID, name=TEXT, inherit=BOOLEAN, rolcanlogin=BOOLEAN, rolsuper=BOOLEAN),
         lambda state: (
-            (role.id, role.name, True, "login" in role.attributes, "superuser" in role.attributes)
+            (role.id, object_oid(role.id), role.name, True, "login" in role.attributes, "superuser" in role.attributes)
             for role in state.catalog.roles.values()
         ),
     ),
     Builtin(
         "mz_catalog",
         "mz_role_members",
-        _desc(role_id=TEXT, member=TEXT, grantor=TEXT),
+        desc(role_id=TEXT, member=TEXT, grantor=TEXT),
         lambda state: (
             (of, member.id, grantor) for member in state.catalog.roles.values() for of, grantor in member.membership.items()
         ),
@@ -260,7 +220,7 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_role_parameters",
-        _desc(role_id=TEXT, parameter_name=TEXT, parameter_value=TEXT),
+        desc(role_id=TEXT, parameter_name=TEXT, parameter_value=TEXT),
         lambda state: (
             (role.id, name, value) for role in state.catalog.roles.values() for name, value in role.configuration.items()
         ),
@@ -268,32 +228,32 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_default_privileges",
-        _desc(role_id=TEXT, database_id=BIGINT, schema_id=BIGINT, object_type=TEXT, grantee=TEXT, privileges=TEXT),
+        desc(role_id=TEXT, database_id=BIGINT, schema_id=BIGINT, object_type=TEXT, grantee=TEXT, privileges=TEXT),
         _default_privileges,
     ),
     Builtin(
         "mz_catalog",
         "mz_system_privileges",
-        _desc(privileges=TEXT),
+        desc(privileges=TEXT),
         lambda state: ((str(item),) for item in acl_of(state.catalog, None)),
     ),
     Builtin(
         "mz_catalog",
         "mz_audit_events",
-        _desc(id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ),
+        desc(id=BIGINT, event_type=TEXT, object_type=TEXT, object_name=TEXT, details=TEXT, user=TEXT, occurred_at=TIMESTAMPTZ),
         _audit_events,
     ),
     Builtin(
         "mz_catalog",
         "mz_storage_usage",
-        _desc(object_id=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
+        desc(object_id=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
         lambda state: ((object_id, size, _moment(at)) for (object_id, at), size in _object_usages(state).items()),
     ),
-    Builtin("mz_catalog", "mz_recent_storage_usage", _desc(object_id=TEXT, size_bytes=BIGINT), _recent_storage_usage),
+    Builtin("mz_catalog", "mz_recent_storage_usage", desc(object_id=TEXT, size_bytes=BIGINT), _recent_storage_usage),
     Builtin(
         "mz_internal",
         "mz_storage_usage_by_collection",
-        _desc(id=BIGINT, collection=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
+        desc(id=BIGINT, collection=TEXT, size_bytes=BIGINT, collection_timestamp=TIMESTAMPTZ),
         lambda state: (
             (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at)) for usage in state.storage_usages()
         ),
@@ -303,7 +263,9 @@ BUILTINS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_frontiers",
-        _desc(object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
+        desc(object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
         _frontiers,
     ),
 )
+
+BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)

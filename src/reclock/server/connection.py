@@ -14,6 +14,7 @@ from reclock.adapter.prepared import Prepared
 from reclock.adapter.results import Result
 from reclock.adapter.session import Answer, Session
 from reclock.adapter.transactions import TransactionStatus
+from reclock.algebra.object_ids import type_oid
 from reclock.errors import (
     DuplicateCursor,
     ProtocolViolation,
@@ -24,7 +25,7 @@ from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
 from reclock.server.rows import Rows, fields
 from reclock.server.stream import MessageTooLarge, Stream
-from reclock.server.values import decode, oid, type_of
+from reclock.server.values import decode, type_of
 
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -302,7 +303,7 @@ class Connection:
         formats: tuple[int, ...] = ()
         if message.kind == "S":
             prepared = self._session.kept.statement(message.name)
-            self._stream.send(messages.parameter_description([oid(type) for type in prepared.parameter_types]))
+            self._stream.send(messages.parameter_description([type_oid(type) for type in prepared.parameter_types]))
         else:
             cursor = self._session.kept.cursors.get(message.name)
             if cursor is not None:

@@ -160,6 +160,7 @@ class Server:
         process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if opened.minor >= 2 else 4)
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
+        session.variables.process_id = process_id
         log = _log.bind(peer=stream.peer, user=opened.user, connection=process_id)
         log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
         try:

@@ -9,30 +9,15 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from reclock.adapter.results import text_of
-from reclock.algebra.relations import (
-    BIGINT,
-    BOOLEAN,
-    BYTEA,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    INTERVAL,
-    REAL,
-    SMALLINT,
-    TEXT,
-    TIMESTAMP,
-    TIMESTAMPTZ,
-    Column,
-    ScalarType,
-    TypeName,
-    numeric,
-)
+from reclock.algebra.object_ids import type_modifier, type_oid, type_rows, type_size
+from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import InvalidBinary, UnknownObject
 from reclock.server.messages import Field, decoded
 from reclock.sql.planner.literals import number, parse_text
@@ -42,53 +27,19 @@ _MOMENT_ZERO = datetime(2000, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 NULL = b"\xff\xff\xff\xff"
 
-_WIRE: dict[TypeName, tuple[int, int]] = {
-    TypeName.BOOLEAN: (16, 1),
-    TypeName.BYTEA: (17, -1),
-    TypeName.BIGINT: (20, 8),
-    TypeName.SMALLINT: (21, 2),
-    TypeName.INTEGER: (23, 4),
-    TypeName.TEXT: (25, -1),
-    TypeName.REAL: (700, 4),
-    TypeName.DOUBLE: (701, 8),
-    TypeName.DATE: (1082, 4),
-    TypeName.TIMESTAMP: (1114, 8),
-    TypeName.TIMESTAMPTZ: (1184, 8),
-    TypeName.INTERVAL: (1186, 16),
-    TypeName.NUMERIC: (1700, -1),
-}
 _TYPES: dict[int, ScalarType] = {
-    **{
-        _WIRE[type.name][0]: type
-        for type in (
-            BOOLEAN,
-            BYTEA,
-            BIGINT,
-            SMALLINT,
-            INTEGER,
-            TEXT,
-            REAL,
-            DOUBLE,
-            DATE,
-            TIMESTAMP,
-            TIMESTAMPTZ,
-            INTERVAL,
-            numeric(),
-        )
-    },
+    **{each.oid: each.type for each in type_rows()},
     18: TEXT,  # "char"
     19: TEXT,  # name
-    26: BIGINT,  # oid
     114: TEXT,  # json
+    1002: array(TEXT),  # "char"[]
+    1003: array(TEXT),  # name[]
+    1015: array(TEXT),  # character varying[]
     1042: TEXT,  # character
     1043: TEXT,  # character varying
-    2205: BIGINT,  # regclass
+    2205: OID,  # regclass: as a number
 }
 _UNKNOWN = (0, 705)
-
-
-def oid(type: ScalarType) -> int:
-    return _WIRE[type.name][0]
 
 
 def type_of(oid: int) -> ScalarType | None:
@@ -101,11 +52,7 @@ def type_of(oid: int) -> ScalarType | None:
 
 
 def field(column: Column, format: int) -> Field:
-    number, size = _WIRE[column.type.name]
-    modifier = -1
-    if column.type.precision is not None:
-        modifier = (column.type.precision << 16 | (column.type.scale or 0)) + 4
-    return Field(column.name, number, size, modifier, format)
+    return Field(column.name, type_oid(column.type), type_size(column.type), type_modifier(column.type), format)
 
 
 # --- out ---
@@ -130,7 +77,7 @@ def _row(body: bytes) -> bytes:
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
-    write = _BINARY[type.name] if format else _TEXT.get(type.name, text_of)
+    write = _binary(type) if format else _TEXT.get(type.name, text_of)
 
     def encode(values: list[Any]) -> list[bytes]:
         written = [None if value is None else write(value) for value in values]
@@ -138,6 +85,22 @@ def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list
         return [NULL if value is None else len(value).to_bytes(4, "big") + value for value in raw]
 
     return encode
+
+
+def _binary(type: ScalarType) -> Callable[[Any], bytes]:
+    if type.element is not None:
+        return partial(_array_binary, type.element)
+    return _object_id_binary if type.is_object_id else _BINARY[type.name]
+
+
+def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
+    """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension; the elements."""
+    write = _binary(element)
+    items = [None if each is None else write(each) for each in value]
+    head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
+    if items:
+        head += struct.pack("!ii", len(items), 1)
+    return head + b"".join(NULL if each is None else len(each).to_bytes(4, "big") + each for each in items)
 
 
 def _interval_binary(value: timedelta) -> bytes:
@@ -185,6 +148,7 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
     TypeName.INTEGER: str,
     TypeName.BIGINT: str,
     TypeName.REAL: _real_text,
+    TypeName.VECTOR: lambda value: " ".join(map(str, value)),
 }
 _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.BOOLEAN: lambda value: b"\1" if value else b"\0",
@@ -201,6 +165,7 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.TIMESTAMPTZ: _moment_binary,
     TypeName.INTERVAL: _interval_binary,
 }
+_object_id_binary = struct.Struct("!I").pack
 
 
 # --- in ---
@@ -216,7 +181,7 @@ def decode(raw: bytes | None, type: ScalarType, format: int) -> Any:
             return parse_decimal(text)
         return parse_text(text, type)
     try:
-        return _READERS[type.name](raw)
+        return _array(raw, type.element) if type.element is not None else _READERS[type.name](raw)
     except (struct.error, OverflowError, ValueError) as error:
         raise InvalidBinary(type.name) from error
 
@@ -226,6 +191,20 @@ def parse_decimal(text: str) -> Decimal:
     stripped = text.strip()
     value, _ = number(stripped[1:] if stripped[:1] in ("+", "-") else text)
     return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)
+
+
+def _array(raw: bytes, element: ScalarType) -> tuple[Any, ...]:
+    dimensions, _, _ = struct.unpack_from("!iiI", raw)
+    if dimensions > 1:
+        raise ValueError("arrays have one dimension")
+    count = struct.unpack_from("!i", raw, 12)[0] if dimensions else 0
+    at, items = 20, list[Any]()
+    for _ in range(count):
+        (length,) = struct.unpack_from("!i", raw, at)
+        at += 4
+        items.append(None if length < 0 else _READERS[element.name](raw[at : at + length]))
+        at += max(length, 0)
+    return tuple(items)
 
 
 def _boolean(raw: bytes) -> bool:
@@ -267,7 +246,7 @@ _READERS: dict[TypeName, Callable[[bytes], Any]] = {
     TypeName.BOOLEAN: _boolean,
     TypeName.SMALLINT: _unpacked("!h"),
     TypeName.INTEGER: _unpacked("!i"),
-    TypeName.BIGINT: lambda raw: struct.unpack("!I" if len(raw) == 4 else "!q", raw)[0],  # an oid has four bytes
+    TypeName.BIGINT: _unpacked("!q"),
     TypeName.REAL: _unpacked("!f"),
     TypeName.DOUBLE: _unpacked("!d"),
     TypeName.NUMERIC: _numeric,
@@ -277,4 +256,5 @@ _READERS: dict[TypeName, Callable[[bytes], Any]] = {
     TypeName.TIMESTAMP: _moment,
     TypeName.TIMESTAMPTZ: lambda raw: _moment(raw).replace(tzinfo=UTC),
     TypeName.INTERVAL: _interval,
+    TypeName.OID: _unpacked("!I"),
 }

@@ -34,6 +34,8 @@ class RelationEntry:
     depends_on: frozenset[GlobalId] = frozenset()
     source: SourceDefinition | None = None
     table: TableDefinition | None = None
+    builtin_view: str | None = None
+    """The query of a view that the program defines."""
 
     @property
     def is_system(self) -> bool:
@@ -72,6 +74,7 @@ class PlannerCatalog:
     databases: frozenset[str] = frozenset()
     schemas: frozenset[Scope] = frozenset()
     snapshot: CatalogSnapshot | None = None
+    _builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict)
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
 
@@ -89,6 +92,7 @@ class PlannerCatalog:
             databases=frozenset(databases.values()),
             schemas=frozenset(schemas.values()) | {(None, name) for name in SYSTEM_SCHEMAS},
             snapshot=snapshot,
+            _builtin_plans=previous._builtin_plans if previous is not None else {},
         )
         for builtin in builtins:
             catalog.add(builtin)
@@ -114,6 +118,15 @@ class PlannerCatalog:
         if not isinstance(entry, RelationEntry):
             raise UnknownRelation(id)
         return entry
+
+    def builtin_plan(self, entry: RelationEntry) -> Plan:
+        """What a builtin view is made of, planned when it is first asked for: it stands on system relations alone."""
+        from reclock.sql.planner.query import builtin_plan  # the planner reads this module
+
+        plan = self._builtin_plans.get(entry.id)
+        if plan is None:
+            plan = self._builtin_plans[entry.id] = builtin_plan(entry, self)
+        return plan
 
     def entries(self) -> Iterable[Entry]:
         return self._entries.values()

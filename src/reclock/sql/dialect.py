@@ -436,6 +436,7 @@ class Reclock(Materialize):
     """The dialect of every text that Reclock reads or stores."""
 
     NORMALIZE_NOT_NULL = False
+    INDEX_OFFSET = 0  # subscripts as they are written
 
     class Tokenizer(Materialize.Tokenizer):
         # A "command" would swallow the rest of its statement unparsed.

@@ -13,11 +13,13 @@ from reclock.compute.plan import (
     Except,
     Filter,
     Finishing,
+    FlatMap,
     Get,
     Intersect,
     Join,
     JoinKind,
     Map,
+    Number,
     Ordering,
     Plan,
     Project,
@@ -76,6 +78,14 @@ def _line(plan: Plan) -> str:
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
             return " ".join(part for part in ("TopK", keys, _order(order, names), _cut(limit, offset)) if part)
+        case FlatMap(input=input, arrays=arrays, desc=desc):
+            added = zip(arrays, desc.names[len(input.desc) :], strict=True)
+            names = _columns(input.desc.names)
+            return "FlatMap " + ", ".join(f"unnest {_scalar(each, names)} as {name}" for each, name in added)
+        case Number(input=input, group_by=group_by, order=order):
+            names = _columns(input.desc.names)
+            keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
+            return " ".join(part for part in ("Number", keys, _order(order, names)) if part)
         case Union():
             return "Union"
         case Except():
@@ -146,6 +156,8 @@ def _value(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
+        case tuple():
+            return "{" + ", ".join(_value(each) for each in value) + "}"
         case str():
             return "'" + value.replace("'", "''") + "'"
         case bytes():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -57,6 +58,10 @@ class SessionNames:
     session_user: str = DEFAULT_USER
     current_user: str = DEFAULT_USER
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
+    process_id: int = 0
+    """What the client knows the session by."""
+    settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
+    """The values of the session variables."""
 
 
 def fold(name: exp.Expr | None) -> str:

@@ -85,7 +85,11 @@ class Engine(Protocol):
 
 
 def result_type(type: ScalarType) -> pa.DataType:
-    """The Arrow type of a column of an answer: as stored; an interval, which is never stored, is a duration."""
+    """The Arrow type of a column of an answer: as stored; an interval is a duration, which with arrays is never stored."""
+    if type.element is not None:
+        return pa.list_(result_type(type.element))
+    if type.is_object_id:
+        return pa.int64()
     return pa.duration("us") if type.name is TypeName.INTERVAL else arrow_type(type)
 
 

@@ -14,6 +14,11 @@ _PATTERNS: tuple[tuple[str, str, str], ...] = (
     (r"divi[ds]\w*[ _]by[ _]zero|remainder_by_zero|remainder by zero", "22012", "division by zero"),
     (r"field value out of range|date out of range|invalid date|cannot be cast to \"(date|timestamp)|2200[78]", "22008", _MOMENT),
     (r"like pattern must not end|esc_at_the_end", "22025", "LIKE pattern must not end with escape character"),
+    (
+        r"missing \)|missing \]|unexpected \)|repetition|bad escape|character class|trailing \\|invalid_parameter_value\.pattern",
+        "2201B",
+        "invalid regular expression",
+    ),
     (r"overflow|out of range|out_of_range|numeric_value|22003|could not cast value|does not fit", "22003", "value out of range"),
     (r"conversion error|could not convert|cast_invalid_input|invalid input", "22P02", "invalid input syntax"),
 )

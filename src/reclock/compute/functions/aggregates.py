@@ -1,13 +1,14 @@
 """Aggregates. Each has one value for a multiset of rows, whatever their order.
 
-Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too.
+Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too,
+as is ``array_agg``; its arguments after the first are what it is ordered by before that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTERVAL, TEXT, ScalarType, TypeName, numeric
+from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTERVAL, TEXT, ScalarType, TypeName, array, numeric
 from reclock.compute.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
 from reclock.compute.functions.registry import Site, Types, Writer, aggregate
 from reclock.compute.functions.spelling import string, type_sql
@@ -135,6 +136,29 @@ def _joined(engine: str) -> Writer:
     return write
 
 
+def _collected(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if not types or (types[0] is not None and types[0].element is not None):
+        return None
+    known = tuple(type or TEXT for type in types)
+    return known, array(known[0])
+
+
+def _write_collected(engine: str) -> Writer:
+    """All values, NULLs among them; NULL if there are none."""
+
+    def write(site: Site) -> str:
+        x, *keys = site.arguments
+        if engine == "duckdb":
+            order = ", ".join(f"{key} ASC NULLS LAST" for key in (*keys, x))
+            return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {order}){site.filter}"
+        parts = ", ".join(f"{key} IS NULL, {key}" for key in (*keys, x))
+        rows = f"collect_{'set' if site.is_distinct else 'list'}(named_struct('key', struct({parts}), 'value', {x})){site.filter}"
+        return f"(CASE WHEN size({rows}) > 0 THEN transform(array_sort({rows}), row -> row.value) END)"
+
+    return write
+
+
+aggregate("array_agg", _collected, duckdb=_write_collected("duckdb"), spark=_write_collected("spark"))
 aggregate("count", _count, _simple("count"))
 aggregate("sum", _sum, duckdb=_write_sum("duckdb"), spark=_write_sum("spark"))
 aggregate("avg", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))

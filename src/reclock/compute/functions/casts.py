@@ -20,6 +20,7 @@ _NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
 _MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
 _TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
 _DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
 
 # What text may look like, blanks around it aside.
@@ -36,7 +37,9 @@ _FORMS = {
 
 def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
     """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``TypeMismatch``."""
-    if source is not None and not _is_possible(source.name, target.name):
+    if source is not None and source.element is not None and target.element is not None:
+        resolve_cast(source.element, target.element)
+    elif source is not None and not _is_possible(source.name, target.name):
         raise TypeMismatch(f"cannot cast type {source.name} to {target.name}")
     return target
 
@@ -52,6 +55,10 @@ def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
 def _is_possible(source: TypeName, target: TypeName) -> bool:
     if source is target:
         return True
+    if source in _OBJECT_IDS or target in _OBJECT_IDS:
+        return all(each in _OBJECT_IDS or each in _INTEGERS for each in (source, target)) or (source, target) == (_T.OID, _T.TEXT)
+    if _T.ARRAY in (source, target):
+        return False
     if target is _T.TEXT:
         return source is not _T.INTERVAL
     if source is _T.TEXT:

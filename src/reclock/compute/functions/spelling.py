@@ -23,6 +23,7 @@ DUCKDB_TYPES = {
     TypeName.TIMESTAMP: "TIMESTAMP",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; the zone is put back on the way out
     TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.OID: "BIGINT",
 }
 SPARK_TYPES = {
     TypeName.BOOLEAN: "BOOLEAN",
@@ -37,6 +38,7 @@ SPARK_TYPES = {
     TypeName.TIMESTAMP: "TIMESTAMP_NTZ",
     TypeName.TIMESTAMPTZ: "TIMESTAMP",
     TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.OID: "BIGINT",
 }
 TYPES = {"duckdb": DUCKDB_TYPES, "spark": SPARK_TYPES}
 
@@ -44,7 +46,10 @@ TYPES = {"duckdb": DUCKDB_TYPES, "spark": SPARK_TYPES}
 def type_sql(engine: str, type: ScalarType) -> str:
     if type.name is TypeName.NUMERIC:
         return "DECIMAL({}, {})".format(*parameters(type))
-    return TYPES[engine][type.name]
+    if type.element is not None:
+        element = type_sql(engine, type.element)
+        return f"{element}[]" if engine == "duckdb" else f"ARRAY<{element}>"
+    return TYPES[engine][TypeName.OID if type.is_object_id else type.name]
 
 
 def identifier(engine: str, name: str) -> str:
@@ -66,6 +71,11 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
     target = type_sql(engine, type)
     if value is None:
         return f"CAST(NULL AS {target})"
+    if type.is_object_id:
+        return f"CAST({int(value)} AS {target})"
+    if type.element is not None:
+        items = ", ".join(literal(engine, item, type.element) for item in value)
+        return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {target})"
     match type.name:
         case TypeName.BOOLEAN:
             return "TRUE" if value else "FALSE"

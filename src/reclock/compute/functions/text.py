@@ -97,14 +97,15 @@ def _like(engine: str, *, is_case_blind: bool) -> Writer:
             raise UnsupportedSql("an ESCAPE that is not a constant of at most one character is not supported")
         if isinstance(site.constants.get(1), str):
             pattern = string(engine, like_pattern(str(site.constants[1]), escape))
-        elif escape != "\\":
-            raise UnsupportedSql("an ESCAPE with a pattern that is not a constant is not supported")
+            escape = "\\"
         elif engine == "spark":
+            if escape != "\\":
+                raise UnsupportedSql("an ESCAPE with a pattern that is not a constant is not computed by Spark")
             lone = string(engine, r"(\\[\\%_])|\\(?=.)")
             pattern = f"regexp_replace({pattern}, {lone}, {string(engine, '$1')})"
         if is_case_blind:
             text, pattern = (in_case("lower", engine, side) for side in (text, pattern))
-        return f"({text} LIKE {pattern} ESCAPE {string(engine, chr(92))})"
+        return f"({text} LIKE {pattern} ESCAPE {string(engine, escape)})"
 
     return write
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, SMALLINT, TEXT, ScalarType, TypeName, numeric
+from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, OID, SMALLINT, TEXT, ScalarType, TypeName, array, numeric
 from reclock.compute.functions.registry import Resolver, Types
 
 MAX_PRECISION = 38
@@ -45,8 +45,12 @@ def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
 
 def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
     """Whether a value of ``source`` may stand where ``target`` is wanted, without an explicit cast."""
-    if source is None or source.name is target.name:
-        return True
+    if source is None or source.name is target.name or (source.element is not None and target.name is TypeName.ARRAY):
+        return source is None or source.element == target.element
+    if target.is_object_id:
+        return source.is_object_id or source.is_integer
+    if source.is_object_id:
+        return target.name is TypeName.BIGINT
     for ladder in (_NUMBERS, _MOMENTS):
         if source.name in ladder and target.name in ladder:
             return ladder.index(source.name) < ladder.index(target.name)
@@ -95,6 +99,11 @@ def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
             return max(one, other, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(one), parameters(other)
         return widened(max(p1 - s1, p2 - s2), max(s1, s2))
+    if one.is_object_id or other.is_object_id:
+        return OID if all(type.is_object_id or type.is_integer for type in (one, other)) else None
+    if one.element is not None and other.element is not None:
+        element = _common_of_two(one.element, other.element)
+        return array(element) if element is not None else None
     if one.is_moment and other.is_moment:
         return max(one, other, key=lambda type: _MOMENTS.index(type.name))
     return None

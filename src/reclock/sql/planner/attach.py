@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reclock.compute.plan import JoinKind, Plan
+from reclock.compute.plan import Get, JoinKind, Plan, inputs, with_inputs
 from reclock.compute.scalars import ColumnRef
-from reclock.sql.planner.build import join
-from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, rewrite
+from reclock.sql.planner.build import distinct, join, project
+from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue, has, rewrite
 
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """``plan`` joined with every subquery in ``scalars``, behind its columns, and the scalars over the wider rows."""
-    starts: dict[tuple[Plan, tuple[Any, ...]], int] = {}
+    starts: dict[tuple[Plan, tuple[OuterRef, ...], tuple[Any, ...]], int] = {}
+    rows = plan
 
     def place(value: SubqueryValue) -> Any:
         nonlocal plan
-        source = (value.plan, value.conditions)
+        source = (value.plan, value.domain, value.conditions)
         if source not in starts:
+            conditions = [around(rewrite(each, change)) if has(each, SubqueryValue) else each for each in value.conditions]
             starts[source] = width = len(plan.desc)
             kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
-            plan = join(plan, value.plan, kind, [beside(each, width) for each in value.conditions])
+            inner = (
+                _over(value.plan, distinct(project(rows, [each.index for each in value.domain]))) if value.domain else value.plan
+            )
+            plan = join(plan, inner, kind, [beside(each, width) for each in conditions])
         return rewrite(beside(value.result, starts[source]), change)
 
     def change(part: Any) -> Any | None:
@@ -29,6 +34,13 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
     placed = [rewrite(each, change) for each in scalars]
     return plan, placed
+
+
+def _over(plan: Plan, rows: Plan) -> Plan:
+    """``plan`` reading ``rows`` in the place of those of the query around it."""
+    if isinstance(plan, Get):
+        return rows if plan.collection == AROUND else plan
+    return with_inputs(plan, [_over(each, rows) for each in inputs(plan)])
 
 
 def beside(scalar: Any, width: int) -> Any:

@@ -176,13 +176,19 @@ def unique_key(plan: Plan) -> tuple[int, ...] | None:
             return unique_key(input)
         case Project(input=input, indexes=indexes):
             key = unique_key(input)
-            return tuple(indexes.index(i) for i in key) if key is not None and set(key) <= set(indexes) else None
+            if key is not None and set(key) <= set(indexes):
+                return tuple(indexes.index(i) for i in key)
+            told = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
+            return tuple(told) if plan.desc.key is not None and len(told) == len(plan.desc.key) else None
         case Join(left=left, right=right, kind=kind, keys=keys):
             if kind in (JoinKind.SEMI, JoinKind.ANTI):
                 return unique_key(left)
             key = unique_key(right)
-            matched = key is not None and set(key) <= {right_index for _, right_index in keys}
-            return unique_key(left) if matched and kind in (JoinKind.INNER, JoinKind.LEFT) else None
+            left_key, width = unique_key(left), len(left.desc)
+            if left_key is None or key is None or kind not in (JoinKind.INNER, JoinKind.LEFT):
+                return None
+            is_matched = set(key) <= {right_index for _, right_index in keys}
+            return left_key if is_matched else (*left_key, *(width + i for i in key))
         case _:
             return None
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 
 from reclock.algebra.relations import (
     BIGINT,
@@ -14,14 +15,23 @@ from reclock.algebra.relations import (
     BYTEA,
     DATE,
     DOUBLE,
+    INT2VECTOR,
     INTEGER,
     INTERVAL,
+    OID,
+    OIDVECTOR,
     REAL,
+    REGCLASS,
+    REGNAMESPACE,
+    REGPROC,
+    REGROLE,
+    REGTYPE,
     SMALLINT,
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
     ScalarType,
+    array,
     numeric,
 )
 from reclock.compute.functions import common_type as common_of
@@ -29,6 +39,7 @@ from reclock.compute.functions import is_implicit, resolve_cast
 from reclock.compute.scalars import Cast, Literal
 from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
 from reclock.sql.planner.literals import fit, parse_text
 from reclock.sql.planner.rewrite import OpenParameter, Untyped
 
@@ -46,17 +57,37 @@ _TYPES = {
     exp.DType.TIMESTAMP: TIMESTAMP,
     exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
     exp.DType.INTERVAL: INTERVAL,
+    exp.DType.NAME: TEXT,
 }
+_CATALOG_TYPES = {
+    "oid": OID,
+    "regclass": REGCLASS,
+    "regnamespace": REGNAMESPACE,
+    "regproc": REGPROC,
+    "regrole": REGROLE,
+    "regtype": REGTYPE,
+    "char": TEXT,
+    "name": TEXT,
+    "int2vector": INT2VECTOR,
+    "oidvector": OIDVECTOR,
+}
+"""Types of PostgreSQL's catalog that the grammar knows as names alone."""
 
 
 def scalar_type(node: exp.Expr) -> ScalarType:
     """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
+    if isinstance(node, exp.ObjectIdentifier) and str(node.this).lower() in _CATALOG_TYPES:
+        return _CATALOG_TYPES[str(node.this).lower()]
     if not isinstance(node, exp.DataType):
         raise UnknownObject("type", to_sql(node))
     sizes = node.args.get("expressions") or []
     if node.this == exp.DType.USERDEFINED:
-        kind = node.args.get("kind")
-        raise UnknownObject("type", kind.name if isinstance(kind, exp.Expr) else str(kind))
+        return _named_type(node.args.get("kind"))
+    if node.this == exp.DType.ARRAY and len(sizes) == 1:
+        element = scalar_type(sizes[0])
+        if element.element is not None:
+            raise UnsupportedSql("arrays of arrays are not supported")
+        return array(element)
     if node.this == exp.DType.DECIMAL:
         return _numeric([size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes])
     if node.this not in _TYPES:
@@ -65,6 +96,20 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         name = _TYPES[node.this]
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported", hint=f"use {name} without a length or precision")
     return _TYPES[node.this]
+
+
+def _named_type(kind: object) -> ScalarType:
+    """A type by a name that is no word of the grammar: of the catalog's own, or ``pg_catalog.`` before any."""
+    if isinstance(kind, exp.Dot) and isinstance(kind.expression, exp.Identifier) and fold(kind.this) == "pg_catalog":
+        name = fold(kind.expression)
+        try:
+            return _CATALOG_TYPES.get(name) or scalar_type(exp.DataType.build(name, dialect="postgres"))
+        except ParseError:
+            raise UnknownObject("type", name) from None
+    name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
+    if name not in _CATALOG_TYPES:
+        raise UnknownObject("type", name)
+    return _CATALOG_TYPES[name]
 
 
 def _numeric(sizes: list[str]) -> ScalarType:

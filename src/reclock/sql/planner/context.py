@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.compute.plan import Finishing, Ordering, Plan, TopK
+from reclock.compute.scalars import Call
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planner.build import project
@@ -29,7 +30,7 @@ class Queries(Protocol):
     """Planning of queries, for those who meet one inside of something else."""
 
     def plan(self, node: exp.Expr, context: Context) -> Query: ...
-    def block(self, node: exp.Select, context: Context, outer: Scope) -> Block: ...
+    def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
     def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query: ...
     def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]: ...
 
@@ -41,9 +42,13 @@ class Context:
     catalog: PlannerCatalog
     session: SessionNames
     queries: Queries
+    about_session: Callable[[Call], Any]
+    """What becomes of a question about the session."""
     ctes: Mapping[str, Plan] = field(default_factory=dict)
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)
+    around: Relation | None = None
+    """Rows that FROM begins with, whose columns are named after its own: those of the query around a subquery."""
 
     def with_cte(self, name: str, plan: Plan) -> Context:
         return replace(self, ctes={**self.ctes, name: plan})

@@ -34,7 +34,7 @@ from reclock.sql.planner.build import compute, unique_key
 from reclock.sql.planner.columns import check_columns
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.pushdown import push_filters
-from reclock.sql.planner.query import new_context, plan_query
+from reclock.sql.planner.query import definition_context, plan_query
 from reclock.sql.planner.sources import define_source
 from reclock.sql.statements import CreateIndex, CreateSource, CreateSubsource, CreateView, Skipped, SourceDefinition
 
@@ -154,7 +154,7 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
 
 def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
     """The view's plan. The relations that ``node`` names are then qualified in it."""
-    context = new_context(catalog, session)
+    context = definition_context(catalog, session)
     plan = plan_query(node.args["query"], context).embedded
     names = [fold(column) for column in node.args.get("columns") or ()]
     if len(names) > len(plan.desc):

@@ -9,14 +9,14 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTERVAL, TEXT
-from reclock.compute.functions import AGGREGATES, resolve_aggregate, resolve_scalar
-from reclock.compute.scalars import Aggregate, Call, Case, Literal
+from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, TEXT, ScalarType, TypeName, array
+from reclock.compute.functions import resolve_scalar
+from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import (
-    AggregateNotAllowed,
     SqlSyntaxError,
     TypeMismatch,
     UnknownFunction,
+    UnknownObject,
     UnknownOperator,
     UnknownParameter,
     UnsupportedSql,
@@ -24,9 +24,9 @@ from reclock.errors import (
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.planner.coercion import cast, coerce, common_type, expect, scalar_type, settle
+from reclock.sql.planner.coercion import coerce, common_type, expect, settle
 from reclock.sql.planner.literals import number
-from reclock.sql.planner.rewrite import AggregateCall, OpenParameter, SubqueryValue, Untyped, has
+from reclock.sql.planner.rewrite import OpenParameter, Untyped
 from reclock.sql.planner.scope import Scope
 
 
@@ -35,6 +35,9 @@ class Subqueries(Protocol):
 
     @property
     def parameters(self) -> Parameters: ...
+    def about_session(self, call: Call) -> Any: ...
+    def object_id(self, value: Any, target: ScalarType) -> Any: ...
+    def array(self, query: exp.Expr, scope: Scope) -> Any: ...
     def value(self, query: exp.Expr, scope: Scope) -> Any: ...
     def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
     def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
@@ -49,6 +52,15 @@ class Reading:
     subqueries: Subqueries
     clause: str
     takes_aggregates: bool = False
+
+
+SESSION_WORDS: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentCatalog: "current_catalog",
+    exp.CurrentSchema: "current_schema",
+}
+"""Questions about the session that are written without parentheses."""
 
 
 def only(node: exp.Expr, *known: str) -> None:
@@ -211,19 +223,25 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Like: "like",
     exp.ILike: "ilike",
     exp.NullSafeEQ: "is_not_distinct",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
 }
 _WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
 
 
 def _binary(node: exp.Binary, reading: Reading) -> Any:
     only(node, "this", "expression", "typed", "safe", "negate")
-    if isinstance(node.expression, exp.Any | exp.All):
+    if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
         return _quantified(node, reading)
     left, right = _operand(node.this), _operand(node.expression)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ):
         result = _rows_equal(left, right, reading)
         return negated(result) if isinstance(node, exp.NEQ) else result
-    result = operator(_OPERATORS[type(node)], [scalar(left, reading), scalar(right, reading)], _WRITTEN.get(type(node)))
+    values = [scalar(left, reading), scalar(right, reading)]
+    name = _OPERATORS[type(node)]
+    if name == "concat" and any(value.type is not None and value.type.element is not None for value in values):
+        name = "array_cat"
+    result = operator(name, values, _WRITTEN.get(type(node)))
     return negated(result) if node.args.get("negate") else result
 
 
@@ -242,13 +260,81 @@ def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: Reading) -> Any:
     return both("and", [operator("=", [scalar(a, reading), scalar(b, reading)]) for a, b in pairs])
 
 
+def function_name(node: exp.Anonymous) -> str:
+    """As it is written, folded."""
+    return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) == "all" and len(node.expressions) == 1
+
+
 def _quantified(node: exp.Binary, reading: Reading) -> Any:
-    query = node.expression.this
-    is_any, is_all = isinstance(node.expression, exp.Any), isinstance(node.expression, exp.All)
-    if isinstance(query, exp.Query) and ((is_any and isinstance(node, exp.EQ)) or (is_all and isinstance(node, exp.NEQ))):
-        found = reading.subqueries.contains([scalar(node.this, reading)], query, reading.scope)
+    among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
+    is_any = isinstance(node.expression, exp.Any)
+    if isinstance(node, exp.EQ if is_any else exp.NEQ):
+        operand = scalar(node.this, reading)
+        if isinstance(among, exp.Query):
+            found = reading.subqueries.contains([operand], among, reading.scope)
+        else:
+            found = _is_member(operand, _operand(among), reading)
         return found if is_any else negated(found)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
+
+
+def _is_member(operand: Any, among: exp.Expr, reading: Reading) -> Any:
+    """Whether ``operand`` is an element of an array: of one that is written out, equal to one of its items."""
+    if isinstance(among, exp.Array) and among.expressions:
+        return _is_one_of(operand, [scalar(item, reading) for item in among.expressions])
+    array_value = scalar(among, reading)
+    if isinstance(array_value, Untyped):
+        array_value = coerce(array_value, array(operand.type or TEXT))
+    return operator("= any", [operand, array_value])
+
+
+def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
+    type = common_type([value.type, *(each.type for each in values)], "IN")
+    return both("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
+
+
+@scalar.register
+def _array(node: exp.Array, reading: Reading) -> Any:
+    if not node.expressions:
+        raise SqlSyntaxError(
+            "cannot determine type of empty array", hint="cast it to the type it shall have, as in '{}'::integer[]"
+        )
+    return call("array", [scalar(item, reading) for item in node.expressions])
+
+
+@scalar.register
+def _subscript(node: exp.Bracket, reading: Reading) -> Any:
+    if len(node.expressions) != 1:
+        raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
+    value, position = scalar(node.this, reading), scalar(node.expressions[0], reading)
+    if value.type is not None and value.type.name is TypeName.VECTOR:
+        position = operator("+", [position, Literal(1, INTEGER)])
+    return call("subscript", [value, position])
+
+
+@scalar.register
+def _operator(node: exp.Operator, reading: Reading) -> Any:
+    """``OPERATOR(schema.op)``: the operator, whatever its schema."""
+    name = str(node.args["operator"]).rpartition(".")[2].strip()
+    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(name, name)
+    result = operator(known, [scalar(_operand(node.this), reading), scalar(_operand(node.expression), reading)], name)
+    return negated(result) if name in ("!~", "!~*", "!~~") else result
+
+
+@scalar.register
+def _collate(node: exp.Collate, reading: Reading) -> Any:
+    """Text is compared by its bytes, in every collation there is."""
+    name = node.expression.name
+    if name.lower() not in _COLLATIONS:
+        raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
+    return scalar(node.this, reading)
+
+
+_COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 
 @scalar.register
@@ -299,9 +385,12 @@ def _is(node: exp.Is, reading: Reading) -> Any:
 
 @scalar.register
 def _escape(node: exp.Escape, reading: Reading) -> Any:
-    if node.expression.name == "\\" and isinstance(node.this, exp.Like | exp.ILike):
-        return scalar(node.this, reading)
-    raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint="the escape character of LIKE is the backslash")
+    like = node.this
+    if not isinstance(like, exp.Like | exp.ILike):
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
+    operands = [scalar(each, reading) for each in (like.this, like.expression, node.expression)]
+    result = operator(_OPERATORS[type(like)], operands, _WRITTEN[type(like)])
+    return negated(result) if like.args.get("negate") else result
 
 
 @scalar.register
@@ -327,9 +416,7 @@ def _in(node: exp.In, reading: Reading) -> Any:
         if not all(isinstance(item, exp.Tuple) for item in items):
             raise TypeMismatch("unequal number of entries in row expressions")
         return both("or", [_rows_equal(operand, item, reading) for item in items])  # type: ignore[arg-type]
-    value, values = scalar(operand, reading), [scalar(item, reading) for item in items]
-    type = common_type([value.type, *(each.type for each in values)], "IN")
-    return both("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
+    return _is_one_of(scalar(operand, reading), [scalar(item, reading) for item in items])
 
 
 @scalar.register
@@ -351,88 +438,9 @@ def _case(node: exp.Case, reading: Reading) -> Any:
 
 
 @scalar.register
-def _cast(node: exp.Cast, reading: Reading) -> Any:
-    only(node, "this", "to")
-    return cast(scalar(node.this, reading), scalar_type(node.args["to"]))
-
-
-@scalar.register
 def _extract(node: exp.Extract, reading: Reading) -> Any:
     field = Literal(node.this.name.lower(), TEXT)
     return call("extract", [field, scalar(node.expression, reading)])
-
-
-# --- functions ---
-
-
-@scalar.register
-def _function(node: exp.Anonymous, reading: Reading) -> Any:
-    name, arguments = _function_name(node), node.expressions
-    if name in AGGREGATES:
-        return _aggregate(name, arguments, None, reading)
-    for argument in arguments:
-        if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
-            raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
-    values = [scalar(argument, reading) for argument in arguments]
-    if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
-        return call("concat_ws", [Literal("", TEXT), *values])
-    if name in _OPERATOR_NAMES or not name.isidentifier():
-        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
-    return call(name, values)
-
-
-_OPERATOR_NAMES = frozenset({"and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"})
-"""Names the registry gives to operators: not functions that SQL can call."""
-
-
-@scalar.register
-def _filtered(node: exp.Filter, reading: Reading) -> Any:
-    function = node.this
-    if not isinstance(function, exp.Anonymous) or _function_name(function) not in AGGREGATES:
-        raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
-    return _aggregate(_function_name(function), function.expressions, node.expression.this, reading)
-
-
-@scalar.register
-def _qualified_function(node: exp.Dot, reading: Reading) -> Any:
-    if isinstance(node.expression, exp.Anonymous) and fold(node.this) == "pg_catalog":
-        return scalar(node.expression, reading)
-    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
-
-
-@scalar.register
-def _window(node: exp.Window, reading: Reading) -> Any:
-    raise UnsupportedSql("window functions are not supported", hint="use GROUP BY, or DISTINCT ON with ORDER BY")
-
-
-def _function_name(node: exp.Anonymous) -> str:
-    return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
-
-
-def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: Reading) -> Any:
-    if not reading.takes_aggregates:
-        raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
-    is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-    if is_distinct:
-        arguments = arguments[0].expressions
-    if any(isinstance(argument, exp.Order) for argument in arguments):
-        raise UnsupportedSql(f"ORDER BY in {name} is not supported")
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-        if name != "count" or is_distinct:
-            raise UnknownFunction(name, ["*"])
-        arguments = []
-    elif not arguments and name == "count":
-        raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
-    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
-    values = [scalar(argument, within) for argument in arguments]
-    resolved = resolve_aggregate(name, [value.type for value in values])
-    cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
-    kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
-    if any(has(value, SubqueryValue) for value in (*cast_values, *([kept] if kept is not None else []))):
-        raise UnsupportedSql(
-            "subqueries in an aggregate function are not supported", hint="compute the value in a subquery of FROM"
-        )
-    return AggregateCall(Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept))
 
 
 # --- subqueries ---

@@ -11,7 +11,7 @@ from reclock.compute.scalars import Aggregate, ColumnRef
 from reclock.errors import GroupingError
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import map_columns, reduce
-from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, rewrite, walk
+from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, children, rewrite, walk, with_children
 from reclock.sql.planner.scope import Relation, Scope
 
 
@@ -20,14 +20,17 @@ def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -
 
     Raises ``GroupingError`` for a column outside of an aggregate that is no key.
     """
-    plan, places = relation.plan, list(keys)
-    plan, places = attach(plan, places)
+    aggregates = _aggregates(expressions)
+    parts = [*keys, *(part for each in aggregates for part in children(AggregateCall(each)))]
+    plan, placed = attach(relation.plan, parts)
+    places = placed[: len(keys)]
+    rest = iter(placed[len(keys) :])
+    attached = [with_children(call, [next(rest) for _ in children(call)]).aggregate for call in map(AggregateCall, aggregates)]
     width = len(plan.desc)
     computed = [place for place in places if not isinstance(place, ColumnRef)]
     plan = map_columns(plan, computed)
     indexes = [place.index if isinstance(place, ColumnRef) else width + computed.index(place) for place in places]
-    aggregates = _aggregates(expressions)
-    grouped = reduce(plan, indexes, aggregates)
+    grouped = reduce(plan, indexes, attached)
     return grouped, [_over_groups(each, keys, aggregates, relation.scope) for each in expressions]
 
 
@@ -58,7 +61,8 @@ def _over_groups(expression: Any, keys: Sequence[Any], aggregates: list[Aggregat
             raise GroupingError(column(part.index))
         if isinstance(part, SubqueryValue):
             conditions = tuple(rewrite(each, around) for each in part.conditions)
-            return replace(part, conditions=conditions, result=rewrite(part.result, around))
+            domain = tuple(rewrite(each, around) for each in part.domain)
+            return replace(part, conditions=conditions, result=rewrite(part.result, around), domain=domain)
         return None
 
     def around(part: Any) -> Any | None:

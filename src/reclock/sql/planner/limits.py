@@ -60,4 +60,4 @@ class NoSubqueries:
     def value(self, *_: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint="write a constant")
 
-    exists = contains = rows = value
+    exists = contains = rows = array = object_id = about_session = value

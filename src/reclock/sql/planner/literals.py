@@ -39,6 +39,8 @@ def parse_text(text: str, type: ScalarType) -> Any:
     """The value of ``text`` in ``type``. Raises ``InvalidText`` or ``NumberOutOfRange``."""
     if type.name is TypeName.TEXT:
         return text
+    if type.element is not None:
+        return _array(text, type)
     stripped = text.strip()
     try:
         value = _READERS[type.name](stripped)
@@ -188,6 +190,37 @@ def _interval(text: str) -> timedelta:
     return timedelta(microseconds=int(microseconds.to_integral_value()))
 
 
+_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\]*?))\s*(,|$)', re.DOTALL)
+
+
+def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
+    """``{a,"b c",NULL}``."""
+    assert type.element is not None
+    inner = text.strip()
+    if not (inner.startswith("{") and inner.endswith("}")):
+        raise InvalidText(str(type), text)
+    inner, at, items = inner[1:-1], 0, list[Any]()
+    while inner.strip():
+        found = _ELEMENT.match(inner, at)
+        if found is None or (found[1] is None and not found[2]):
+            raise InvalidText(str(type), text)
+        if found[1] is not None:
+            items.append(parse_text(re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), type.element))
+        else:
+            items.append(None if found[2].upper() == "NULL" else parse_text(found[2], type.element))
+        at = found.end()
+        if not found[3]:
+            break
+    return tuple(items)
+
+
+def _object_id(text: str) -> int:
+    value = _integer(text)
+    if not 0 <= value < 2**32:
+        raise ValueError(text)
+    return value
+
+
 def _bytea(text: str) -> bytes:
     if text.startswith("\\x"):
         return bytes.fromhex(text[2:])
@@ -209,4 +242,5 @@ _READERS: dict[TypeName, Callable[[str], Any]] = {
     TypeName.TIMESTAMPTZ: _timestamptz,
     TypeName.INTERVAL: _interval,
     TypeName.BYTEA: _bytea,
+    **dict.fromkeys((each for each in TypeName if ScalarType(each).is_object_id), _object_id),
 }

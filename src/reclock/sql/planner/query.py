@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import Column, RelationDesc, ScalarType
-from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Union
+from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
+from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Project, Union
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, compute, distinct
-from reclock.sql.planner.coercion import coerce, common_type
+from reclock.sql.planner.calls import catalog_call
+from reclock.sql.planner.coercion import cast, coerce, common_type
 from reclock.sql.planner.context import Block, Context, Query
 from reclock.sql.planner.expressions import Reading, only, scalar
 from reclock.sql.planner.limits import limits
+from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_values
+from reclock.sql.planner.session_functions import answered, not_in_definitions
 from reclock.sql.planner.subqueries import SubqueryPlanner
 
 Hints = Sequence[ScalarType | None]
@@ -183,13 +189,27 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
     return Query(plan, (), None, 0, width, untyped)
 
 
+def with_names(query: Query, context: Context) -> Query:
+    """The query with ids of objects as the names they are shown by."""
+    columns = query.plan.desc.columns
+    if not any(column.type.is_object_id and column.type != OID for column in columns):
+        return query
+    reading = Reading(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
+    named = [
+        catalog_call(f"{column.type.name}_name", [value], reading) if column.type.is_object_id and column.type != OID else value
+        for column, value in zip(columns, _columns(query.plan), strict=True)
+    ]
+    plan, named = attach(query.plan, named)
+    return replace(query, plan=compute(plan, named, query.plan.desc.names))
+
+
 class _Queries:
     """This module, as those see it who must not import it."""
 
     def plan(self, node: exp.Expr, context: Context) -> Query:
         return plan_query(node, context)
 
-    def block(self, node: exp.Select, context: Context, outer: Scope) -> Block:
+    def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)
 
     def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query:
@@ -200,4 +220,26 @@ class _Queries:
 
 
 def new_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
-    return Context(catalog, session, _Queries())
+    """For a statement of ``session``, whose answers about itself are constants."""
+    return Context(catalog, session, _Queries(), lambda call: answered(call, session))
+
+
+def builtin_context(catalog: PlannerCatalog) -> Context:
+    """For a builtin view, which keeps questions about the session for those who read it."""
+    return Context(catalog, SessionNames(search_path=()), _Queries(), lambda call: call)
+
+
+def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
+    """The rows of a builtin view, in the types of its desc."""
+    assert entry.builtin_view is not None
+    node = parse_one(entry.builtin_view)
+    plan = plan_query(node.this, builtin_context(catalog), hints=entry.desc.types).embedded
+    values = [cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)]
+    computed = push_filters(compute(plan, values, entry.desc.names))
+    inner, indexes = (computed.input, computed.indexes) if isinstance(computed, Project) else (computed, range(len(entry.desc)))
+    return Project(inner, tuple(indexes), RelationDesc(computed.desc.columns, entry.desc.key))
+
+
+def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
+    """For a definition, which is the same in every session."""
+    return Context(catalog, session, _Queries(), not_in_definitions)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from reclock.algebra.relations import Column, ScalarType
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, Column, ScalarType
 from reclock.compute.plan import Plan
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -48,6 +49,29 @@ class OuterRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """A function that answers rows, as it stands in a select list: the elements of ``array``. Never leaves planning."""
+
+    array: Any
+
+    @property
+    def type(self) -> ScalarType:
+        return self.array.type.element  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``row_number()`` as it stands in a select list. ``is_descending`` and ``nulls_first`` are of ``order``, one by one.
+    Never leaves planning."""
+
+    partition: tuple[Any, ...]
+    order: tuple[Any, ...]
+    is_descending: tuple[bool, ...]
+    nulls_first: tuple[bool, ...]
+    type: ScalarType = BIGINT
+
+
+@dataclass(frozen=True, slots=True)
 class SubqueryValue:
     """A subquery as it stands in an expression, until it is joined. Never leaves planning.
 
@@ -60,13 +84,18 @@ class SubqueryValue:
     conditions: tuple[Any, ...]
     result: Any
     is_exactly_one: bool = False
+    domain: tuple[OuterRef, ...] = ()
+    """Columns of the row around that ``plan`` itself needs: where it reads ``AROUND``, it reads their distinct values."""
 
     @property
     def type(self) -> ScalarType:
         return self.result.type  # type: ignore[no-any-return]
 
 
-Pending = Scalar | AggregateCall | OuterRef | SubqueryValue
+Pending = Scalar | AggregateCall | OuterRef | Elements | Place | SubqueryValue
+
+AROUND = StorageCollectionId(GlobalId("t1"))
+"""Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves planning."""
 
 
 def children(scalar: Any) -> tuple[Any, ...]:
@@ -77,6 +106,10 @@ def children(scalar: Any) -> tuple[Any, ...]:
             return (scalar.operand,)
         case Case():
             return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
+        case Elements(array):
+            return (array,)
+        case Place(partition, order):
+            return (*partition, *order)
         case AggregateCall(aggregate):
             return (*aggregate.arguments, *((aggregate.filter,) if aggregate.filter is not None else ()))
         case _:
@@ -93,6 +126,10 @@ def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
         case Case():
             pairs = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
             return replace(scalar, branches=pairs, otherwise=parts[-1])
+        case Elements():
+            return Elements(parts[0])
+        case Place(partition):
+            return replace(scalar, partition=tuple(parts[: len(partition)]), order=tuple(parts[len(partition) :]))
         case AggregateCall(aggregate):
             count = len(aggregate.arguments)
             filter = parts[count] if aggregate.filter is not None else None

@@ -23,6 +23,8 @@ class ScopeColumn:
     type: ScalarType
     qualified: QualifiedName | None = None
     is_merged_away: bool = False
+    is_around: bool = False
+    """Of the query around: named only where the query's own columns are not."""
 
     def belongs_to(self, qualifier: Sequence[str]) -> bool:
         if len(qualifier) == 1:
@@ -60,6 +62,7 @@ class Scope:
             found = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
         else:
             found = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
+        found = [i for i in found if not self.columns[i].is_around] or found
         if len(found) > 1:
             raise AmbiguousColumn(".".join([*qualifier, name]))
         return found[0] if found else None

@@ -17,10 +17,11 @@ from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, filter_rows
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Block, Context, Query
-from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
+from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, only, scalar, split
 from reclock.sql.planner.grouping import group
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.rewrite import AggregateCall, OuterRef, Untyped, has
+from reclock.sql.planner.row_functions import spread
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
@@ -39,6 +40,7 @@ def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: 
 def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
     only(node, *_CLAUSES)
     relation = plan_from(node, context)
+    context = replace(context, around=None)
     scope = relation.scope.within(outer)
     subqueries = SubqueryPlanner(context)
     reading = Reading(scope, subqueries, "WHERE")
@@ -82,7 +84,7 @@ def finish_select(node: exp.Select, relation: Relation, context: Context, hints:
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [having])
-    plan, everything = attach(plan, everything)
+    plan, everything = spread(*attach(plan, everything))
     values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
     unique_on = everything[len(items) + len(order) :]
     names = [item.name for item in items]
@@ -170,7 +172,7 @@ def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
     chosen = [
         (i, column)
         for i, column in enumerate(scope.columns)
-        if (column.belongs_to(qualifier) if qualifier else not column.is_merged_away)
+        if (column.belongs_to(qualifier) if qualifier else not column.is_merged_away and not column.is_around)
     ]
     if not chosen:
         raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
@@ -189,6 +191,14 @@ def output_name(node: exp.Expr) -> str:
             return inner if inner != "?column?" else node.args["to"].sql("postgres").lower().split("(")[0]
         case exp.Anonymous():
             return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+        case exp.Window() | exp.Bracket() | exp.Collate():
+            return output_name(node.this)
+        case exp.Array():
+            return "array"
+        case exp.Dot():
+            return output_name(node.expression)
+        case _ if type(node) in SESSION_WORDS:
+            return SESSION_WORDS[type(node)]
         case exp.Case() | exp.Exists() | exp.Extract():
             return node.key
         case exp.Subquery():

@@ -27,10 +27,9 @@ from reclock.sql.planner.privileges import (
     reassign_owned,
 )
 from reclock.sql.planner.pushdown import push_filters
-from reclock.sql.planner.query import new_context, plan_query
+from reclock.sql.planner.query import new_context, plan_query, with_names
 from reclock.sql.planner.roles import alter_role, change_membership, create_role, drop_roles, rename_role, set_role, user_role
 from reclock.sql.planner.show_privileges import show_privileges
-from reclock.sql.planner.users import with_users
 from reclock.sql.statements import (
     Explain,
     ResetVariable,
@@ -59,7 +58,7 @@ def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: Se
 
 def plan_select(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     context = new_context(catalog, session)
-    query = plan_query(with_users(node.this, session), context)
+    query = with_names(plan_query(node.this, context), context)
     as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
     desc = RelationDesc(query.plan.desc.columns[: query.visible])
     return Select(push_filters(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))

@@ -8,15 +8,18 @@ EXISTS and IN in WHERE, equalities for the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TypeName
-from reclock.compute.plan import JoinKind, Plan
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
-from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, Column, RelationDesc, ScalarType, TypeName, array
+from reclock.compute.plan import Get, JoinKind, Plan, Reduce
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.compute.totality import can_raise
+from reclock.errors import AmbiguousColumn, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.attach import around, attach, beside
 from reclock.sql.planner.build import (
@@ -30,16 +33,30 @@ from reclock.sql.planner.build import (
     most_rows,
     project,
     reduce,
+    unique_key,
 )
 from reclock.sql.planner.coercion import coerce
 from reclock.sql.planner.context import Block, Context
 from reclock.sql.planner.expressions import Reading, both, is_null, negated, only, scalar
 from reclock.sql.planner.grouping import group
-from reclock.sql.planner.rewrite import AggregateCall, OuterRef, SubqueryValue, columns_of, has, is_nullable, rewrite
-from reclock.sql.planner.scope import Scope
+from reclock.sql.planner.object_names import named_object
+from reclock.sql.planner.rewrite import (
+    AROUND,
+    AggregateCall,
+    OpenParameter,
+    OuterRef,
+    SubqueryValue,
+    Untyped,
+    columns_of,
+    has,
+    is_nullable,
+    rewrite,
+)
+from reclock.sql.planner.scope import Relation, Scope
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)
+_CUT = ("distinct", "group", "having", "limit", "offset", "with_")
 
 
 # --- conditions of WHERE ---
@@ -137,10 +154,15 @@ class SubqueryPlanner:
     def value(self, node: exp.Expr, scope: Scope) -> Any:
         """The only column of the only row; NULL without a row; an error of the query if there are several."""
         query = _unwrapped(node)
-        block = self._block(query, scope)
-        if block is not None and block.correlated:
-            return self._aggregate_value(block)
-        plan = self._plan(query, block)
+        try:
+            block = self._block(query, scope)
+            if block is not None and block.correlated:
+                return self._value_by_key(block) or self._aggregate_value(block)
+            plan = self._plan(query, block)
+        except (UnsupportedSql, UnknownColumn, UnknownRelation):
+            if not isinstance(query, exp.Select) or not (around := _named_around(query, scope)):
+                raise
+            return self._value_around(query, scope, around)
         _check_width(len(plan.desc), 1)
         value = ColumnRef(0, plan.desc.types[0])
         if is_exactly_one_row(plan):
@@ -190,6 +212,85 @@ class SubqueryPlanner:
         plan, values = attach(block.relation.plan, values)
         return Rows(plan, block.correlated, tuple(values))
 
+    def array(self, node: exp.Expr, scope: Scope) -> Any:
+        """The only column of all rows, in their order."""
+        query = _unwrapped(node)
+        order = query.args.get("order")
+        if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(each) for each in _CUT):
+            planned = self.context.queries.plan(query, self.context)
+            _check_width(planned.visible, 1)
+            plan, keys = planned.plan, [ColumnRef(each.index, planned.plan.desc.types[each.index]) for each in planned.order]
+            value = ColumnRef(0, plan.desc.types[0])
+            if planned.limit is not None or planned.offset or any(each.is_descending or each.nulls_first for each in planned.order):
+                raise UnsupportedSql("this ORDER BY or LIMIT in ARRAY is not supported", hint="an ascending ORDER BY is")
+            collected = reduce(plan, (), [Aggregate("array_agg", (value, *keys), array(value.type))])
+            found: Any = SubqueryValue(collected, (), ColumnRef(0, array(value.type)), is_exactly_one=True)
+        else:
+            [item] = query.expressions
+            item = item.this if isinstance(item, exp.Alias) else item
+            terms = [item if isinstance(each.this, exp.Literal) else each.this for each in order.expressions] if order else []
+            ordered = [exp.Ordered(this=each.copy(), nulls_first=False) for each in terms]
+            if order and any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+                raise UnsupportedSql("this ORDER BY in ARRAY is not supported", hint="an ascending ORDER BY is")
+            argument = exp.Order(this=item.copy(), expressions=ordered) if ordered else item.copy()
+            collecting = query.copy()
+            collecting.set("order", None)
+            collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
+            found = self.value(collecting, scope)
+        return Call("coalesce", (found, Literal((), found.type)), found.type)
+
+    def about_session(self, call: Call) -> Any:
+        return self.context.about_session(call)
+
+    def object_id(self, value: Any, target: ScalarType) -> Any:
+        """``value``, a text, as the id of what it names."""
+        if isinstance(value, OpenParameter):
+            value = coerce(value, TEXT)
+        if isinstance(value, Untyped | Literal):
+            text = value.text if isinstance(value, Untyped) else value.value
+            return Literal(None if text is None else named_object(text, target, self.context.catalog, self.context.session), target)
+        if isinstance(value, Parameter):
+            return Parameter(value.number, target)
+        raise UnsupportedSql(f"a cast to {target} of what is no constant is not supported")
+
+    def _value_by_key(self, block: Block) -> Any | None:
+        """A value of the only row that meets the conditions, where these are equalities of a key."""
+        values = self._values(block)
+        _check_width(len(values), 1)
+        key = unique_key(block.relation.plan)
+        if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
+            return None
+        equal_to = {side.index for each in block.correlated for side in _equal_columns(each)}
+        if not set(key) <= equal_to:
+            return None
+        plan, (value,) = attach(block.relation.plan, values)
+        if isinstance(value, ColumnRef):
+            return SubqueryValue(plan, block.correlated, value)
+        there = ColumnRef(len(plan.desc), BOOLEAN)
+        result = Case(((there, value),), Literal(None, value.type), value.type)
+        return SubqueryValue(map_columns(plan, [_TRUE]), block.correlated, result)
+
+    def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> Any:
+        """The value for every row around that differs in what the subquery names of it, joined by that."""
+        columns = [scope.columns[i] for i in around]
+        desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
+        rows = Relation(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
+        block = self.context.queries.block(query, replace(self.context, around=rows), None)
+        values = self._values(block)
+        _check_width(len(values), 1)
+        if block.node.args.get("distinct"):
+            raise correlated_error()
+        keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
+        if has(values[0], AggregateCall):
+            plan, (value,) = group(block.relation, keys, values)
+        else:
+            relation = Relation(*_computed(block.relation, values[0], keys))
+            alone = ColumnRef(len(keys), values[0].type)
+            plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
+        outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
+        same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
+        return SubqueryValue(plan, same, _of_no_rows(value, plan, len(keys)), domain=tuple(outer))
+
     def _aggregate_value(self, block: Block) -> Any:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
         values = self._values(block)
@@ -200,17 +301,7 @@ class SubqueryPlanner:
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
-
-        def of_no_rows(part: Any) -> Any | None:
-            # Without a group there is no row to join: NULL is what an aggregate of nothing is, but for count.
-            is_count = (
-                isinstance(part, ColumnRef)
-                and part.index >= len(keys)
-                and plan.aggregates[part.index - len(keys)].function == "count"
-            )
-            return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
-
-        return SubqueryValue(plan, conditions, rewrite(value, of_no_rows))
+        return SubqueryValue(plan, conditions, _of_no_rows(value, plan, len(keys)))
 
     def _values(self, block: Block) -> list[Any]:
         if any(block.node.args.get(name) for name in ("group", "having", "limit", "offset")):
@@ -220,12 +311,47 @@ class SubqueryPlanner:
     def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
         if not isinstance(query, exp.Select):
             return None
-        return self.context.queries.block(query, self.context, scope)
+        return self.context.queries.block(query, replace(self.context, around=None), scope)
 
     def _plan(self, query: exp.Expr, block: Block | None) -> Plan:
         if block is None:
             return self.context.queries.plan(query, self.context).embedded
         return self.context.queries.finish(block.node, block.relation, self.context).embedded
+
+
+def _of_no_rows(value: Any, plan: Reduce, width: int) -> Any:
+    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for count."""
+
+    def change(part: Any) -> Any | None:
+        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function == "count"
+        return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
+
+    return rewrite(value, change)
+
+
+def _named_around(query: exp.Select, scope: Scope) -> list[int]:
+    """Columns of the query around that ``query`` may name."""
+    found = set()
+    for column in query.find_all(exp.Column):
+        qualifier = [fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part]
+        with suppress(AmbiguousColumn):
+            found.add(scope.find(fold(column.this), qualifier))
+    return sorted(i for i in found if i is not None)
+
+
+def _computed(relation: Relation, value: Any, keys: Sequence[Any]) -> tuple[Plan, Scope]:
+    """The keys and the value."""
+    plan, (value,) = attach(relation.plan, [value])
+    return compute(plan, [*keys, value]), Scope(relation.scope.columns[: len(keys)])
+
+
+def _equal_columns(condition: Any) -> list[ColumnRef]:
+    """The columns of the subquery that ``condition`` says are equal to something of the query around."""
+    if not isinstance(condition, Call) or condition.function != "=":
+        return []
+    sides = [side.operand if isinstance(side, Cast) and not can_raise(side) else side for side in condition.arguments]
+    pairs = zip(sides, sides[::-1], strict=True)
+    return [mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)]
 
 
 def _unwrapped(node: exp.Expr) -> exp.Expr:
@@ -262,14 +388,21 @@ def _only_row(plan: Plan) -> SubqueryValue:
     type = plan.desc.types[0]
     if type.name in (TypeName.BYTEA, TypeName.INTERVAL):
         raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")
-    aggregate = Aggregate("bool_or" if type.name is TypeName.BOOLEAN else "max", (ColumnRef(0, type),), type)
-    reduced = reduce(plan, (), [_COUNT, aggregate])
-    rows = ColumnRef(0, BIGINT)
+    reduced = reduce(plan, (), [_COUNT, _any_of(ColumnRef(0, type))])
+    return SubqueryValue(reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True)
+
+
+def _any_of(value: Any) -> Aggregate:
+    return Aggregate("bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type)
+
+
+def _checked(rows: Any, value: Any) -> Any:
+    """``value``, unless it is one of several ``rows``."""
+    type = value.type
     message = Literal("more than one row returned by a subquery used as an expression: ", TEXT)
     failure: Any = Call("concat", (message, Cast(rows, TEXT)), TEXT)
-    failure = Cast(Cast(failure, INTEGER), TEXT) if type == TEXT else Cast(failure, type)
-    value = Case(((Call(">", (rows, Literal(1, BIGINT)), BOOLEAN), failure),), ColumnRef(1, type), type)
-    return SubqueryValue(reduced, (), value, is_exactly_one=True)
+    failure = Cast(Cast(failure, INTEGER), type) if type == TEXT or type.is_object_id else Cast(failure, type)
+    return Case(((Call(">", (rows, Literal(1, BIGINT)), BOOLEAN), failure),), value, type)
 
 
 def correlated_error() -> UnsupportedSql:

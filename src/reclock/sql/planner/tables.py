@@ -8,16 +8,20 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.compute.plan import Get, JoinKind
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.compute.plan import FlatMap, Get, JoinKind
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import DuplicateAlias, SqlSyntaxError, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog import nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, parts
+from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, equal, join, map_columns, project
+from reclock.sql.planner.builtin_views import in_session
 from reclock.sql.planner.context import Context
-from reclock.sql.planner.expressions import Reading, call, condition, only, split
-from reclock.sql.planner.rewrite import SubqueryValue, has
+from reclock.sql.planner.expressions import Reading, call, condition, only, scalar, split
+from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
+from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
 from reclock.sql.planner.subqueries import SubqueryPlanner
 
@@ -27,25 +31,61 @@ _KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "F
 def plan_from(node: exp.Select, context: Context) -> Relation:
     """The rows of FROM; one row without columns, if there is none."""
     clause = node.args.get("from_")
+    start = context.around or Relation(ONE_ROW, Scope())
     if clause is None:
-        return Relation(ONE_ROW, Scope())
-    return _joined(clause.this, node.args.get("joins") or [], context)
+        return start
+    return _joined(start, clause.this, node.args.get("joins") or [], replace(context, around=None))
 
 
-def _joined(first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> Relation:
-    """The comma binds less than JOIN: what stands between commas is joined first."""
-    groups: list[Relation] = [_relation(first, context)]
+def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> Relation:
+    """The comma binds less than JOIN: what stands between commas is joined first. A function may read what is left of its comma."""
+    groups: list[list[exp.Join]] = [[exp.Join(this=first)]]
     for node in joins:
-        right = _relation(node.this, context)
         if any(node.args.get(name) for name in ("kind", "side", "method", "on", "using")):
-            groups[-1] = _join(groups[-1], right, node, context)
+            groups[-1].append(node)
         else:
-            groups.append(right)
-    result = groups[0]
-    for right in groups[1:]:
+            groups.append([node])
+    result = start
+    for first_of_group, *others in groups:
+        item = first_of_group.this
+        if _is_function(item) and not others:
+            right = _function(item, result, context)
+            _check_names(result, right)
+            result = Relation(right.plan, result.scope.beside(right.scope))
+            continue
+        right = _relation(item, context)
+        for node in others:
+            right = _join(right, _relation(node.this, context), node, context)
+        if result.plan == ONE_ROW:
+            result = right
+            continue
         _check_names(result, right)
         result = Relation(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
     return result
+
+
+def _is_function(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous) and not node.args.get("joins")
+
+
+def _function(node: exp.Table, left: Relation, context: Context) -> Relation:
+    """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
+    only(node, "this", "db", "alias")
+    name = node.this.name.lower()
+    if name not in ROW_FUNCTIONS or fold(node.args.get("db")) not in ("", "pg_catalog"):
+        raise UnsupportedSql(f"table function {to_sql(node.this)[:80]} is not supported")
+    reading = Reading(left.scope, SubqueryPlanner(context), "a function in FROM")
+    arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in node.this.expressions])
+    plan, arrays = attach(left.plan, arrays)
+    if len(plan.desc) > len(left.plan.desc) or any(has(each, OuterRef) for each in arrays):
+        raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
+    alias = node.args.get("alias")
+    called = fold(alias.this) if alias is not None and alias.this else name
+    names = [called] if len(arrays) == 1 else [f"column{i + 1}" for i in range(len(arrays))]
+    columns = tuple(Column(each, value.type.element) for each, value in zip(names, arrays, strict=True))
+    spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
+    own = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
+    return Relation(spread, _aliased(Relation(spread, own), node).scope)
 
 
 def _relation(node: exp.Expr, context: Context) -> Relation:
@@ -59,6 +99,8 @@ def _relation(node: exp.Expr, context: Context) -> Relation:
 def _one_relation(node: exp.Expr, context: Context) -> Relation:
     match node:
         case exp.Table():
+            if _is_function(node):
+                return _function(node, Relation(ONE_ROW, Scope()), context)
             only(node, "this", "db", "catalog", "alias", "joins")
             relation = _table(node, context)
         case exp.Subquery(this=exp.Table() as inner):
@@ -78,8 +120,6 @@ def _one_relation(node: exp.Expr, context: Context) -> Relation:
 def _table(node: exp.Table, context: Context) -> Relation:
     if isinstance(node.this, exp.Dot):
         raise SqlSyntaxError(f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item")
-    if not isinstance(node.this, exp.Identifier):
-        raise UnsupportedSql(f"table function {to_sql(node.this)[:80]} is not supported")
     name = parts(node)
     if len(name) == 1 and name[0] in context.ctes:
         plan = context.ctes[name[0]]
@@ -87,6 +127,9 @@ def _table(node: exp.Table, context: Context) -> Relation:
     entry = context.catalog.resolve(name, context.session)
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
+    if entry.builtin_view is not None:
+        plan = in_session(context.catalog.builtin_plan(entry), context.about_session)
+        return Relation(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
     return Relation(Get(collection, entry.name.item, entry.desc), Scope.of(entry.desc, entry.name.item, entry.name))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.compute.plan import Constant, Except, Get, Intersect, Join, Plan, Union
+from reclock.compute.plan import Get, Plan, inputs, with_inputs
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.pushdown import push_filters
 
@@ -27,13 +27,7 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
                 entry = catalog.kept_in(collection)
                 is_view = isinstance(entry, RelationEntry) and entry.query is not None
                 return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
-            case Constant():
-                return plan
-            case Join(left=left, right=right) | Except(left=left, right=right) | Intersect(left=left, right=right):
-                return replace(plan, left=visit(left), right=visit(right))
-            case Union(inputs=inputs):
-                return replace(plan, inputs=tuple(visit(input) for input in inputs))
             case _:
-                return replace(plan, input=visit(plan.input))
+                return with_inputs(plan, [visit(each) for each in inputs(plan)])
 
     return push_filters(visit(plan))

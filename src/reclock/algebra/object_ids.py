@@ -1,0 +1,110 @@
+"""Object ids: the numbers that PostgreSQL's clients know types and objects by.
+
+Those of types are PostgreSQL's own. Those of objects follow from the ids of the catalog, so they never change and no two objects of
+one kind share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INT2VECTOR,
+    INTEGER,
+    INTERVAL,
+    OID,
+    OIDVECTOR,
+    REAL,
+    REGCLASS,
+    REGNAMESPACE,
+    REGPROC,
+    REGROLE,
+    REGTYPE,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    numeric,
+)
+
+FIRST_SYSTEM = 10_000
+FIRST_USER = 16_384
+"""Where PostgreSQL begins to count what it makes itself, and what users make."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeId:
+    """A type as ``pg_type`` has it: its number, that of its arrays, PostgreSQL's short name, bytes (-1: it varies), category."""
+
+    oid: int
+    array_oid: int
+    name: str
+    size: int
+    category: str
+    type: ScalarType
+
+
+_TYPES = (
+    TypeId(16, 1000, "bool", 1, "B", BOOLEAN),
+    TypeId(17, 1001, "bytea", -1, "U", BYTEA),
+    TypeId(20, 1016, "int8", 8, "N", BIGINT),
+    TypeId(21, 1005, "int2", 2, "N", SMALLINT),
+    TypeId(23, 1007, "int4", 4, "N", INTEGER),
+    TypeId(24, 1008, "regproc", 4, "N", REGPROC),
+    TypeId(25, 1009, "text", -1, "S", TEXT),
+    TypeId(26, 1028, "oid", 4, "N", OID),
+    TypeId(700, 1021, "float4", 4, "N", REAL),
+    TypeId(701, 1022, "float8", 8, "N", DOUBLE),
+    TypeId(1082, 1182, "date", 4, "D", DATE),
+    TypeId(1114, 1115, "timestamp", 8, "D", TIMESTAMP),
+    TypeId(1184, 1185, "timestamptz", 8, "D", TIMESTAMPTZ),
+    TypeId(1186, 1187, "interval", 16, "T", INTERVAL),
+    TypeId(1700, 1231, "numeric", -1, "N", numeric()),
+    TypeId(2205, 2210, "regclass", 4, "N", REGCLASS),
+    TypeId(2206, 2211, "regtype", 4, "N", REGTYPE),
+    TypeId(4089, 4090, "regnamespace", 4, "N", REGNAMESPACE),
+    TypeId(4096, 4097, "regrole", 4, "N", REGROLE),
+)
+TYPES: Mapping[TypeName, TypeId] = {each.type.name: each for each in _TYPES}
+
+
+_VECTORS = {
+    INT2VECTOR: TypeId(22, 1006, "int2vector", -1, "A", INT2VECTOR),
+    OIDVECTOR: TypeId(30, 1013, "oidvector", -1, "A", OIDVECTOR),
+}
+
+
+def type_oid(type: ScalarType) -> int:
+    if type in _VECTORS:
+        return _VECTORS[type].oid
+    return TYPES[type.element.name].array_oid if type.element is not None else TYPES[type.name].oid
+
+
+def type_size(type: ScalarType) -> int:
+    return -1 if type.element is not None else TYPES[type.name].size
+
+
+def type_modifier(type: ScalarType) -> int:
+    """Precision and scale in one number; -1 for none."""
+    return -1 if type.precision is None else (type.precision << 16 | (type.scale or 0)) + 4
+
+
+def type_rows() -> Iterator[TypeId]:
+    """Every type, those of arrays included, by number."""
+    arrays = (TypeId(each.array_oid, 0, f"_{each.name}", -1, "A", ScalarType(TypeName.ARRAY, element=each.type)) for each in _TYPES)
+    return iter(sorted([*_TYPES, *_VECTORS.values(), *arrays], key=lambda each: each.oid))
+
+
+def object_oid(id: str | int) -> int:
+    """Of an item or a role (``s1``, ``u1``), a schema or a database (a number)."""
+    if isinstance(id, int):
+        return FIRST_USER + id
+    return (FIRST_SYSTEM if id.startswith("s") else FIRST_USER) + int(id[1:])

@@ -1,0 +1,173 @@
+"""What ``pg_catalog`` and ``information_schema`` are made of beside the relations of ``mz_catalog``."""
+
+from __future__ import annotations
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.object_ids import object_oid, type_modifier, type_oid, type_rows
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
+from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
+from reclock.catalog.kinds import Owned, identity
+from reclock.catalog.objects import Kind
+from reclock.catalog.roles import held, shown_acl
+from reclock.introspection.relation import Builtin, Rows, State, desc, view
+
+_ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
+
+
+_NAMES = (
+    (18, 1002, "char", '"char"', 1, "Z", 0),
+    (19, 1003, "name", "name", 64, "S", 0),
+    (1043, 1015, "varchar", "character varying", -1, "S", 0),
+)
+"""Types that are text here, by the names that clients look for."""
+
+
+def _types(state: State) -> Rows:
+    for each in type_rows():
+        element = each.type.element
+        of = 0 if element is None else type_oid(element)
+        yield each.oid, each.array_oid, each.name, _sql_name(each.type), each.size, each.category, of
+    yield from _NAMES
+
+
+def _sql_name(type: object) -> str:
+    """Without precision and scale."""
+    return str(type).replace("(38,9)", "")
+
+
+def _acls(state: State) -> Rows:
+    snapshot = state.catalog
+
+    def name(role_id: str) -> str:
+        return "" if role_id == PUBLIC_ROLE_ID else snapshot.roles[role_id].name
+
+    def shown(item: AclItem) -> str:
+        return f"{name(item.grantee)}={item.privileges}/{name(item.grantor)}"
+
+    for kind, word in _ON:
+        for thing in snapshot.sorted(kind):
+            owned: Owned = thing
+            yield word, object_oid(thing.id), tuple(shown(item) for item in shown_acl(owned)) if thing.privileges else None
+
+
+def _held(state: State) -> Rows:
+    """Every role with every privilege it has by itself, by its roles, by PUBLIC, or as an owner."""
+    snapshot = state.catalog
+    for role in snapshot.roles.values():
+        for kind, word in _ON:
+            for thing in snapshot.sorted(kind):
+                for privilege in names(held(snapshot, role.id, identity(thing))):
+                    yield object_oid(role.id), word, object_oid(thing.id), thing.name, privilege
+        for mapping in snapshot.all(Kind.SYSTEM_OBJECT_MAPPING).values():
+            yield object_oid(role.id), "relation", object_oid(mapping.id), mapping.object_name, "SELECT"
+
+
+def _columns(state: State) -> Rows:
+    defaults = state.defaults()
+    for id_, relation in state.descs.items():
+        of = defaults.get(id_, {})
+        for position, column in enumerate(relation.columns, 1):
+            oid, modifier = type_oid(column.type), type_modifier(column.type)
+            default = of.get(column.name)
+            yield object_oid(id_), position, column.name, oid, modifier, not column.is_nullable, default
+    for id_, facts in state.indexes.items():
+        columns = {column.name: column for column in state.descs[facts.on_id].columns}
+        for position, name in enumerate(facts.key, 1):
+            column = columns[name]
+            yield object_oid(id_), position, name, type_oid(column.type), type_modifier(column.type), False, None
+
+
+def _indexes(state: State) -> Rows:
+    for id_, facts in state.indexes.items():
+        names = state.descs[facts.on_id].names
+        positions = tuple(names.index(name) + 1 for name in facts.key)
+        yield object_oid(id_), object_oid(facts.on_id), positions, (0,) * len(positions)
+
+
+def _queries(state: State) -> Rows:
+    return ((object_oid(GlobalId(id_)), query) for id_, query in state.queries().items())
+
+
+FOR_CLIENTS: tuple[Builtin, ...] = (
+    Builtin(
+        "mz_internal",
+        "mz_types",
+        desc("oid", oid=OID, array_oid=OID, name=TEXT, sql_name=TEXT, size=SMALLINT, category=TEXT, element_oid=OID),
+        _types,
+    ),
+    Builtin("mz_internal", "mz_acls", desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)), _acls),
+    Builtin("mz_internal", "mz_held_privileges", desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT), _held),
+    Builtin(
+        "mz_internal",
+        "mz_attributes",
+        desc(
+            "oid",
+            "position",
+            oid=OID,
+            position=SMALLINT,
+            name=TEXT,
+            type_oid=OID,
+            type_modifier=INTEGER,
+            not_null=BOOLEAN,
+            default_sql=TEXT,
+        ),
+        _columns,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_index_keys",
+        desc("oid", oid=OID, on_oid=OID, positions=array(SMALLINT), options=array(SMALLINT)),
+        _indexes,
+    ),
+    Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
+    Builtin("mz_internal", "mz_settings", desc("name", name=TEXT, setting=TEXT, description=TEXT), lambda state: state.settings()),
+    view(
+        "mz_internal",
+        "mz_relation_sizes",
+        """SELECT o.oid, sum(u.size_bytes) FROM mz_catalog.mz_recent_storage_usage u
+        JOIN mz_catalog.mz_objects o ON o.id = u.object_id GROUP BY o.oid""",
+        ("oid",),
+        oid=OID,
+        size_bytes=BIGINT,
+    ),
+    view(
+        "mz_internal",
+        "mz_view_definitions",
+        "SELECT oid, ' ' || query || ';' FROM mz_internal.mz_view_queries",
+        ("oid",),
+        oid=OID,
+        definition=TEXT,
+    ),
+    view(
+        "mz_internal",
+        "mz_index_definitions",
+        """SELECT k.oid, 'CREATE INDEX ' || quote_ident(i.name) || ' ON ' || quote_ident(s.name) || '.' || quote_ident(t.name)
+        || ' USING btree (' || c.columns || ')'
+        FROM mz_internal.mz_index_keys k JOIN mz_catalog.mz_objects i ON i.oid = k.oid
+        JOIN mz_catalog.mz_objects t ON t.oid = k.on_oid JOIN mz_catalog.mz_schemas s ON s.id = t.schema_id
+        JOIN (SELECT oid, array_to_string(array_agg(quote_ident(name) ORDER BY position), ', ') AS columns
+              FROM mz_internal.mz_attributes GROUP BY oid) c ON c.oid = k.oid""",
+        ("oid",),
+        oid=OID,
+        indexdef=TEXT,
+    ),
+    # A relation is visible if its name alone means it. Those of mz_catalog and mz_internal are found too, but clients that list
+    # what is visible want what users made.
+    view(
+        "mz_internal",
+        "mz_visible_relations",
+        """WITH here AS (SELECT s.id, s.name FROM mz_catalog.mz_schemas s
+                      LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id
+                      WHERE s.database_id IS NULL OR d.name = current_database())
+        SELECT o.oid, v.oid IS NOT NULL,
+        CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name)
+        FROM mz_catalog.mz_objects o JOIN here s ON s.id = o.schema_id
+        LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_catalog.mz_objects f JOIN here m ON m.id = f.schema_id
+                   WHERE m.name = ANY (current_schemas(TRUE)) AND m.name NOT IN ('mz_catalog', 'mz_internal')
+                   ORDER BY f.name, array_position(current_schemas(TRUE), m.name)) v ON v.oid = o.oid""",
+        ("oid",),
+        oid=OID,
+        is_visible=BOOLEAN,
+        shown_name=TEXT,
+    ),
+)

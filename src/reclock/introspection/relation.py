@@ -1,0 +1,83 @@
+"""What a system relation is, and what those that are computed are made of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.catalog.objects import AuditEvent, StorageUsage
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.consensus.frontiers import GroupFrontier
+from reclock.consensus.statuses import Status
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """What the catalog's text says about an index."""
+
+    on_id: GlobalId
+    cluster_id: int
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
+
+    catalog: CatalogSnapshot
+    descs: Mapping[GlobalId, RelationDesc]
+    indexes: Mapping[GlobalId, IndexFacts]
+    frontiers: Callable[[], Mapping[str, GroupFrontier]]
+    statuses: Callable[[], Sequence[Status]]
+    status_history: Callable[[], Sequence[Status]]
+    audit_events: Callable[[], Sequence[AuditEvent]]
+    storage_usages: Callable[[], Sequence[StorageUsage]]
+    queries: Callable[[], Mapping[GlobalId, str]]
+    """What views are made of, as SQL."""
+    defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
+    """The defaults of tables' columns, as SQL."""
+    settings: Callable[[], Iterable[tuple[str, str, str]]]
+    """Name, default and description of each session variable."""
+
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A relation that the program defines: by a function from the state to rows, or, a view, by a ``query`` over others."""
+
+    schema: str
+    name: str
+    desc: RelationDesc
+    rows: Callable[[State], Rows] | None = None
+    query: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """``source`` or ``view``."""
+        return "source" if self.query is None else "view"
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the definition, so that opening notices."""
+        return hashlib.sha256(f"{self.schema}.{self.name} {self.desc}{self.query or ''}".encode()).hexdigest()[:16]
+
+
+def desc(*key: str, **columns: ScalarType) -> RelationDesc:
+    """Columns of these types; ``key`` names those that no two rows agree in."""
+    return RelationDesc(tuple(Column(name, kind) for name, kind in columns.items()), key or None)
+
+
+def view(schema: str, name: str, query: str, key: Sequence[str] = (), /, **columns: ScalarType) -> Builtin:
+    """A view whose columns have these types; ``key`` names columns no two rows agree in."""
+    return Builtin(schema, name, desc(*key, **columns), query=query)
+
+
+def empty(schema: str, name: str, /, *key: str, **columns: ScalarType) -> Builtin:
+    """A relation about what there is none of."""
+    return Builtin(schema, name, desc(*key, **columns), lambda state: ())

@@ -1,0 +1,185 @@
+"""Calls of functions: those of the registry, aggregates, and what is about the session, the catalog or the rows; and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.compute.functions import AGGREGATES, resolve_aggregate
+from reclock.compute.scalars import Aggregate, Call, Literal
+from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnsupportedSql
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, with_arguments
+from reclock.sql.planner.coercion import cast, coerce, scalar_type
+from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
+from reclock.sql.planner.rewrite import AggregateCall, Elements, Place, Untyped
+from reclock.sql.planner.row_functions import ROW_FUNCTIONS
+from reclock.sql.planner.scope import Scope, ScopeColumn
+from reclock.sql.planner.session_functions import is_about_session, signature
+
+
+@scalar.register
+def _cast(node: exp.Cast, reading: Reading) -> Any:
+    only(node, "this", "to")
+    target = scalar_type(node.args["to"])
+    if isinstance(node.this, exp.Array) and not node.this.expressions:
+        return coerce(Untyped("{}"), target)
+    value = scalar(node.this, reading)
+    if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
+        return reading.subqueries.object_id(value, target)
+    if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
+        return catalog_call(f"{value.type.name}_name", [value], reading)
+    return cast(value, target)
+
+
+@scalar.register
+def _function(node: exp.Anonymous, reading: Reading) -> Any:
+    name, arguments = function_name(node), node.expressions
+    if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
+        return reading.subqueries.array(arguments[0], reading.scope)
+    if name in AGGREGATES:
+        return _aggregate(name, arguments, None, reading)
+    for argument in arguments:
+        if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
+            raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
+    values = [scalar(argument, reading) for argument in arguments]
+    if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
+        return call("concat_ws", [Literal("", TEXT), *values])
+    if is_about_session(name):
+        return _about_session(name, values, reading)
+    if name in CATALOG_FUNCTIONS:
+        return catalog_call(name, values, reading)
+    if name in ROW_FUNCTIONS:
+        return _elements(name, values, reading)
+    if name == "to_regtype" or name == "to_regclass":
+        return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+    if name in _OPERATOR_NAMES or not name.isidentifier():
+        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
+    return call(name, values)
+
+
+_OPERATOR_NAMES = frozenset(
+    {
+        *("and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"),
+        *("array", "elements", "series", "subscript"),
+    }
+)
+"""Names the registry gives to operators: not functions that SQL can call."""
+
+
+@scalar.register
+def _filtered(node: exp.Filter, reading: Reading) -> Any:
+    function = node.this
+    if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
+        raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
+    return _aggregate(function_name(function), function.expressions, node.expression.this, reading)
+
+
+@scalar.register
+def _qualified_function(node: exp.Dot, reading: Reading) -> Any:
+    if isinstance(node.expression, exp.Anonymous) and fold(node.this) == "pg_catalog":
+        return scalar(node.expression, reading)
+    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+
+
+def _session_word(node: exp.Expr, reading: Reading) -> Any:
+    return _about_session(SESSION_WORDS[type(node)], [], reading)
+
+
+for _word in SESSION_WORDS:
+    scalar.register(_word)(_session_word)
+
+
+def _about_session(name: str, values: Sequence[Any], reading: Reading) -> Any:
+    types, result = signature(name, values)
+    arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
+    return reading.subqueries.about_session(Call(name, arguments, result))
+
+
+def catalog_call(name: str, values: Sequence[Any], reading: Reading) -> Any:
+    """A function that is SQL over system relations: its definition, with the arguments in it."""
+    if name in OF_CURRENT_USER and len(values) == 2:
+        values = [reading.subqueries.object_id(_about_session("current_user", [], reading), REGROLE), *values]
+    types, body = definition(name, values)
+    arguments = [_argument(value, type, reading) for value, type in zip(values, types, strict=False)]
+    scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
+    arguments += [Literal(None, type) for type in types[len(arguments) :]]
+    return with_arguments(typed(body, Reading(scope, reading.subqueries, reading.clause)), arguments)
+
+
+def _argument(value: Any, type: ScalarType, reading: Reading) -> Any:
+    """``value`` for a catalog function; the name of a relation or role stands for it."""
+    is_name = value.type is None or value.type == TEXT
+    if type.is_object_id and type != OID and is_name and not (isinstance(value, Untyped) and value.text is None):
+        return reading.subqueries.object_id(value, type)
+    return coerce(value, type)
+
+
+def _elements(name: str, values: Sequence[Any], reading: Reading) -> Any:
+    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
+        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
+    columns = ROW_FUNCTIONS[name](call, values)
+    if len(columns) != 1:
+        raise UnsupportedSql(f"{name} is supported in FROM only")
+    return Elements(columns[0])
+
+
+def _only_text(values: Sequence[Any]) -> Any:
+    if len(values) != 1:
+        raise UnsupportedSql("the name of an object is one text")
+    return values[0]
+
+
+@scalar.register
+def _window(node: exp.Window, reading: Reading) -> Any:
+    only(node, "this", "partition_by", "order", "over")
+    function = node.this
+    if not isinstance(function, exp.Anonymous) or function_name(function) != "row_number" or function.expressions:
+        raise UnsupportedSql(
+            "window functions other than row_number are not supported", hint="use GROUP BY, or DISTINCT ON with ORDER BY"
+        )
+    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
+        raise SqlSyntaxError(f"window functions are not allowed in {reading.clause}")
+    order = node.args["order"].expressions if node.args.get("order") else []
+    for each in order:
+        only(each, "this", "desc", "nulls_first")
+    return Place(
+        tuple(typed(each, reading) for each in node.args.get("partition_by") or ()),
+        tuple(typed(each.this, reading) for each in order),
+        tuple(bool(each.args.get("desc")) for each in order),
+        tuple(bool(each.args.get("nulls_first")) for each in order),
+    )
+
+
+def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: Reading) -> Any:
+    if not reading.takes_aggregates:
+        raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
+    is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+    if is_distinct:
+        arguments = arguments[0].expressions
+    if arguments and isinstance(arguments[-1], exp.Order):
+        arguments = [*arguments[:-1], *_ordered(name, arguments[-1])]
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        if name != "count" or is_distinct:
+            raise UnknownFunction(name, ["*"])
+        arguments = []
+    elif not arguments and name == "count":
+        raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
+    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
+    values = [scalar(argument, within) for argument in arguments]
+    resolved = resolve_aggregate(name, [value.type for value in values])
+    cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
+    kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
+    return AggregateCall(Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept))
+
+
+def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:
+    """The last argument and what the rows are ordered by, which ``array_agg`` takes as arguments too."""
+    if name != "array_agg" or any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+        raise UnsupportedSql(f"this ORDER BY in {name} is not supported", hint="array_agg takes an ascending one")
+    return [order.this, *(each.this for each in order.expressions)]
