@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,11 +15,14 @@ from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
+from reclock.clusters.storage import Storage
+from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import TableLog
 from reclock.collections.tables import Tables
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
+from reclock.consensus.elections import Seat, Term
 from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
@@ -27,6 +30,9 @@ from reclock.consensus.passwords import Passwords
 from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
+from reclock.controllers.compute import ComputeController
+from reclock.controllers.controller import Pause
+from reclock.controllers.storage import StorageController
 from reclock.errors import CatalogError, CatalogSealed
 from reclock.introspection.builtins import BUILTINS
 from reclock.oracle.batching import BatchingOracle
@@ -39,7 +45,7 @@ from reclock.sql.names import QualifiedName
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint) for builtin in BUILTINS)
+SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, "source", builtin.name, builtin.fingerprint) for builtin in BUILTINS)
 
 _SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
 # log_level = "INFO"
@@ -73,11 +79,10 @@ class Environment:
         """What queries hold: reads of this process lean on one another's."""
         self.published: dict[str, Timestamp] = {}
         """How far groups were complete when this process last looked; they are no less so now."""
-        self.realised_upper: Timestamp | None = None
-        """The ``content_upper`` of the catalog of which this process knows that nothing is left to make or to drop."""
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
+        self._compute_controllers: dict[int, ComputeController] = {}
         self._spark = spark
         self._owns_spark = spark is None
 
@@ -179,8 +184,9 @@ class Environment:
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""
-        self._planned = PlannerCatalog.from_snapshot(self.catalog.sync(), self._builtin_entries(), self._planned)
-        return self._planned
+        planned = PlannerCatalog.from_snapshot(self.catalog.sync(), self._builtin_entries(), self._planned)
+        self._planned = planned  # another thread may put an older one there, but is not answered from it
+        return planned
 
     def _builtin_entries(self) -> list[RelationEntry]:
         mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING)
@@ -196,12 +202,53 @@ class Environment:
                 id := ids[builtin.schema, builtin.name],
                 StorageCollectionId(id),
                 QualifiedName(None, builtin.schema, builtin.name),
-                ItemType(builtin.kind),
+                ItemType.SOURCE,
                 builtin.desc,
-                builtin_view=builtin.query,
             )
             for builtin in BUILTINS
         ]
+
+    @cached_property
+    def storage_controller(self) -> StorageController:
+        """Makes and drops collections; one process leads it."""
+        seat = Seat(self.consensus, self.leadership, "storage", owner=self.actor, lease_ms=self.settings.controller_lease_ms)
+
+        def plane(term: Term, publish: Callable[[Timestamp], None]) -> Storage:
+            within, leadership = seat.within(term), self.leadership
+            return Storage(
+                self.lake,
+                Tables(self.lake, TableLog(within, leadership, self.clock)),
+                Frontiers(within, leadership),
+                ReadHolds(within, leadership),
+                Statuses(within, leadership),
+                self.shared_holds.let_go,
+                publish,
+            )
+
+        return StorageController(self.planner_catalog, self.oracle, seat, plane)
+
+    def await_storage(self, catalog: PlannerCatalog, pause: Pause | None = None) -> None:
+        """Everything that ``catalog`` has is there, to be read and written, unless it was dropped since."""
+        assert catalog.snapshot is not None
+        self.storage_controller.await_frontier(catalog.snapshot.content_upper, pause)
+
+    def compute_controller(self, cluster_id: int) -> ComputeController:
+        """Commands the replica that the cluster has in this process."""
+        found = self._compute_controllers.get(cluster_id)
+        if found is None:
+            replica = VirtualReplica(
+                self.lake,
+                self.tables,
+                self.frontiers,
+                self.holds,
+                self.settings,
+                lambda: self.small_engine,
+                self.large_engine,
+                self.published,
+            )
+            made = ComputeController(self.planner_catalog, cluster_id, replica)
+            found = self._compute_controllers.setdefault(cluster_id, made)
+        return found
 
     def spark(self) -> SparkSession:
         """The environment's Spark session, started at the first call."""

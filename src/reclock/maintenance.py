@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reclock import crashpoints
-from reclock.adapter.realise import is_dropped, realise
 from reclock.algebra.ids import TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.compaction import checkpoint, compact, vacuum
 from reclock.collections.tables import table_id
 from reclock.consensus.claims import GroupFrontier
+from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
 from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
 
@@ -82,7 +82,7 @@ def sweep(environment: Environment) -> SweepReport:
     """Take away what dropped objects and readers that are gone left behind."""
     catalog = environment.planner_catalog()
     assert catalog.snapshot is not None
-    realise(environment, catalog)
+    environment.storage_controller.step()  # what readers were still at, when it was dropped, goes now
     for owner in sorted(environment.holds.lasting_owners()):
         if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
             for hold in environment.holds.owned_by(owner):

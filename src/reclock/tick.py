@@ -11,12 +11,9 @@ from pathlib import Path
 
 import structlog
 
-from reclock.adapter.indexes import index_specs
-from reclock.adapter.realise import realise
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.clusters.refresh import IndexReport, Refresher
 from reclock.environment import Environment
 from reclock.errors import (
     AuditFailed,
@@ -32,6 +29,7 @@ from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.payload import Step
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
+from reclock.protocol.compute import Refresh, Refreshed
 from reclock.quality.results import AuditResult
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
@@ -66,7 +64,7 @@ def migrate(home: Path | str | None) -> int:
 
 def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
     """The tick's write timestamp. One given by hand must lie in ``(ReadTs, now]``: raises ``TimestampNotAllowed``."""
-    realise(environment, environment.planner_catalog())
+    environment.await_storage(environment.planner_catalog())
     if at is None:
         return environment.oracle.write_ts(EPOCH_MS)
     read_ts, now = environment.oracle.read_ts(EPOCH_MS), environment.clock()
@@ -77,6 +75,7 @@ def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
 
 def source_names(environment: Environment, only: Sequence[str] | None = None) -> list[str]:
     """The full names of all sources, or of those asked for. Raises ``UnknownRelation``."""
+    environment.await_storage(environment.planner_catalog())
     return [source.name for source in source_specs(environment, only)]
 
 
@@ -114,7 +113,7 @@ class RefreshReport:
     """The indexes of one cluster."""
 
     cluster: str
-    indexes: tuple[IndexReport, ...]
+    indexes: tuple[Refreshed, ...]
     failed: tuple[Failure, ...]
 
 
@@ -232,22 +231,16 @@ def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> No
 
 
 def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:
-    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete."""
-    refresher = Refresher(
-        environment.frontiers,
-        environment.holds,
-        environment.lake,
-        environment.settings,
-        owner,
-        environment.small_engine,
-        environment.large_engine,
-    )
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete. Raises ``UnknownObject``."""
+    catalog = environment.planner_catalog()
+    environment.await_storage(catalog)
+    controller = environment.compute_controller(catalog.cluster_id(cluster))
     _complete_tables(environment, Timestamp(at))
-    reports: list[IndexReport] = []
+    reports: list[Refreshed] = []
     failures: list[Failure] = []
-    for index in index_specs(environment, cluster):
+    for index in controller.dataflows():
         try:
-            reports.append(refresher.refresh(index, Timestamp(at)))
+            reports.append(controller.refresh(Refresh(index.id, Timestamp(at), owner)))
             environment.statuses.record(index.id, "running", at=environment.clock())
         except ReclockError as error:  # one index's trouble is not the others'
             failures.append(Failure.of(index.name, error))

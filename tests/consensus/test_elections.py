@@ -56,11 +56,14 @@ def test_taking_renews_the_lease_before_it_is_over(clock, seat) -> None:
         clock.advance(LEASE_MS // 2)
 
 
-def test_who_slept_over_its_lease_begins_a_new_term(clock, seat) -> None:
-    first = seat("a")
+def test_who_slept_over_its_lease_goes_on_if_nobody_led_meanwhile(clock, seat) -> None:
+    first, second = seat("a"), seat("b")
     term = first.take()
     clock.advance(LEASE_MS)
-    assert first.take() == 2
+    assert first.take() == term
+    clock.advance(LEASE_MS)
+    second.publish(second.take(), Timestamp(9), leaves=True)
+    assert first.take() == 3
     with pytest.raises(TermOver):
         first.publish(term, Timestamp(9), leaves=False)
 

@@ -13,7 +13,7 @@ from reclock import crashpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.clusters.refresh import IndexSpec, Refresher
+from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.plan import Get, Reduce
@@ -25,13 +25,14 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.store import Consensus
 from reclock.errors import ClaimConflict, SinceHeld
+from reclock.protocol.compute import Dataflow
 
 SOURCE = StorageCollectionId(GlobalId("u1"))
 INDEX = StorageCollectionId(GlobalId("u2"))
 DESC = RelationDesc((Column("word", TEXT), Column("number", INTEGER)))
 COUNTS = RelationDesc((Column("word", TEXT), Column("count", BIGINT)))
 PLAN = Reduce(Get(SOURCE, "words", DESC), (0,), (Aggregate("count", (), BIGINT),), COUNTS)
-SPEC = IndexSpec(INDEX.source_id, "counts", PLAN, COUNTS)
+SPEC = Dataflow(INDEX.source_id, "counts", PLAN, COUNTS)
 POINTS = ["refresh.after_claim", "refresh.after_append", "refresh.after_publish"]
 
 

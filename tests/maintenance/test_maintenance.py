@@ -15,6 +15,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli import app
+from reclock.compute import peek as peeks
 from reclock.consensus.claims import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import NotReadable, VersionGone
@@ -126,7 +127,7 @@ def test_a_query_that_maintenance_overtakes_begins_again(world: World, monkeypat
     """Between choosing its files and reading them, they are compacted and vacuumed."""
     group = fill(world)
     expected = world.sql(WORDS.format(at=1_200))
-    peek, begun = queries.peek, []
+    peek, begun = peeks.peek, []
 
     def overtaken(*arguments, **options):
         begun.append(None)
@@ -136,7 +137,7 @@ def test_a_query_that_maintenance_overtakes_begins_again(world: World, monkeypat
                 world.now += 1_001
         return peek(*arguments, **options)
 
-    monkeypatch.setattr(queries, "peek", overtaken)
+    monkeypatch.setattr(peeks, "peek", overtaken)
     assert world.sql(WORDS.format(at=1_200)) == expected
     assert len(begun) == 2
 
@@ -236,6 +237,7 @@ def test_a_dropped_object_goes_once_nobody_reads_it(world: World) -> None:
 def test_what_a_crash_or_a_late_refresh_left_of_dropped_objects_is_swept(world: World) -> None:
     group, kept = world.create("words"), world.create("kept")
     world.sql("DROP SOURCE words")
+    world.environment.storage_controller.step()
     orphan = StorageCollectionId(GlobalId(group))
     newer = StorageCollectionId(GlobalId("u9999"))
     for id in (orphan, newer):

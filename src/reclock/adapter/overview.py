@@ -13,9 +13,12 @@ from reclock.reclocking.remap import Remap
 
 def overview_of(environment: Environment) -> Overview:
     """The environment as it is now, bindings that are not published yet left out."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    environment.await_storage(catalog)
     frontiers = environment.frontiers.get_all()
     return overview(
-        environment.catalog.sync(),
+        catalog.snapshot,
         frontiers,
         environment.statuses.current(),
         lambda source: _remap(environment, source, frontiers[source].upper),

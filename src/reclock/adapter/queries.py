@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -18,14 +19,12 @@ from reclock.adapter.transaction import Transaction
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
-from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
-from reclock.catalog.objects import ItemType
-from reclock.collections.tables import table_id
-from reclock.compute.engines.engine import CollectionInput, Input, TableInput
-from reclock.compute.peek import is_large, peek
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.plan import Plan, collections
+from reclock.controllers.compute import ComputeController
 from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable, VersionGone
+from reclock.protocol.compute import CancelPeek, Peek
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
@@ -71,10 +70,9 @@ class Query:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return self._begin()
-            except VersionGone as gone:
+            except VersionGone:
                 if attempt == _ATTEMPTS:
                     raise
-                self._forget(StorageCollectionId.parse(gone.name))
             except NotReadable as error:
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
@@ -93,27 +91,16 @@ class Query:
                     name_of=self._name_of,
                 )
             )
-            inputs = self._inputs(ready)
-            for given in inputs.values():
-                if isinstance(given, CollectionInput):
-                    scope.enter_context(given.version.reading())
-            answer = peek(
-                ready.plan,
-                self.select.finishing,
-                inputs,
-                ready.time.at,
-                small=self.environment.small_engine,
-                large=self.environment.large_engine,
-                threshold_bytes=self.environment.settings.spark_threshold_bytes,
-            )
-            batches = self.interruption.guarded(answer.batches, answer.interrupt)
+            peek, controller = self._peek(ready), self._controller()
+            answer = controller.peek(peek)
+            batches = self.interruption.guarded(answer.batches, lambda: controller.cancel(CancelPeek(peek.id)))
             first = list(islice(batches, 1))
             return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), scope.pop_all()))
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
-        self.catalog.cluster_id(self.variables.get("cluster"))
         definition = expand(self.select.plan, self.catalog)
+        self._await_controllers(definition)
         if self.transaction is not None:
             time = self.transaction.time_of(definition, self.select, self.catalog, self._choose)
         else:
@@ -135,9 +122,9 @@ class Query:
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        large = is_large(self._inputs(ready), ready.time.at, self.environment.settings.spark_threshold_bytes)
+        engine = self._controller().engine_of(self._peek(ready))
         used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
-        return [*lines, "", f"engine: {'spark' if large else 'duckdb'}", f"indexes: {used or 'none'}"]
+        return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
         """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
@@ -180,39 +167,30 @@ class Query:
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 
-    def _inputs(self, ready: ReadPlan) -> dict[StorageCollectionId, Input]:
-        """Each collection pinned to one version; system relations and progress as the rows they are now, or then."""
-        inputs: dict[StorageCollectionId, Input] = {}
-        for collection in collections(ready.plan):
-            entry = self.catalog.entry(collection.source_id)
-            if collection.source_id.startswith("s"):
-                inputs[collection] = TableInput(system_rows(self.environment, self.catalog, collection.source_id))
-            elif collection.collection is CollectionType.TABLE:
-                continue
-            elif collection.collection is CollectionType.REMAPPING:
-                inputs[collection] = TableInput(progress_rows(self.environment, self.catalog, collection.source_id, ready.time.at))
-            else:
-                assert entry is not None
-                assert entry.type in (ItemType.SOURCE, ItemType.INDEX)
-                upper = self.environment.published.get(collection.group, MINIMUM)
-                inputs[collection] = CollectionInput(self.environment.lake.open(collection).pin_at(ready.time.at, upper))
-        return inputs | self._tables([id for id in collections(ready.plan) if id.collection is CollectionType.TABLE], ready.time.at)
+    def _controller(self) -> ComputeController:
+        return self.environment.compute_controller(self.catalog.cluster_id(self.variables.get("cluster")))
 
-    def _forget(self, collection: StorageCollectionId) -> None:
-        """No query takes the version of it that this process knew."""
-        if collection.collection is CollectionType.TABLE:
-            self.environment.tables.forget(collection.source_id)
-        else:
-            self.environment.lake.open(collection).pin()
+    def _await_controllers(self, definition: Plan) -> None:
+        """What the catalog has is there to be read."""
+        if groups_of(definition):
+            self.environment.await_storage(self.catalog, self.interruption.pause)
+        self._controller().await_frontier(self._catalog_ts, self.interruption.pause)
 
-    def _tables(self, ids: list[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, Input]:
-        """Tables as the log and Delta have them together, with what the transaction itself wrote."""
-        inputs: dict[StorageCollectionId, Input] = {}
-        for id, table in self.environment.tables.pin([id.source_id for id in ids], at).items():
-            own = self.transaction.own_updates(id, at) if self.transaction is not None else None
-            tail = table.tail if own is None else pa.concat_tables([table.tail, own])
-            inputs[table_id(id)] = CollectionInput(table.version, tail)
-        return inputs
+    @property
+    def _catalog_ts(self) -> Timestamp:
+        assert self.catalog.snapshot is not None
+        return self.catalog.snapshot.content_upper
+
+    def _peek(self, ready: ReadPlan) -> Peek:
+        """System relations and progress as the rows they are now, or then; the rest is for the replica to read."""
+        read, at = collections(ready.plan), ready.time.at
+        rows = {id: system_rows(self.environment, self.catalog, id.source_id) for id in read if id.source_id.startswith("s")}
+        for id in read - rows.keys():
+            if id.collection is CollectionType.REMAPPING:
+                rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
+        own = self.transaction.own_updates(at) if self.transaction is not None else {}
+        dataflows = frozenset(index.id for index in ready.indexes)
+        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own)
 
 
 def groups_of(plan: Plan) -> frozenset[str]:

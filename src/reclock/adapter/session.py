@@ -19,7 +19,6 @@ from reclock.adapter.kept import KINDS, Kept
 from reclock.adapter.modify import modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
-from reclock.adapter.realise import realise
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
@@ -155,19 +154,16 @@ class Session:
         statement = self._plan(parsed, catalog, parameters)
         match statement:
             case statements.Select():
-                realise(self.environment, catalog)
                 return self._query(catalog, statement, self.transactions.block).run()
             case statements.Modify() | statements.Truncate():
-                realise(self.environment, catalog)
+                self.environment.await_storage(catalog, self.interruption.pause)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
             case statements.CopyTo():
-                realise(self.environment, catalog)
                 return CopyOut(self._query(catalog, statement.select, self.transactions.block).run(), statement.format)
             case statements.CopyFrom():
-                realise(self.environment, catalog)
+                self.environment.await_storage(catalog, self.interruption.pause)
                 return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
             case statements.Explain():
-                realise(self.environment, catalog)
                 query = self._query(catalog, statement.select, self.transactions.block)
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
                 return text_result(statement.tag, result_desc(statement), lines)
@@ -175,6 +171,7 @@ class Session:
                 self.notice(statement.notice)
                 return Result(statement.tag)
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
+                self.environment.await_storage(catalog, self.interruption.pause)
                 self.transactions.define(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
             case statements.ShowVariable():
@@ -265,7 +262,7 @@ class Session:
                     raise
                 continue
             break
-        realise(self.environment, self.environment.planner_catalog())
+        self.environment.storage_controller.wake()
         for notice in getattr(statement, "notices", ()):
             self.notice(notice)
         return Result(statement.tag)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.catalog.objects import ItemType
+from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import SqlSyntaxError, UnknownObject
 from reclock.sources.description import SourceSpec
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
 from reclock.sql.nodes import ShowColumnsStatement
 from reclock.sql.parse import parse_one
@@ -38,12 +39,3 @@ def _written_parts(name: str) -> tuple[str, ...]:
     if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):
         raise SqlSyntaxError(f'"{name}" is not a name')
     return parts(statement.this)
-
-
-def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
-    """The entry of a source as ingestion wants it."""
-    source = entry.source
-    assert source is not None
-    assert catalog.snapshot is not None
-    created_at = catalog.snapshot.items[entry.id].created_at
-    return SourceSpec(entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at)

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pyarrow as pa
 
 from reclock.adapter.read_time import ReadTime
-from reclock.algebra.ids import TABLES, CollectionType, GlobalId
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.tables import updates_at
+from reclock.collections.tables import table_id, updates_at
 from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
 from reclock.errors import CatalogMoved, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
@@ -78,11 +78,12 @@ class Transaction:
                 self._reads.add(id.source_id)
         return self._time
 
-    def own_updates(self, table: GlobalId, at: Timestamp) -> pa.Table | None:
-        """What the transaction has written to the table so far, as updates at ``at``."""
-        if table not in self.writes:
-            return None
-        return pa.concat_tables([updates_at(rows, at, self._tables[table].desc) for rows in self.writes[table]])
+    def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
+        """What the transaction has written so far, by table, as updates at ``at``."""
+        return {
+            table_id(id): pa.concat_tables([updates_at(rows, at, self._tables[id].desc) for rows in written])
+            for id, written in self.writes.items()
+        }
 
     @staticmethod
     def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:

@@ -6,42 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reclock import crashpoints
-from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
 from reclock.compute.engines.engine import CollectionInput, Engine, Inputs
-from reclock.compute.plan import Plan, collections
+from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.errors import NotReadable, UnsupportedSql
+from reclock.protocol.compute import Dataflow, Refreshed
 
 _ATTEMPTS = 5
 """How often an index tries to hold inputs whose since is moving."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSpec:
-    """An index, resolved: ``plan`` reads collections only, ``desc`` is what it holds."""
-
-    id: GlobalId
-    name: str
-    plan: Plan
-    desc: RelationDesc
-
-
-@dataclass(frozen=True, slots=True)
-class IndexReport:
-    """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave."""
-
-    index: str
-    upper: Timestamp
-    times: tuple[Timestamp, ...]
-    updates: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +36,7 @@ class Refresher:
     small: Engine
     large: Callable[[], Engine]
 
-    def refresh(self, index: IndexSpec, at: Timestamp) -> IndexReport:
+    def refresh(self, index: Dataflow, at: Timestamp) -> Refreshed:
         """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
 
         Times at which inputs changed are kept apart, up to the limit of the settings; beyond it the index's ``since`` moves to the
@@ -74,7 +54,7 @@ class Refresher:
         target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
         upper = self.frontiers.get(index.id).upper
         if target < upper:
-            return IndexReport(index.name, upper, tuple(done), updates)
+            return Refreshed(index.name, upper, tuple(done), updates)
         steps = maintenance.refresh_times(
             upper=upper,
             at=target,
@@ -94,9 +74,9 @@ class Refresher:
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
         self._let_inputs_go(index)
-        return IndexReport(index.name, Timestamp(target + 1), tuple(done), updates)
+        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates)
 
-    def _finish(self, index: IndexSpec, claim: Claim) -> int:
+    def _finish(self, index: Dataflow, claim: Claim) -> int:
         """Append what the claim says, unless that was done, and publish it."""
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
@@ -122,10 +102,10 @@ class Refresher:
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
         return self.large() if peek.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
 
-    def _versions(self, index: IndexSpec) -> dict[StorageCollectionId, Version]:
+    def _versions(self, index: Dataflow) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
 
-    def _hold_inputs(self, index: IndexSpec, groups: set[str]) -> None:
+    def _hold_inputs(self, index: Dataflow, groups: set[str]) -> None:
         """From now on the inputs stay exact from the index's upper on, or from where they still are: until they are let go."""
         for attempt in range(_ATTEMPTS):
             if self.holds.owned_by(index.id):
@@ -138,7 +118,7 @@ class Refresher:
                 if attempt == _ATTEMPTS - 1:
                     raise
 
-    def _let_inputs_go(self, index: IndexSpec) -> None:
+    def _let_inputs_go(self, index: Dataflow) -> None:
         """The index needs its inputs from its own upper on, and no earlier."""
         at = Timestamp(self.frontiers.get(index.id).upper - 1)
         for hold in self.holds.owned_by(index.id):

@@ -45,16 +45,15 @@ class Standing:
 def stand(found: Standing, candidate: Standing, now: Timestamp, *, lease_ms: int) -> Standing | None:
     """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
 
-    A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. One that still leads keeps its
-    term, and the lease as it is while most of it is left.
+    A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. Its term goes on for as long as
+    nobody does that; its lease is renewed once much of it is gone.
     """
     leads = found.leader == candidate.leader and found.epoch == candidate.epoch
     if leads and found.lease_until - now > lease_ms * 2 // 3:
         return found
     if not leads and found.leader is not None and found.epoch >= candidate.epoch and now < found.lease_until:
         return None
-    # Even its own term is over with the lease: another may have led in between, and have left.
-    term = found.term if leads and now < found.lease_until else Term(found.term + 1)
+    term = found.term if leads else Term(found.term + 1)
     return Standing(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
 
 

@@ -1,0 +1,141 @@
+"""The replica of a virtual cluster: in this process, with the environment's own engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.clusters.refresh import Refresher
+from reclock.collections.lake import Lake
+from reclock.collections.tables import Tables, table_id
+from reclock.compute import peek as peeks
+from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Input, Inputs, TableInput
+from reclock.compute.plan import collections
+from reclock.config import Settings
+from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.holds import ReadHolds
+from reclock.errors import InternalError, UnknownCollection, VersionGone
+from reclock.protocol.compute import (
+    CancelPeek,
+    ComputeCommand,
+    CreateDataflow,
+    Dataflow,
+    DropDataflow,
+    Peek,
+    PeekResponse,
+    Refresh,
+    Refreshed,
+)
+from reclock.protocol.frontier import AdvanceCatalogFrontier
+
+
+@dataclass(slots=True)
+class VirtualReplica:
+    """See `Replica`. Safe for threads."""
+
+    lake: Lake
+    tables: Tables
+    frontiers: Frontiers
+    holds: ReadHolds
+    settings: Settings
+    small: Callable[[], Engine]
+    large: Callable[[], Engine]
+    published: Mapping[str, Timestamp]
+    """Uppers that this process knows of."""
+    catalog_frontier: Timestamp = MINIMUM
+    _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
+    _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
+
+    def running(self) -> Mapping[GlobalId, Dataflow]:
+        return dict(self._running)
+
+    def carry_out(self, command: ComputeCommand) -> None:
+        match command:
+            case CreateDataflow(dataflow):
+                self._running[dataflow.id] = dataflow
+            case DropDataflow(id):
+                self._running.pop(id, None)
+            case AdvanceCatalogFrontier(to):
+                self.catalog_frontier = max(self.catalog_frontier, to)
+            case CancelPeek(id):
+                if interrupt := self._peeks.get(id):
+                    interrupt()
+
+    def peek(self, peek: Peek) -> PeekResponse:
+        inputs = self._inputs(peek)
+        with self._reading(inputs):
+            answer = peeks.peek(
+                peek.plan,
+                peek.finishing,
+                inputs,
+                peek.as_of,
+                small=self.small(),
+                large=self.large,
+                threshold_bytes=self.settings.spark_threshold_bytes,
+            )
+        return PeekResponse(answer.engine, self._batches(peek.id, answer, inputs))
+
+    def engine_of(self, peek: Peek) -> str:
+        return "spark" if peeks.is_large(self._inputs(peek), peek.as_of, self.settings.spark_threshold_bytes) else "duckdb"
+
+    def refresh(self, refresh: Refresh) -> Refreshed:
+        dataflow = self._dataflow(refresh.id)
+        refresher = Refresher(self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large)
+        return refresher.refresh(dataflow, refresh.at)
+
+    def _batches(self, id: str, answer: Answer, inputs: Inputs) -> Generator[pa.RecordBatch, None, None]:
+        """The peek can be cancelled for as long as this runs."""
+        self._peeks[id] = answer.interrupt
+        try:
+            with self._reading(inputs):
+                yield from answer.batches
+        finally:
+            del self._peeks[id]
+            answer.batches.close()
+
+    @contextmanager
+    def _reading(self, inputs: Inputs) -> Iterator[None]:
+        try:
+            with ExitStack() as scope:
+                for given in inputs.values():
+                    if isinstance(given, CollectionInput):
+                        scope.enter_context(given.version.reading())
+                yield
+        except VersionGone as gone:
+            self._forget(StorageCollectionId.parse(gone.name))
+            raise
+
+    def _inputs(self, peek: Peek) -> dict[StorageCollectionId, Input]:
+        """Each collection pinned to one version, tables as the log and Delta have them together."""
+        if peek.catalog_ts > self.catalog_frontier:
+            raise InternalError(f"a peek of {peek.catalog_ts} in the catalog came before the commands up to then")
+        for used in peek.dataflows:
+            self._dataflow(used)
+        inputs: dict[StorageCollectionId, Input] = {id: TableInput(rows) for id, rows in peek.rows.items()}
+        wanted = [id for id in collections(peek.plan) if id not in inputs]
+        for id in wanted:
+            if id.collection is not CollectionType.TABLE:
+                inputs[id] = CollectionInput(self.lake.open(id).pin_at(peek.as_of, self.published.get(id.group, MINIMUM)))
+        tables = [id.source_id for id in wanted if id.collection is CollectionType.TABLE]
+        for source_id, table in self.tables.pin(tables, peek.as_of).items():
+            own = peek.uncommitted.get(table_id(source_id))
+            tail = table.tail if own is None else pa.concat_tables([table.tail, own])
+            inputs[table_id(source_id)] = CollectionInput(table.version, tail)
+        return inputs
+
+    def _dataflow(self, id: GlobalId) -> Dataflow:
+        if id not in self._running:
+            raise UnknownCollection(id)
+        return self._running[id]
+
+    def _forget(self, collection: StorageCollectionId) -> None:
+        """No peek takes the version of it that this process knew."""
+        if collection.collection is CollectionType.TABLE:
+            self.tables.forget(collection.source_id)
+        else:
+            self.lake.open(collection).pin()

@@ -1,0 +1,198 @@
+"""The storage controller over real stores: led for one step or by a loop, delayed, deposed, and never waited for without need."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reclock import crashpoints
+from reclock.adapter.session import Session
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import EPOCH_MS
+from reclock.consensus.elections import Seat
+from reclock.environment import Environment
+from reclock.errors import QueryCanceled, StatementTimeout, UnknownCollection
+
+
+def sql(environment: Environment, text: str) -> list[tuple]:
+    return [row for result in Session(environment).execute(text) for row in result.rows()]
+
+
+def seat(environment: Environment, owner: str, lease_ms: int = 600_000) -> Seat:
+    return Seat(environment.consensus, environment.leadership, "storage", owner=owner, lease_ms=lease_ms)
+
+
+def upper(environment: Environment) -> int:
+    return environment.catalog.sync().upper
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with Environment.initialise(tmp_path):
+        return tmp_path
+
+
+@pytest.fixture
+def environment(home: Path) -> Iterator[Environment]:
+    with Environment.open(home) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(home: Path) -> Iterator[Environment]:
+    with Environment.open(home) as opened:
+        yield opened
+
+
+def test_a_definition_waits_for_nobody(environment: Environment) -> None:
+    seat(environment, "ghost").take()
+    sql(environment, "CREATE TABLE t (a int); DROP TABLE t; CREATE TABLE t (a int)")
+    assert environment.storage_controller.frontier < upper(environment)
+    assert environment.tables.log.known() == frozenset()
+
+
+def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(environment: Environment, other: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int)")
+    sql(other, "INSERT INTO t VALUES (1)")
+    assert sql(environment, "SELECT a FROM t") == [(1,)]
+    standing = seat(environment, "").look()
+    assert (standing.leader, standing.catalog_frontier) == (None, upper(environment))
+
+
+def test_a_statement_asks_consensus_once_how_far_the_controller_is(environment: Environment, monkeypatch) -> None:
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    asked = []
+    monkeypatch.setattr(Seat, "look", lambda self: asked.append(None))
+    for _ in range(3):
+        sql(environment, "INSERT INTO t VALUES (2); SELECT * FROM t")
+    assert asked == []
+
+
+def test_a_query_without_collections_needs_no_storage_controller(environment: Environment) -> None:
+    seat(environment, "ghost").take()
+    sql(environment, "CREATE TABLE t (a int)")
+    assert sql(environment, "SELECT 1") == [(1,)]
+    assert sql(environment, "SELECT name FROM mz_objects WHERE name = 't'") == [("t",)]
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"])
+def test_a_statement_waits_for_a_leader_that_is_late_and_says_so(environment: Environment, statement: str) -> None:
+    seat(environment, "ghost").take()
+    with pytest.raises(StatementTimeout) as late:
+        sql(environment, f"CREATE TABLE t (a int); SET statement_timeout = '100'; {statement}")
+    assert "the storage controller has not reached" in (late.value.detail or "")
+
+
+def test_waiting_for_a_leader_can_be_cancelled(environment: Environment) -> None:
+    seat(environment, "ghost").take()
+    session, waiting = Session(environment, notice=lambda message: None), threading.Event()
+    list(session.execute("CREATE TABLE t (a int)"))
+    pause = session.interruption.pause
+
+    def noted(seconds: float, waiting_for: str) -> None:
+        waiting.set()
+        pause(seconds, waiting_for)
+
+    session.interruption.pause = noted  # type: ignore[method-assign]
+    canceller = threading.Thread(target=lambda: waiting.wait() and session.interruption.cancel())
+    canceller.start()
+    with pytest.raises(QueryCanceled):
+        list(session.execute("SELECT * FROM t"))
+    canceller.join()
+
+
+def test_one_whose_lease_is_over_is_not_waited_for(environment: Environment) -> None:
+    seat(environment, "ghost", lease_ms=100).take()
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    assert seat(environment, "").look().term == 2
+
+
+def test_a_loop_follows_what_other_processes_define(environment: Environment, other: Environment) -> None:
+    with environment.storage_controller.looping():
+        for number in range(5):
+            sql(other, f"CREATE TABLE t{number} (a int); INSERT INTO t{number} VALUES ({number})")
+            assert sql(environment, f"SELECT a FROM t{number}") == [(number,)]
+        assert seat(other, "").look().leader == environment.actor
+    assert seat(other, "").look().leader is None
+
+
+def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environment, other: Environment) -> None:
+    with other.storage_controller.looping():
+        with environment.storage_controller.looping():
+            sql(other, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+            leader = seat(other, "").look().leader
+            assert leader in (environment.actor, other.actor)
+            sql(environment, "CREATE TABLE u (a int); INSERT INTO u VALUES (1)")
+            assert seat(other, "").look().leader == leader
+        sql(environment, "CREATE TABLE v (a int)")
+        assert sql(other, "INSERT INTO v VALUES (1); SELECT a FROM v") == [(1,)]
+
+
+def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
+    environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t")
+    ids = set(environment.planner_catalog().snapshot.items)
+
+    def sleep(point: str) -> None:
+        if point == "controllers.storage.before_command":
+            monkeypatch.undo()
+            later = environment.consensus.now
+            monkeypatch.setattr(other.consensus, "_clock", lambda: later(None) + 600_000)  # its lease is over
+            sql(other, "DROP TABLE t CASCADE")
+            other.storage_controller.step()
+            monkeypatch.undo()
+
+    monkeypatch.setattr(crashpoints, "reach", sleep)
+    monkeypatch.setattr("reclock.controllers.storage.reach", sleep)
+    environment.storage_controller.step()
+    assert environment.tables.log.known() == frozenset()
+    assert not ids & environment.frontiers.get_all().keys()
+
+
+def test_what_a_reader_is_at_goes_when_it_has_left(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; INSERT INTO t VALUES (1)")
+    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
+    at = environment.frontiers.get(index).upper
+    hold = environment.holds.acquire([index], at, owner="reader", lease_ms=600_000)
+    sql(environment, "DROP TABLE t CASCADE")
+    environment.storage_controller.step()
+    assert environment.lake.exists(StorageCollectionId(index))
+    environment.holds.release(hold)
+    environment.storage_controller.step()
+    assert not environment.lake.exists(StorageCollectionId(index))
+    assert index not in environment.frontiers.get_all()
+
+
+@pytest.mark.parametrize("kind", ["table", "index"])
+def test_a_peek_of_what_is_dropped_by_then_says_so(
+    environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1)")
+    dropped = []
+    prepare = environment.compute_controller(1).peek
+
+    def overtaken(peek):
+        if not dropped:
+            dropped.append(sql(other, "DROP TABLE t CASCADE"))
+            other.storage_controller.step()
+        return prepare(peek)
+
+    monkeypatch.setattr(environment.compute_controller(1), "peek", overtaken)
+    with pytest.raises(UnknownCollection):
+        sql(environment, "SELECT * FROM t" if kind == "table" else "SELECT * FROM v")
+
+
+def test_everything_is_rebuilt_from_the_catalog_alone(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
+    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
+    environment.frontiers.drop([index])
+    environment.lake.drop_all(GlobalId(index))
+    environment.frontiers.create("u999", since=environment.oracle.read_ts(EPOCH_MS), upper=environment.oracle.read_ts(EPOCH_MS))
+    environment.storage_controller.step()
+    assert environment.lake.exists(StorageCollectionId(index))
+    assert {index, "u999"} <= environment.frontiers.get_all().keys()
+    assert sql(environment, "SELECT a FROM t") == [(1,)]

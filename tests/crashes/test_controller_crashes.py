@@ -1,0 +1,98 @@
+"""The leader of the storage controller is killed at every point of its way: whoever comes next finishes, from the catalog alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from fixtures.server import SqlServer
+
+from reclock.adapter.session import Session
+from reclock.algebra.ids import StorageCollectionId
+from reclock.environment import Environment
+
+STEP = """
+import sys
+from reclock.environment import Environment
+with Environment.open(sys.argv[1]) as environment:
+    environment.storage_controller.step()
+"""
+POINTS = [
+    "controllers.storage.elected",
+    "controllers.storage.before_command",
+    "collections.create.landed",
+    "tables.create.before_register",
+    "controllers.storage.after_command",
+    "controllers.storage.before_advance",
+    "controllers.storage.after_advance",
+]
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RECLOCK_CONTROLLER_LEASE_MS", "500")
+    with Environment.initialise(tmp_path) as opened:
+        yield opened
+
+
+def sql(environment: Environment, text: str) -> list[tuple]:
+    return [row for result in Session(environment).execute(text) for row in result.rows()]
+
+
+def die(home: Path, point: str) -> None:
+    variables = {**os.environ, "PYTHONPATH": ":".join(sys.path), "RECLOCK_CRASH_AT": point}
+    ended = subprocess.run([sys.executable, "-c", STEP, str(home)], env=variables, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGKILL, f"{point} was not reached: {ended.stderr}"
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(environment: Environment, tmp_path: Path, point: str) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int)")
+    die(tmp_path, point)
+    assert sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u") == [(1, 2)]
+    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
+    assert environment.lake.exists(StorageCollectionId(index))
+    assert index in environment.frontiers.get_all()
+
+
+@pytest.mark.parametrize("point", ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"])
+def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Environment, tmp_path: Path, point: str) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
+    sql(environment, "DROP TABLE t CASCADE")
+    die(tmp_path, point)
+    assert sql(environment, "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); SELECT a FROM u") == [(2,)]
+    left = {entry.id for entry in environment.planner_catalog().relations() if entry.table is not None}
+    assert environment.tables.log.known() == left
+    assert environment.frontiers.get_all().keys() == {"tables"}
+    assert {id.source_id for id in environment.lake.list()} == left
+
+
+def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(
+    tmp_path: Path, new_server: Callable[..., SqlServer]
+) -> None:
+    """The first server leads and is stopped (SIGSTOP) before it can follow; then it is killed, and the second takes over."""
+    first = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="1000")
+    with first.connect() as client:
+        client.execute("CREATE TABLE a (n int)")
+        client.execute("INSERT INTO a VALUES (1)")
+    second = new_server(tmp_path, RECLOCK_CONTROLLER_LEASE_MS="1000")
+    with second.connect() as client:
+        for number in range(3):
+            client.execute(f"CREATE TABLE b{number} (n int)")
+            client.execute(f"INSERT INTO b{number} VALUES ({number})")
+        os.kill(first.process.pid, signal.SIGSTOP)
+        client.execute("CREATE TABLE c (n int)")
+        client.execute("SET statement_timeout = 100")
+        with pytest.raises(psycopg.errors.QueryCanceled) as late:
+            client.execute("SELECT count(*) FROM c")
+        assert "storage controller" in (late.value.diag.message_detail or "")
+        client.execute("RESET statement_timeout")
+        first.kill()
+        assert client.execute("SELECT count(*) FROM c").fetchall() == [(0,)]
+        assert client.execute("SELECT n FROM b2").fetchall() == [(2,)]
