@@ -45,7 +45,7 @@ from reclock.sql.names import QualifiedName
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, "source", builtin.name, builtin.fingerprint) for builtin in BUILTINS)
+SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint) for builtin in BUILTINS)
 
 _SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
 # log_level = "INFO"
@@ -202,8 +202,9 @@ class Environment:
                 id := ids[builtin.schema, builtin.name],
                 StorageCollectionId(id),
                 QualifiedName(None, builtin.schema, builtin.name),
-                ItemType.SOURCE,
+                ItemType(builtin.kind),
                 builtin.desc,
+                builtin_view=builtin.query,
             )
             for builtin in BUILTINS
         ]

@@ -6,24 +6,30 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from reclock.adapter.variables import VARIABLES
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.collections.schema import arrow_schema
+from reclock.compute.engines.engine import result_schema
 from reclock.consensus.claims import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
-from reclock.introspection.builtins import BUILTINS, IndexFacts, State
+from reclock.introspection.builtins import BUILTINS
+from reclock.introspection.relation import IndexFacts, State
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.parse import parse_one
 
 
 def system_rows(environment: Environment, catalog: PlannerCatalog, id_: GlobalId) -> pa.Table:
     """A system relation as it is now."""
     name = catalog.relation(id_).name
     builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
+    if builtin.rows is None:
+        raise InternalError(f'builtin view "{name}" is read as if it were kept')
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog))))
 
 
@@ -60,7 +66,26 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
         status_history=environment.statuses.history,
         audit_events=environment.catalog.get_audit_logs,
         storage_usages=environment.catalog.get_storage_usages,
+        queries=lambda: _queries(catalog),
+        defaults=lambda: _defaults(catalog),
+        settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
     )
+
+
+def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:
+    texts = {entry.id: entry.create_sql for entry in catalog.relations() if entry.query is not None and entry.create_sql}
+    return {id: to_sql(parse_one(text).args["query"]) for id, text in texts.items()} | {
+        entry.id: entry.builtin_view for entry in catalog.relations() if entry.builtin_view is not None
+    }
+
+
+def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
+    found: dict[GlobalId, dict[str, str]] = {}
+    for entry in catalog.relations():
+        if entry.table is not None:
+            defaults = zip(entry.desc.names, entry.table.defaults, strict=True)
+            found[entry.id] = {name: to_sql(default) for name, default in defaults if default is not None}
+    return found
 
 
 def _frontiers(environment: Environment, catalog: PlannerCatalog) -> dict[str, GroupFrontier]:
@@ -70,6 +95,6 @@ def _frontiers(environment: Environment, catalog: PlannerCatalog) -> dict[str, G
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    schema = arrow_schema(desc, with_updates=False)
+    schema = result_schema(desc.columns)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(desc)
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
