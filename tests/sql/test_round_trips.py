@@ -242,7 +242,7 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
     [
         "CREATE CLUSTER c VIRTUAL",
         "CREATE SINK s FROM v INTO KAFKA BROKER 'x'",
-        "CREATE ROLE r PASSWORD 'x'",
+        "CREATE ROLE r VALID UNTIL 'x'",
         "GRANT SELECT (a) ON t TO r",
         "GRANT SELECT ON t TO r WITH GRANT OPTION",
         "REVOKE ADMIN OPTION FOR a FROM b",

@@ -107,6 +107,8 @@ class Rules:
                 return self._require(owner_of=tuple((Kind.ITEM, id) for id in sorted(statement.named)))
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange() | statements.Rename():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
+            case statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
+                return self._require()  # nothing but the own password
             case (
                 statements.CreateRole()
                 | statements.AlterRole()

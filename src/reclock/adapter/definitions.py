@@ -27,6 +27,8 @@ class Change:
         self.tx: Transaction = environment.catalog.transaction()
         self.begins_at: Timestamp = environment.oracle.read_ts(EPOCH_MS)
         self.now = environment.clock()
+        self._passwords = environment.passwords
+        self._new_passwords: list[tuple[str, str | None]] = []
 
     def check_planned_on(self, snapshot: CatalogSnapshot | None) -> None:
         """What was planned, and allowed, on ``snapshot`` holds for this transaction. Raises ``UpperMismatch``."""
@@ -38,6 +40,16 @@ class Change:
         """Who did it is the role the session began with, whatever SET ROLE says."""
         user = self.tx.snapshot.roles[self.users.session_id].name
         self.tx.audit(event_type, object_type, str(name), user=user, occurred_at=self.now, details=details)
+
+    def set_password(self, role_id: str, password: statements.Password) -> None:
+        """The password lies beside the catalog: it follows the change."""
+        if password is not None:
+            self._new_passwords.append((role_id, password.verifier))
+
+    def finish(self) -> None:
+        """Do what follows the committed change."""
+        for role_id, verifier in self._new_passwords:
+            self._passwords.set(role_id, verifier)
 
     def schema_id(self, name: QualifiedName) -> int:
         snapshot = self.tx.snapshot

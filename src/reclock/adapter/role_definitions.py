@@ -22,7 +22,9 @@ from reclock.sql.owned import name_of, role_name
 
 @define.register
 def _(statement: statements.CreateRole, change: Change) -> None:
-    change.tx.insert(Role(change.tx.allocate_user_role_id(), statement.name, statement.attributes))
+    id = change.tx.allocate_user_role_id()
+    change.tx.insert(Role(id, statement.name, statement.attributes))
+    change.set_password(id, statement.password)
     change.audit("create", "role", statement.name, attributes=list(statement.attributes))
 
 
@@ -32,6 +34,7 @@ def _(statement: statements.AlterRole, change: Change) -> None:
     if lost and _is_own(statement.id, change):
         raise RoleInUse(f"a session cannot take {lost[0].upper()} from its own role", hint="another superuser can")
     change.tx.update(replace(_role(statement.id, change), attributes=statement.attributes))
+    change.set_password(statement.id, statement.password)
     change.audit("alter", "role", statement.name, attributes=list(statement.attributes))
 
 

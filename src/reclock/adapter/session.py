@@ -257,6 +257,7 @@ class Session:
                 change.check_planned_on(catalog.snapshot)
                 define(statement, change)
                 self.environment.catalog.commit_transaction(change.tx)
+                change.finish()
             except UpperMismatch:
                 if attempt == ATTEMPTS - 1:
                     raise

@@ -133,7 +133,7 @@ def password(
     remove: Annotated[bool, typer.Option(help="take the password away: the role can then only come from this machine")] = False,
 ) -> None:
     """Set the password of a role, asked for twice, or read from standard input if that is no terminal."""
-    from reclock.consensus.passwords import stored_password
+    from reclock.consensus.verifiers import stored_password
     from reclock.environment import Environment
     from reclock.errors import UnknownObject
 

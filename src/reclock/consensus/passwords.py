@@ -1,23 +1,15 @@
-"""Passwords of roles: kept as SCRAM-SHA-256 verifiers in PostgreSQL's form, from which no password can be read.
+"""Passwords of roles, kept as their verifiers.
 
 They lie beside the catalog, not in it: what dumps it, copies it or logs its changes never sees them.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import secrets
-from dataclasses import dataclass
-from typing import Self
-
-import scramp
 import sqlalchemy as sa
 
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
-from reclock.errors import InvalidOption
 
 _passwords = sa.Table(
     "reclock_passwords",
@@ -25,59 +17,6 @@ _passwords = sa.Table(
     sa.Column("role_id", sa.Text, primary_key=True),
     sa.Column("verifier", sa.Text, nullable=False),
 )
-_ITERATIONS = 4096
-_PREFIX = "SCRAM-SHA-256$"
-
-
-@dataclass(frozen=True, slots=True)
-class Verifier:
-    """What proves that somebody knows a password (RFC 5802)."""
-
-    iterations: int
-    salt: bytes
-    stored_key: bytes
-    server_key: bytes
-
-    @classmethod
-    def of(cls, password: str) -> Self:
-        """A new one, with a salt of its own."""
-        salt, stored_key, server_key, iterations = scramp.ScramMechanism("SCRAM-SHA-256").make_auth_info(
-            password, iteration_count=_ITERATIONS, salt=secrets.token_bytes(16)
-        )
-        return cls(iterations, salt, stored_key, server_key)
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """``SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>``. Raises ``ValueError``."""
-        if not text.startswith(_PREFIX):
-            raise ValueError("no SCRAM-SHA-256 verifier")
-        head, _, keys = text.removeprefix(_PREFIX).partition("$")
-        iterations, _, salt = head.partition(":")
-        try:
-            parts = [base64.b64decode(part, validate=True) for part in (salt, *keys.split(":"))]
-        except binascii.Error as error:
-            raise ValueError("no SCRAM-SHA-256 verifier") from error
-        if len(parts) != 3 or len(parts[1]) != 32 or len(parts[2]) != 32 or not parts[0] or not iterations.isdigit():
-            raise ValueError("no SCRAM-SHA-256 verifier")
-        return cls(int(iterations), *parts)
-
-    def __str__(self) -> str:
-        salt, stored, server = (base64.b64encode(part).decode() for part in (self.salt, self.stored_key, self.server_key))
-        return f"{_PREFIX}{self.iterations}:{salt}${stored}:{server}"
-
-
-def stored_password(text: str) -> str:
-    """What is kept for a password as it is written in a statement: a verifier is kept as it is. Raises ``InvalidOption``."""
-    try:
-        return str(Verifier.parse(text))
-    except ValueError:
-        pass
-    try:
-        if not text:
-            raise scramp.ScramException("an empty password")
-        return str(Verifier.of(text))
-    except scramp.ScramException as error:
-        raise InvalidOption("the password cannot be used", hint="it is empty or holds characters that SCRAM forbids") from error
 
 
 class Passwords:

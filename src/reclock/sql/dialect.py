@@ -257,14 +257,19 @@ def _transaction(write: Generator, node: exp.Expression) -> str:
     return _join(node.args["kind"], f"ISOLATION LEVEL {isolation}" if isolation else "", node.args.get("access") or "")
 
 
+def _role_options(write: Generator, node: exp.Expression) -> str:
+    attributes = (attribute.name for attribute in node.args.get("attributes") or ())
+    return _join(*attributes, _clause(write, "PASSWORD", node, "password"))
+
+
 @_writes(nodes.CreateRoleStatement)
 def _create_role(write: Generator, node: exp.Expression) -> str:
-    return _join("CREATE ROLE", write.sql(node, "this"), *(attribute.name for attribute in node.args.get("attributes") or ()))
+    return _join("CREATE ROLE", write.sql(node, "this"), _role_options(write, node))
 
 
 @_writes(nodes.AlterRoleStatement)
 def _alter_role(write: Generator, node: exp.Expression) -> str:
-    return _join("ALTER ROLE", write.sql(node, "this"), *(attribute.name for attribute in node.args["attributes"]))
+    return _join("ALTER ROLE", write.sql(node, "this"), _role_options(write, node))
 
 
 @_writes(nodes.AlterRoleRenameStatement)

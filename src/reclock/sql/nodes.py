@@ -203,13 +203,13 @@ class TransactionStatement(Statement):
 
 
 class CreateRoleStatement(Statement):
-    """``attributes`` are words as they were written, upper case."""
+    """``attributes`` are words as they were written, upper case; ``password`` is what is kept of it, NULL to have none."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False, "password": False}
 
 
 class AlterRoleStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "attributes": False, "password": False}
 
 
 class AlterRoleRenameStatement(Statement):

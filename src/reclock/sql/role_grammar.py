@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.catalog.acl import Privilege
+from reclock.consensus.verifiers import stored_password
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.variable_grammar import VariableParser
@@ -23,8 +24,6 @@ _OTHER_ATTRIBUTES = frozenset(
         "BYPASSRLS",
         "NOBYPASSRLS",
         "CONNECTION",
-        "PASSWORD",
-        "ENCRYPTED",
         "VALID",
         "IN",
         "ROLE",
@@ -49,16 +48,23 @@ class RoleParser(VariableParser):
 
     def _create_role(self) -> nodes.CreateRoleStatement:
         is_user = self._prev.text.upper() == "USER"
-        name, attributes = self._role(), self._attributes()
+        name = self._role()
+        attributes, password = self._role_options()
         if is_user and not {"LOGIN", "NOLOGIN"} & {attribute.name for attribute in attributes}:
             attributes = [exp.Var(this="LOGIN"), *attributes]
-        return nodes.CreateRoleStatement(this=name, attributes=attributes)
+        return nodes.CreateRoleStatement(this=name, attributes=attributes, password=password)
 
-    def _attributes(self) -> list[exp.Var]:
+    def _role_options(self) -> tuple[list[exp.Var], exp.Expr | None]:
         found: dict[str, exp.Var] = {}
+        password: exp.Expr | None = None
         self._match_text_seq("WITH")
         while self._curr:
             word = self._curr.text.upper()
+            if self._match_text_seq("ENCRYPTED", "PASSWORD") or self._match_text_seq("PASSWORD"):
+                if password is not None:
+                    raise SqlSyntaxError("conflicting or redundant attributes", position=self._prev.start + 1)
+                password = self._password()
+                continue
             if word in _SYSTEM_PRIVILEGES:
                 raise UnsupportedSql(f"{word} is a privilege, not an attribute", hint=f"GRANT {word} ON SYSTEM TO the role")
             if word in _OTHER_ATTRIBUTES:
@@ -68,7 +74,15 @@ class RoleParser(VariableParser):
             if word.removeprefix("NO") in {attribute.removeprefix("NO") for attribute in found}:
                 raise SqlSyntaxError("conflicting or redundant attributes", position=self._prev.start + 1)
             found[word] = exp.Var(this=word)
-        return list(found.values())
+        return list(found.values()), password
+
+    def _password(self) -> exp.Expr:
+        """What is kept of a password: nothing behind this place ever sees it, and no error repeats it."""
+        if self._match(TokenType.NULL):
+            return exp.Null()
+        if self._curr.token_type not in (TokenType.STRING, TokenType.RAW_STRING):
+            raise SqlSyntaxError("a password is a string or NULL", position=self._prev.start + 1)
+        return exp.Literal.string(stored_password(self._text().name))
 
     def _alter_role(self) -> nodes.Statement:
         role = self._role()
@@ -80,10 +94,10 @@ class RoleParser(VariableParser):
             return nodes.SetDefaultStatement(this=variable, role=role, values=values)
         if self._match_text_seq("RESET"):
             return nodes.SetDefaultStatement(this=self._variable_or_all(), role=role)
-        attributes = self._attributes()
-        if not attributes:
+        attributes, password = self._role_options()
+        if not attributes and password is None:
             self.raise_error("Expected SET, RESET, RENAME TO or an attribute of a role")
-        return nodes.AlterRoleStatement(this=role, attributes=attributes)
+        return nodes.AlterRoleStatement(this=role, attributes=attributes, password=password)
 
     def _alter_system(self) -> nodes.SetDefaultStatement:
         if self._match_text_seq("RESET"):

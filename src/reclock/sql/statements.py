@@ -284,11 +284,23 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class NewPassword:
+    """What is kept of a role's password, and shown nowhere; None takes the password away."""
+
+    verifier: str | None = field(repr=False)
+
+
+Password = NewPassword | None
+"""None leaves the password as it is."""
+
+
+@dataclass(frozen=True, slots=True)
 class CreateRole:
     """``attributes`` are of ``catalog.objects.ROLE_ATTRIBUTES``."""
 
     name: str
     attributes: tuple[str, ...]
+    password: Password = None
     tag: str = "CREATE ROLE"
 
 
@@ -300,6 +312,7 @@ class AlterRole:
     name: str
     attributes: tuple[str, ...]
     before: tuple[str, ...]
+    password: Password = None
     tag: str = "ALTER ROLE"
 
 

@@ -21,6 +21,7 @@ from reclock.sql.statements import (
     ChangeMembership,
     CreateRole,
     DropRoles,
+    NewPassword,
     RenameRole,
     SetRole,
     Skipped,
@@ -82,12 +83,19 @@ def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
 
 
 def create_role(node: nodes.CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
-    return CreateRole(_new_name(node.this, catalog), _attributes(node, ()))
+    return CreateRole(_new_name(node.this, catalog), _attributes(node, ()), _password(node))
 
 
 def alter_role(node: nodes.AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
     role = user_role(node.this, catalog, session)
-    return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes)
+    return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
+
+
+def _password(node: nodes.Statement) -> NewPassword | None:
+    given = node.args.get("password")
+    if given is None:
+        return None
+    return NewPassword(given.name if isinstance(given, exp.Literal) else None)
 
 
 def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]:
