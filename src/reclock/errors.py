@@ -755,8 +755,8 @@ class NoTransaction(ReclockError):
 
     sqlstate = "25P01"
 
-    def __init__(self, statement: str) -> None:
-        super().__init__(f"{statement} can only be used in transaction blocks", hint="BEGIN, or declare the cursor WITH HOLD")
+    def __init__(self, statement: str, hint: str = "BEGIN, or declare the cursor WITH HOLD") -> None:
+        super().__init__(f"{statement} can only be used in transaction blocks", hint=hint)
         self.statement = statement
 
 
@@ -801,6 +801,15 @@ class DuplicateCursor(ReclockError):
 
 
 # --- transactions and tables ---
+
+
+class UnknownSavepoint(ReclockError):
+    """The transaction block has no savepoint of that name."""
+
+    sqlstate = "3B001"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'savepoint "{name}" does not exist')
 
 
 class TransactionFailed(ReclockError):

@@ -140,7 +140,7 @@ def test_the_isolation_level_of_a_block_is_its_own(ada: Session) -> None:
     assert run(ada, "SHOW transaction_isolation") == [("strict serializable",)]
 
 
-@pytest.mark.parametrize("mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "SAVEPOINT s"])
+@pytest.mark.parametrize("mistake", ["SELECT nothing", "SELEC 1", "INSERT INTO a VALUES ('x')", "ROLLBACK TO s"])
 def test_after_a_mistake_the_block_has_failed(ada: Session, bob: Session, mistake: str) -> None:
     run(ada, "BEGIN; DELETE FROM a")
     with pytest.raises(ReclockError):
@@ -251,3 +251,35 @@ def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Ses
     assert environment.tables.log.pending() == []
     with Environment.open(environment.settings.home) as again:
         assert total(Session(again)) == 22
+
+
+def test_rolling_back_to_a_savepoint_takes_back_what_came_after_it_and_heals_the_block(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; SET LOCAL cluster = default; INSERT INTO a VALUES (2, 1); SAVEPOINT one; INSERT INTO a VALUES (3, 1)")
+    run(ada, "SAVEPOINT two; SET application_name = 'gone'; DELETE FROM b")
+    with pytest.raises(ReclockError):
+        run(ada, "SELECT nothing")
+    with pytest.raises(TransactionFailed):
+        run(ada, "SAVEPOINT three")
+    run(ada, "ROLLBACK TO SAVEPOINT two")
+    assert run(ada, "SHOW application_name") == [("",)]
+    assert run(ada, "SELECT count(*) FROM b") == [(1,)]
+    run(ada, "ROLLBACK TO one")
+    assert run(ada, "SELECT id FROM a ORDER BY id") == [(1,), (2,)]
+    with pytest.raises(ReclockError, match='savepoint "two" does not exist'):
+        run(ada, "RELEASE two")
+    run(ada, "ROLLBACK TO one; RELEASE SAVEPOINT one; INSERT INTO b VALUES (2, 5); COMMIT")
+    assert run(bob, "SELECT count(*), sum(n) FROM (SELECT * FROM a UNION ALL SELECT * FROM b) x") == [(4, 26)]
+
+
+def test_the_newest_savepoint_of_a_name_is_meant_until_it_is_released(ada: Session) -> None:
+    run(ada, "BEGIN; SAVEPOINT s; INSERT INTO a VALUES (2, 1); SAVEPOINT s; INSERT INTO a VALUES (3, 1); ROLLBACK TO s")
+    assert run(ada, "SELECT count(*) FROM a") == [(2,)]
+    run(ada, "RELEASE s; ROLLBACK TO s")
+    assert run(ada, "SELECT count(*) FROM a") == [(1,)]
+    run(ada, "ROLLBACK")
+
+
+@pytest.mark.parametrize("text", ["SAVEPOINT s", "RELEASE s", "ROLLBACK TO SAVEPOINT s"])
+def test_savepoints_are_of_blocks(ada: Session, text: str) -> None:
+    with pytest.raises(ReclockError, match="can only be used in transaction blocks"):
+        run(ada, text)

@@ -121,6 +121,14 @@ class Transaction:
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
 
+    def mark(self) -> dict[GlobalId, int]:
+        """What has been written so far."""
+        return {table: len(rows) for table, rows in self.writes.items()}
+
+    def rewind(self, mark: Mapping[GlobalId, int]) -> None:
+        """Forget what was written since."""
+        self.writes = {table: rows[: mark[table]] for table, rows in self.writes.items() if table in mark}
+
     # --- the end ---
 
     def commit(self) -> None:

@@ -5,14 +5,23 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.variables import SERIALIZABLE, STRICT_SERIALIZABLE, SessionVariables
+from reclock.algebra.ids import GlobalId
 from reclock.environment import Environment
-from reclock.errors import InternalError, TransactionActive, TransactionFailed, WriteConflict
+from reclock.errors import (
+    InternalError,
+    NoTransaction,
+    TransactionActive,
+    TransactionFailed,
+    UnknownSavepoint,
+    WriteConflict,
+)
 from reclock.sql import statements
 
 T = TypeVar("T")
@@ -23,11 +32,25 @@ ATTEMPTS = 20
 _BACKOFF_S = 0.02
 
 
+_AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
+
+
 class TransactionStatus(StrEnum):
     IDLE = "idle"
     IN_BLOCK = "in block"
     FAILED = "failed"
-    """Only COMMIT and ROLLBACK are executed, and both roll back."""
+    """Only COMMIT and ROLLBACK are executed, and both roll back; or ROLLBACK TO, after which the block goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A block as it was."""
+
+    name: str
+    written: dict[GlobalId, int]
+    variables: tuple[dict[str, str], dict[str, str]]
+    definition: tuple[str, Callable[[], object]] | None
+    has_statements: bool
 
 
 class Transactions:
@@ -49,11 +72,12 @@ class Transactions:
         self._is_implicit = False
         self._definition: tuple[str, Callable[[], object]] | None = None
         self._has_statements = False
+        self._savepoints: list[Savepoint] = []
 
     # --- blocks ---
 
     def control(self, statement: statements.Transaction) -> str:
-        """BEGIN, COMMIT or ROLLBACK; answers the command tag, which says how the block really ended."""
+        """What begins or ends a block or is of its savepoints; answers the command tag, which says how a block really ended."""
         match statement.kind:
             case "BEGIN":
                 self._begin(statement)
@@ -62,6 +86,15 @@ class Transactions:
                 return self._commit()
             case "ROLLBACK":
                 return self._rollback()
+            case "SAVEPOINT":
+                self._savepoints = [*self._savepoints, self._savepoint(statement.savepoint)]
+                return "SAVEPOINT"
+            case "RELEASE":
+                self._savepoints = self._savepoints[: self._found(statement)]
+                return "RELEASE"
+            case "ROLLBACK TO":
+                self._roll_back_to(self._found(statement))
+                return "ROLLBACK"
             case kind:
                 raise InternalError(f"no transaction statement: {kind}")
 
@@ -94,7 +127,7 @@ class Transactions:
     @contextmanager
     def statement(self, statement: statements.Transaction | None = None) -> Iterator[None]:
         """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
-        if self.status is TransactionStatus.FAILED and (statement is None or statement.kind == "BEGIN"):
+        if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
             raise TransactionFailed
         if self._definition is not None and statement is None:
             self.fail()
@@ -164,6 +197,30 @@ class Transactions:
             level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
             self._variables.set("transaction_isolation", level, is_local=True)
 
+    def _savepoint(self, name: str) -> Savepoint:
+        if self._block is None or self._is_implicit:
+            raise NoTransaction("SAVEPOINT", hint="BEGIN first")
+        return Savepoint(name, self._block.mark(), self._variables.mark(), self._definition, self._has_statements)
+
+    def _found(self, statement: statements.Transaction) -> int:
+        """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
+        if self._block is None or self._is_implicit:
+            raise NoTransaction(statement.kind.replace(" TO", " TO SAVEPOINT"), hint="BEGIN first")
+        places = [place for place, each in enumerate(self._savepoints) if each.name == statement.savepoint]
+        if not places:
+            raise UnknownSavepoint(statement.savepoint)
+        return places[-1]
+
+    def _roll_back_to(self, place: int) -> None:
+        """The savepoint stays; those after it are gone."""
+        assert self._block is not None
+        savepoint = self._savepoints[place]
+        self._block.rewind(savepoint.written)
+        self._variables.rewind(savepoint.variables)
+        self._definition, self._has_statements = savepoint.definition, savepoint.has_statements
+        self._savepoints = self._savepoints[: place + 1]
+        self.status = TransactionStatus.IN_BLOCK
+
     def _open(self, *, is_read_only: bool) -> None:
         self._block = Transaction(self._environment, is_block=True, is_read_only=is_read_only)
         self._has_statements = False
@@ -196,6 +253,6 @@ class Transactions:
         return "ROLLBACK"
 
     def _end(self, *, is_committed: bool) -> None:
-        self._block, self._definition, self._is_implicit = None, None, False
+        self._block, self._definition, self._is_implicit, self._savepoints = None, None, False, []
         self._variables.end(is_committed=is_committed)
         self.status = TransactionStatus.IDLE

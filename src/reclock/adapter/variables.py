@@ -142,6 +142,13 @@ class SessionVariables:
         if not is_committed:
             self._values = dict(self._before)
 
+    def mark(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The values as they are, for ``rewind``."""
+        return dict(self._values), dict(self._local)
+
+    def rewind(self, mark: tuple[dict[str, str], dict[str, str]]) -> None:
+        self._values, self._local = dict(mark[0]), dict(mark[1])
+
     def get(self, name: str) -> str:
         """Raises ``UnknownObject``."""
         known = _known(name)

@@ -254,7 +254,8 @@ def _reset_variable(write: Generator, node: exp.Expression) -> str:
 @_writes(nodes.TransactionStatement)
 def _transaction(write: Generator, node: exp.Expression) -> str:
     isolation = node.args.get("isolation")
-    return _join(node.args["kind"], f"ISOLATION LEVEL {isolation}" if isolation else "", node.args.get("access") or "")
+    level = f"ISOLATION LEVEL {isolation}" if isolation else ""
+    return _join(node.args["kind"], write.sql(node, "this"), level, node.args.get("access") or "")
 
 
 def _role_options(write: Generator, node: exp.Expression) -> str:

@@ -28,8 +28,6 @@ _UNSUPPORTED = frozenset(
         "LOCK",
         "MERGE",
         "NOTIFY",
-        "RELEASE",
-        "SAVEPOINT",
         "SUBSCRIBE",
         "TAIL",
         "USE",
@@ -248,7 +246,15 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
 
     def _end(self, kind: str) -> nodes.TransactionStatement:
         self._match_texts(("WORK", "TRANSACTION"))
+        if kind == "ROLLBACK" and self._match_text_seq("TO"):
+            self._match_text_seq("SAVEPOINT")
+            return nodes.TransactionStatement(kind="ROLLBACK TO", this=self._name())
         return nodes.TransactionStatement(kind=kind)
+
+    def _savepoint(self, kind: str) -> nodes.TransactionStatement:
+        if kind == "RELEASE":
+            self._match_text_seq("SAVEPOINT")
+        return nodes.TransactionStatement(kind=kind, this=self._name())
 
     _ROOTS: ClassVar[dict[str, Callable[[Any], nodes.Statement]]] = {
         "CREATE": _create,
@@ -279,4 +285,6 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
         "END": lambda self: self._end("COMMIT"),
         "ROLLBACK": lambda self: self._end("ROLLBACK"),
         "ABORT": lambda self: self._end("ROLLBACK"),
+        "SAVEPOINT": lambda self: self._savepoint("SAVEPOINT"),
+        "RELEASE": lambda self: self._savepoint("RELEASE"),
     }

@@ -197,9 +197,10 @@ class ResetVariableStatement(Statement):
 
 
 class TransactionStatement(Statement):
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; ``isolation`` and ``access`` are as written, upper case."""
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as written, upper case; or ``kind`` is
+    ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this`` names the savepoint."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "isolation": False, "access": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "isolation": False, "access": False}
 
 
 class CreateRoleStatement(Statement):

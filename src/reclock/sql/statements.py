@@ -455,15 +455,16 @@ class ResetVariable:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``."""
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``."""
 
     kind: str
     isolation: str | None = None
     access: str | None = None
+    savepoint: str = ""
 
     @property
     def tag(self) -> str:
-        return self.kind
+        return self.kind.removesuffix(" TO")
 
 
 Statement = (

@@ -172,6 +172,6 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.DropOwnedStatement: drop_owned,
     nodes.ShowPrivilegesStatement: show_privileges,
     nodes.TransactionStatement: lambda node, catalog, session: Transaction(
-        node.args["kind"], node.args.get("isolation"), node.args.get("access")
+        node.args["kind"], node.args.get("isolation"), node.args.get("access"), fold(node.this) if node.this else ""
     ),
 }
