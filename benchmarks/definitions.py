@@ -15,7 +15,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fixtures.postgres import _running
+from fixtures.postgres import running
 from fixtures.server import start_server
 
 from benchmarks.server import made
@@ -28,7 +28,7 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
         with ExitStack() as scope:
-            postgres = scope.enter_context(_running(made(folder / "postgres")))
+            postgres = scope.enter_context(running(made(folder / "postgres")))
             options = {"RECLOCK_CONSENSUS_URL": postgres.url()}
             (folder / "home").mkdir()
             servers = [start_server(folder / "home", **options) for _ in range(2)]

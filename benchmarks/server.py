@@ -17,7 +17,7 @@ import psycopg
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from fixtures.postgres import _running
+from fixtures.postgres import running
 from fixtures.server import RECLOCK, start_server
 
 ROWS = 1_000
@@ -28,7 +28,7 @@ CLIENTS = (1, 8, 64)
 def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="reclock-benchmark-"))
     try:
-        with _reclock(folder / "home") as ours, _running(made(folder / "postgres")) as theirs:
+        with _reclock(folder / "home") as ours, running(made(folder / "postgres")) as theirs:
             places = {"reclock": ours, "postgresql": theirs.dsn()}
             for dsn in places.values():
                 _fill(dsn)

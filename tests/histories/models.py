@@ -1,0 +1,97 @@
+"""What tables and an oracle do when they are used by one client alone: the states and steps that histories are compared with."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+LISTS = ("lists_a", "lists_b")
+BAGS = ("bags",)
+
+Key = tuple[str, int]
+Values = tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """One statement on one key. A *list* grows at its end; a *bag* holds values in no order, each as often as it was inserted.
+
+    ``answer``: the values for ``read``; for ``update`` and ``delete`` how many there were; None where none came.
+    """
+
+    kind: Literal["read", "append", "insert", "update", "delete"]
+    key: Key
+    value: int | None = None
+    answer: Values | int | None = None
+
+
+class Transaction(NamedTuple):
+    """Statements that happen at one moment, through a process of that epoch of the catalog."""
+
+    epoch: int
+    steps: tuple[Step, ...]
+
+
+class Fence(NamedTuple):
+    """The catalog was opened anew: from then on, processes of earlier epochs write nothing."""
+
+    epoch: int
+
+
+class TablesState(NamedTuple):
+    epoch: int
+    values: tuple[tuple[Key, Values], ...]
+
+
+EMPTY = TablesState(0, ())
+
+
+def tables_step(state: TablesState, call: Transaction | Fence) -> TablesState | None:
+    """The tables after the call, or None if it cannot have been answered so."""
+    if isinstance(call, Fence):
+        return TablesState(call.epoch, state.values)
+    values = dict(state.values)
+    for step in call.steps:
+        found = values.get(step.key, ())
+        match step.kind:
+            case "read":
+                after: Values = found
+                answer: object = found
+            case "append":
+                after, answer = (*found, step.value), None
+            case "insert":
+                after, answer = tuple(sorted((*found, step.value))), None
+            case "update":
+                after, answer = (step.value,) * len(found), len(found)
+            case "delete":
+                after, answer = (), len(found)
+        if step.answer is not None and step.answer != answer:
+            return None
+        values[step.key] = after
+    is_written = any(step.kind != "read" for step in call.steps)
+    if is_written and call.epoch < state.epoch:
+        return None
+    return TablesState(state.epoch, tuple(sorted((key, held) for key, held in values.items() if held)))
+
+
+class OracleCall(NamedTuple):
+    """One call of the oracle: the timestamp it answered or was given, None if no answer came."""
+
+    kind: Literal["read", "write", "apply"]
+    ts: int | None
+
+
+class OracleState(NamedTuple):
+    read_ts: int
+    write_ts: int
+
+
+def oracle_step(state: OracleState, call: OracleCall) -> OracleState | None:
+    """The oracle after the call, or None if it cannot have been answered so. The clock may show anything."""
+    if call.ts is None:
+        return state  # a lost read changed nothing; of a lost write, the next one need only be as great as it is anyway
+    match call.kind:
+        case "read":
+            return state if call.ts == state.read_ts else None
+        case "write":
+            return OracleState(state.read_ts, call.ts) if call.ts > state.write_ts else None
+        case "apply":
+            return OracleState(max(state.read_ts, call.ts), max(state.write_ts, call.ts))

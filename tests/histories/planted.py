@@ -1,0 +1,321 @@
+"""Bugs that are planted into a process of a history, to see that histories find them. Each is a function that puts a part of the
+product out of order; the product knows nothing of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from reclock.adapter.transaction import Transaction
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.collections import table_log
+from reclock.collections.collection import Collection
+from reclock.collections.group_commit import GroupCommit
+from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
+from reclock.collections.tables import Tables, TableVersion, _to_bytes
+from reclock.consensus import fence
+from reclock.consensus.holds import ReadHold, ReadHolds
+from reclock.errors import WriteConflict
+from reclock.oracle import oracle
+from reclock.oracle.batching import BatchingOracle
+from reclock.oracle.oracle import ConsensusOracle
+
+PLANTED: dict[str, Callable[[], None]] = {}
+"""By name."""
+
+ORACLE: set[str] = set()
+"""Those that histories of the oracle find."""
+
+
+def planted(plant: Callable[[], None]) -> Callable[[], None]:
+    PLANTED[plant.__name__] = plant
+    return plant
+
+
+def planted_in_oracle(plant: Callable[[], None]) -> Callable[[], None]:
+    ORACLE.add(plant.__name__)
+    return planted(plant)
+
+
+# --- the oracle ---
+
+
+@planted_in_oracle
+def read_timestamp_is_cached() -> None:
+    """For a fifth of a second."""
+    ask, known = BatchingOracle.read_ts, {}
+
+    def read_ts(self: BatchingOracle, timeline: str) -> Timestamp:
+        found, asked_at = known.get(timeline, (None, 0.0))
+        if found is None or time.monotonic() > asked_at + 0.2:
+            known[timeline] = found, _ = ask(self, timeline), time.monotonic()
+        return found
+
+    BatchingOracle.read_ts = read_ts
+
+
+@planted_in_oracle
+def late_arrivals_join_the_batch() -> None:
+    """A read is answered by a call that was on its way before the read came."""
+
+    def serve(self: BatchingOracle, timeline: str, line: Any, batch: Any) -> Timestamp:
+        with line.turn:
+            answer = self._inner.read_ts(timeline)
+            time.sleep(0.02)
+            with self._guard:
+                line.gathering = None
+        batch.set_result(answer)
+        return answer
+
+    BatchingOracle._serve = serve
+
+
+@planted_in_oracle
+def write_timestamp_follows_the_clock() -> None:
+    """Back, too."""
+    lines, now = oracle._timelines, sa.bindparam("now")
+    shown = sa.case((lines.c.read_ts > now, lines.c.read_ts), else_=now)
+    of_timeline = sa.update(lines).where(lines.c.timeline == sa.bindparam("of"))
+    oracle._WRITE = of_timeline.values(write_ts=shown).returning(lines.c.write_ts)
+
+
+@planted_in_oracle
+def applied_write_is_forgotten() -> None:
+    """Every other time."""
+    record, turn = oracle.record_write, iter(range(1 << 62))
+
+    def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
+        if timeline != EPOCH_MS or next(turn) % 2:
+            record(connection, timeline, ts)
+
+    oracle.record_write = table_log.record_write = record_write
+
+
+@planted_in_oracle
+def write_timestamp_is_read_then_written() -> None:
+    """In two transactions, so that two may get the same."""
+
+    def write_ts(self: ConsensusOracle, timeline: str) -> Timestamp:
+        ts = Timestamp(max(self.state(timeline).write_ts + 1, self._clock()))
+        write = sa.update(oracle._timelines).where(oracle._timelines.c.timeline == timeline, oracle._timelines.c.write_ts < ts)
+        self._consensus.transact(lambda connection: connection.execute(write.values(write_ts=ts)))
+        return ts
+
+    ConsensusOracle.write_ts = write_ts
+
+
+# --- commits ---
+
+
+@planted
+def acknowledged_before_it_is_durable() -> None:
+    """The commit follows soon."""
+    commit = TableLog.commit
+
+    def early(self: TableLog, batch: Sequence[Commit], **options: Any) -> list[Timestamp]:
+        def later() -> None:
+            time.sleep(0.1)
+            commit(self, batch, **options)
+
+        threading.Thread(target=later).start()
+        return [Timestamp(0) for _ in batch]
+
+    TableLog.commit = early
+
+
+@planted
+def fence_is_dropped() -> None:
+    """Commits to tables do not look whether their epoch is over."""
+    fence.require = lambda own, found: None
+
+
+@planted
+def published_before_it_is_appended() -> None:
+    """The record is there, and its time can be read, before its rows are."""
+    commit = TableLog.commit
+
+    def torn(self: TableLog, batch: Sequence[Commit], **options: Any) -> list[Any]:
+        empty = [replace(each, writes={table: _without_rows(payload) for table, payload in each.writes.items()}) for each in batch]
+        outcomes = commit(self, empty, **options)
+        time.sleep(0.03)
+        writes = table_log._writes
+        for outcome, each in zip(outcomes, batch, strict=True):
+            for table, payload in each.writes.items():
+                change = sa.update(writes).where(writes.c.at == outcome, writes.c.table_id == table).values(ipc=payload.rows)
+                if not isinstance(outcome, Exception):
+                    self._consensus.transact(partial(_execute, change))
+        return outcomes
+
+    TableLog.commit = torn
+
+
+@planted
+def unknown_commit_is_repeated_blindly() -> None:
+    """Without a look whether it landed."""
+    TableLog._has_landed = lambda self, token: False
+
+
+@planted
+def unknown_commit_counts_as_done() -> None:
+    """Without a look whether it landed."""
+    TableLog._has_landed = lambda self, token: True
+
+
+@planted
+def conflicts_are_not_checked() -> None:
+    """What a transaction read may have been written since."""
+    refusal = table_log._refusal
+    table_log._refusal = lambda commit, found, written: refusal(replace(commit, reads=frozenset()), found, written)
+
+
+@planted
+def conflicts_within_a_group_are_not_checked() -> None:
+    """Of commits that go together each is compared with those before only."""
+    refusal = table_log._refusal
+    table_log._refusal = lambda commit, found, written: refusal(commit, found, set())
+
+
+@planted
+def refused_commits_are_acknowledged() -> None:
+    """The conflict is swallowed."""
+    commit = GroupCommit.commit
+
+    def swallowing(self: GroupCommit, wanted: Commit) -> Timestamp:
+        try:
+            return commit(self, wanted)
+        except WriteConflict:
+            return Timestamp(0)
+
+    GroupCommit.commit = swallowing
+
+
+@planted
+def tables_are_committed_one_by_one() -> None:
+    """A transaction over several is several records."""
+    commit = Tables.commit
+
+    def apart(self: Tables, writes: Any, **options: Any) -> Timestamp:
+        at = Timestamp(0)
+        for table, rows in writes.items():
+            at = commit(self, {table: rows}, **options | ({"reads": frozenset()} if at else {}))
+            time.sleep(0.01)
+        return at
+
+    Tables.commit = apart
+
+
+# --- reading ---
+
+
+@planted
+def tail_of_the_log_is_ignored() -> None:
+    """Readers see what is in the Delta tables."""
+    pin = Tables._pin
+
+    def without_tail(self: Tables, table: GlobalId, pending: Sequence[PendingWrite]) -> TableVersion:
+        return replace(found := pin(self, table, pending), tail=found.tail.slice(0, 0))
+
+    Tables._pin = without_tail
+
+
+@planted
+def log_is_read_after_delta() -> None:
+    """What is applied in between is in neither."""
+    pin = Tables._pin
+
+    def pin_all(self: Tables, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
+        wanted = sorted(set(tables))
+        versions = {table: pin(self, table, []).version for table in wanted}
+        time.sleep(0.03)
+        pending = self.log.pending(wanted, through=as_of) if wanted else []
+        return {
+            table: replace(pin(self, table, [write for write in pending if write.table == table]), version=versions[table])
+            for table in wanted
+        }
+
+    Tables.pin = pin_all
+
+
+@planted
+def times_beyond_the_reads_are_seen() -> None:
+    """A reader takes all that the log holds, whatever time it reads at, as if it were of that time."""
+    pending = TableLog.pending
+
+    def all_of_it(self: TableLog, tables: Any = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
+        found = pending(self, tables)
+        return [replace(write, at=min(write.at, through)) for write in found] if through is not None and tables else found
+
+    TableLog.pending = all_of_it
+
+
+@planted
+def each_statement_reads_at_its_own_time() -> None:
+    """Of a block."""
+    time_of = Transaction.time_of
+
+    def anew(self: Transaction, *arguments: Any) -> Any:
+        self._time = None
+        return time_of(self, *arguments)
+
+    Transaction.time_of = anew
+
+
+@planted
+def no_read_hold_is_taken() -> None:
+    """Compaction goes on under readers."""
+
+    def acquire(self: ReadHolds, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
+        return ReadHold("", frozenset(groups), at, owner, None)
+
+    ReadHolds.acquire = acquire
+    ReadHolds.renew = lambda self, hold, *, lease_ms: hold
+
+
+# --- following ---
+
+
+@planted
+def log_is_trimmed_before_it_is_applied() -> None:
+    """Who is killed in between has lost it."""
+    apply = Tables._apply
+
+    def trimming(self: Tables, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
+        upper = Timestamp(writes[-1].at + 1)
+        self.log.trim({writes[0].table: upper})
+        time.sleep(0.1)
+        return apply(self, collection, writes)
+
+    Tables._apply = trimming
+
+
+@planted
+def writes_are_applied_again() -> None:
+    """By everyone who finds them in the log, whether the table has them or not."""
+
+    def again(self: Tables, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
+        time.sleep(0.05)
+        upper = collection.upper()
+        late = [replace(write, at=max(write.at, upper)) for write in writes]
+        new_upper = Timestamp(late[-1].at + 1)
+        collection.append(self._updates(collection, late), expected_upper=upper, new_upper=new_upper)
+        return new_upper
+
+    Tables._apply = again
+
+
+def _without_rows(payload: Payload) -> Payload:
+    assert payload.rows is not None
+    with pa.ipc.open_stream(payload.rows) as reader:
+        return Payload(rows=_to_bytes(reader.schema.empty_table()))
+
+
+def _execute(statement: sa.Executable, connection: sa.Connection) -> None:
+    connection.execute(statement)
