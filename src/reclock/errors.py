@@ -90,6 +90,16 @@ class UnknownCollection(ReclockError):
         self.name = name
 
 
+class DroppedMeanwhile(ReclockError):
+    """What a statement was planned to read or write was dropped by somebody else before it could."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'"{name}" was dropped while the statement ran')
+        self.name = name
+
+
 class VersionGone(ReclockError):
     """The files of a version that is being read were deleted after a compaction. Pin the newest version and read again."""
 

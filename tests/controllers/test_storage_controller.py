@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reclock import crashpoints
+from reclock import crashpoints, tick
 from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.consensus.elections import Seat
 from reclock.environment import Environment
-from reclock.errors import QueryCanceled, StatementTimeout, UnknownCollection
+from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
 
 
 def sql(environment: Environment, text: str) -> list[tuple]:
@@ -182,8 +182,29 @@ def test_a_peek_of_what_is_dropped_by_then_says_so(
         return prepare(peek)
 
     monkeypatch.setattr(environment.compute_controller(1), "peek", overtaken)
-    with pytest.raises(UnknownCollection):
+    with pytest.raises(DroppedMeanwhile, match=r"reclock\.public\.t"):
         sql(environment, "SELECT * FROM t" if kind == "table" else "SELECT * FROM v")
+
+
+def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
+    environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT sum(a) FROM t; CREATE DEFAULT INDEX ON v")
+    sql(environment, "INSERT INTO t VALUES (1)")
+    tick.run(environment, owner="tick")
+    controller, used = environment.compute_controller(1), []
+    peek = controller.peek
+
+    def overtaken(wanted):
+        used.append(len(wanted.dataflows))
+        if len(used) == 1:
+            sql(other, "DROP INDEX v_primary_idx")
+            controller.step()
+        return peek(wanted)
+
+    monkeypatch.setattr(controller, "peek", overtaken)
+    assert sql(environment, "SET transaction_isolation = 'serializable'; SELECT * FROM v") == [(1,)]
+    assert used == [1, 0]
 
 
 def test_everything_is_rebuilt_from_the_catalog_alone(environment: Environment) -> None:

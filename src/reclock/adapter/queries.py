@@ -23,7 +23,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.plan import Plan, collections
 from reclock.controllers.compute import ComputeController
 from reclock.environment import Environment
-from reclock.errors import InternalError, NotReadable, VersionGone
+from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, UnknownCollection, VersionGone
 from reclock.protocol.compute import CancelPeek, Peek
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
@@ -65,7 +65,7 @@ class Query:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
 
         A read that maintenance overtakes before its first rows begins again, at a new time unless ``AS OF`` names it; one that is
-        overtaken after them raises ``VersionGone``.
+        overtaken after them raises ``VersionGone``, one whose relation is dropped before them ``DroppedMeanwhile``.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -73,6 +73,9 @@ class Query:
             except VersionGone:
                 if attempt == _ATTEMPTS:
                     raise
+            except UnknownCollection as gone:  # if it is an index, the next attempt does without
+                if attempt == _ATTEMPTS:
+                    raise DroppedMeanwhile(self._name_of(gone.name.partition("/")[0])) from gone
             except NotReadable as error:
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
@@ -162,8 +165,8 @@ class Query:
     def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         if self.transaction is not None and self.transaction.writes:
             return {}  # they hold nothing of what is not committed
-        cluster = self.catalog.cluster_id(self.variables.get("cluster"))
-        indexes = [index for index in self.catalog.indexes() if index.cluster_id == cluster]
+        running = self._controller().replica.running()
+        indexes = [index for index in self.catalog.indexes() if index.id in running]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 

@@ -21,7 +21,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
 from reclock.collections.version import Version
-from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
+from reclock.errors import NotReadable, UpperMismatch
 
 STAGED_FROM_BYTES = 1 << 20
 """From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
@@ -149,7 +149,9 @@ class Tables:
         for table, writes in by_table.items():
             try:
                 uppers[table] = self._apply(self._lake.open(table_id(table)), writes)
-            except UnknownCollection:
+            except Exception:
+                if self._lake.exists(table_id(table)):
+                    raise
                 continue  # it was dropped; whoever drops it clears the log too
         crashpoints.reach("tables.apply.before_trim")
         if uppers:
