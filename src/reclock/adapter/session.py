@@ -22,6 +22,7 @@ from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
+from reclock.adapter.upstreams import dismiss, purified
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import RelationDesc, ScalarType
@@ -245,10 +246,11 @@ class Session:
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """Plan, commit; if another actor was faster, plan again on what it left."""
+        whole = parsed if isinstance(statement, statements.Skipped) else purified(parsed)
         for attempt in range(ATTEMPTS):
-            if attempt:
+            if attempt or whole is not parsed:
                 catalog = self.environment.planner_catalog()
-                statement = self._plan(parsed, catalog)
+                statement = self._plan(whole, catalog)
             if isinstance(statement, statements.Skipped):
                 self.notice(statement.notice)
                 return Result(statement.tag)
@@ -264,6 +266,8 @@ class Session:
                 continue
             break
         self.environment.storage_controller.wake()
+        if isinstance(statement, statements.Drop):
+            dismiss(self.environment, catalog, statement.ids, self.notice)
         for notice in getattr(statement, "notices", ()):
             self.notice(notice)
         return Result(statement.tag)

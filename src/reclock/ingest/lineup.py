@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.files import StagedFile
@@ -30,12 +30,12 @@ _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
     """What a remap collection binds at times in ``[lower, upper)``."""
     rows = remap.pin().changes(lower, upper).to_pylist()
-    return [Binding(_partition(remap, row), row[TIME_COLUMN], row[DIFF_COLUMN]) for row in rows]
+    return [Binding(_partition(remap.desc, row), row[TIME_COLUMN], row[DIFF_COLUMN]) for row in rows]
 
 
-def _partition(of: Collection, row: Mapping[str, Partition]) -> Partition:
-    """The partition of a row of bindings or evidence: it comes first, if there is one at all."""
-    return row[of.desc.names[0]] if of.desc.names else ()
+def _partition(remap: RelationDesc, row: Mapping[str, Partition]) -> Partition:
+    """The partition of a row of bindings or evidence, which has the columns of the remap collection before others."""
+    return row[remap.names[0]] if remap.names else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class Lineup:
 
     def _bound(self, kept: Collection, version: Version) -> Bound:
         rows = version.snapshot(Timestamp(max(version.upper - 1, 0))).to_pylist()
-        columns = kept.desc.names[1:] if self.evidence else (DIFF_COLUMN,)
-        bound = {_partition(kept, row): tuple(row[name] for name in columns) for row in rows}
+        columns = kept.desc.names[len(self.remap.desc) :] if self.evidence else (DIFF_COLUMN,)
+        bound = {_partition(self.remap.desc, row): tuple(row[name] for name in columns) for row in rows}
         if len(bound) != len(rows):
             raise InternalError(f'evidence of "{self.group}" has a partition twice')
         return bound
@@ -77,7 +77,7 @@ class Lineup:
         if before == 0:
             return {}
         rows = self.remap.pin().snapshot(Timestamp(before - 1)).to_pylist()
-        return {_partition(self.remap, row): row[DIFF_COLUMN] for row in rows}
+        return {_partition(self.remap.desc, row): row[DIFF_COLUMN] for row in rows}
 
     def read_bindings(self, at: Timestamp) -> list[Binding]:
         """What the remap collection binds at ``at``."""

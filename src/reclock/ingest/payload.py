@@ -70,6 +70,8 @@ class Step:
     staging: str | None = None
     staged: Mapping[str, Sequence[StagedFile]] = field(default_factory=dict)
     """The files of each output that has any."""
+    is_read: bool = False
+    """Whether they are there before they are bound, because they cannot be read twice."""
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
@@ -116,6 +118,7 @@ class Step:
             "staged": {
                 "files": {output: [asdict(file) for file in files] for output, files in self.staged.items()},
                 "rows": self.rows,
+                "once": self.is_read,
             },
             "audit": None
             if self.audit is None
@@ -151,6 +154,7 @@ class Step:
             tuple(_increment(fields) for fields in payload["ranges"]),
             payload["staging"],
             {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
+            payload["staged"].get("once", False),
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
             Decisions(
                 tuple(decisions["waive"]), tuple((key, low, high) for key, low, high in decisions["skip"]), decisions["reread"]
@@ -194,6 +198,10 @@ def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[s
             f'nothing from {lower} to {upper} of "{key}" is being ingested',
             detail="; ".join(f'"{found.name}" from {found.lower} to {found.upper}' for found in step.increments[:10]) or None,
         )
+    if step.is_read:
+        raise InvalidOption(
+            "what was read once cannot be read again without a part of it", hint="WAIVE the check, or DROP the source"
+        )
     skips = tuple(dict.fromkeys((*step.decisions.skip, (key, lower, upper))))
     return _restaged(replace(step, decisions=replace(step.decisions, skip=skips))).to_payload()
 
@@ -208,6 +216,8 @@ def _restaged(step: Step) -> Step:
     """The step with its rows still to be staged. Files that were complete are left to vacuum: a writer may be committing them."""
     if step.phase is Phase.COMMITTING:
         raise InvalidOption("the step has passed its audit and is being committed", hint="run the next tick")
+    if step.is_read:
+        return replace(step, phase=min(step.phase, Phase.BOUND, key=list(Phase).index), audit=None, error=None)
     if step.phase in (Phase.STAGED, Phase.AUDITED):
         return replace(step, phase=Phase.BOUND, staging=None, staged={}, audit=None, error=None)
     return replace(step, error=None)

@@ -28,7 +28,7 @@ from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
 from reclock.ingest.upsert import UpsertJob, message_desc
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
-from reclock.sources.connector import Connector, Increment
+from reclock.sources.connector import Bound, Connector, Increment, ReadsOnce
 from reclock.sources.description import SourceSpec
 
 if TYPE_CHECKING:
@@ -135,20 +135,25 @@ class _Work:
         lineup = Lineup.open(self.lake, self.source)
         upper, bound = lineup.read_bound()
         step = Step(self.source.id, at, Phase.PROBING)
+        probed = None
+        if not self._reads_once(bound):
+            probed = self._probe_unclaimed(step, upper, bound)
+            if not probed.increments:
+                return IngestReport(self.source.name, at, State.IDLE)
+        claim = self.frontiers.claim(self.source.id, at=at, payload=step.to_payload(), owner=self.owner, lease_ms=self.lease_ms)
+        crashpoints.reach("ingest.after_claim")
+        return self.carry(claim, step, probed) or IngestReport(self.source.name, at, State.IDLE)
+
+    def _probe_unclaimed(self, step: Step, upper: Timestamp, bound: Bound) -> Probed:
+        """What is new. A source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it."""
         try:
             increments = self.connector.probe(bound)
         except SourceError as failure:
-            # a source that cannot be read keeps its upper, and a claim for the decisions about it
             stalled = replace(step, error=encode_failure(failure))
-            self.frontiers.claim(self.source.id, at=at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
+            self.frontiers.claim(self.source.id, at=step.at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
             raise
         crashpoints.reach("ingest.after_probe")
-        if not increments:
-            return IngestReport(self.source.name, at, State.IDLE)
-        claim = self.frontiers.claim(self.source.id, at=at, payload=step.to_payload(), owner=self.owner, lease_ms=self.lease_ms)
-        crashpoints.reach("ingest.after_claim")
-        report = self.carry(claim, step, Probed(upper, tuple(increments)))
-        return report or IngestReport(self.source.name, at, State.IDLE)
+        return Probed(upper, tuple(increments))
 
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
         """From the step's phase to STAGED; None if the probe found nothing after all, and the claim is given up."""
@@ -156,7 +161,7 @@ class _Work:
         with HeldClaim(self.frontiers, self.source.id, claim, self.lease_ms) as held:
             try:
                 if step.phase is Phase.PROBING:
-                    step = self._probe(step, lineup, probed)
+                    step = self._probe(step, lineup, probed, held)
                     if not step.increments:
                         held.abandon()
                         return None
@@ -180,26 +185,52 @@ class _Work:
                 raise
         return IngestReport.of(self.source, step)
 
-    def _probe(self, step: Step, lineup: Lineup, probed: Probed | None) -> Step:
+    def _reads_once(self, bound: Bound) -> bool:
+        return isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(bound)
+
+    def _probe(self, step: Step, lineup: Lineup, probed: Probed | None, held: HeldClaim) -> Step:
         """What to bind. A probe from before the claim counts if no other step was published in between."""
         upper, bound = lineup.read_bound()
+        if self._reads_once(bound):
+            return self._read_once(step, lineup, bound, held)
         if probed is not None and probed.upper == upper:
             increments = probed.increments
         else:
             increments = tuple(self.connector.probe(bound, step.decisions.skip))
         return replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
 
+    def _read_once(self, step: Step, lineup: Lineup, bound: Bound, held: HeldClaim) -> Step:
+        """What to bind, and its rows, which are durable before anything is bound."""
+        assert isinstance(self.connector, ReadsOnce)
+        step = self._new_staging(step, lineup, held)
+        assert step.staging is not None
+        with self.connector.read_once(bound) as (increments, tasks):
+            targets = lineup.staging_uris(step.staging)
+            StagingJob(self.connector, tasks, step.at, self.source.outputs, targets, self.lake.storage_options).run(self.spark)
+        crashpoints.reach("ingest.after_read_once")
+        return replace(
+            step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, staged=lineup.staged(step.staging), error=None
+        )
+
+    def _new_staging(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
+        """The step with a new name to stage under, in place of one that was never complete."""
+        if step.staging is not None:
+            lineup.discard_staged(step.staging)  # so nobody can be committing it
+        step = replace(step, staging=f"{step.at}-{uuid4().hex}", error=None)
+        held.amend(step.to_payload())  # the name first: staged files of a claim are not garbage
+        return step
+
     def _stage(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
         """Read what is bound, and write it down where nobody looks yet. Raises what the upstream has wrong."""
+        if step.is_read:
+            return replace(step, phase=Phase.STAGED)
         if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed):
             raise known  # the same bytes would not decode any better
-        if step.staging is not None:
-            lineup.discard_staged(step.staging)  # it was never complete, so nobody can be committing it
         if step.decisions.is_reread:
             step = self._reread(step, lineup)
-        staging = f"{step.at}-{uuid4().hex}"
-        step = replace(step, staging=staging, error=None)
-        held.amend(step.to_payload())  # the name first: staged files of a claim are not garbage
+        step = self._new_staging(step, lineup, held)
+        staging = step.staging
+        assert staging is not None
         tasks = self.connector.tasks(step.increments, step.decisions.skip)
         options, targets, outputs = self.lake.storage_options, lineup.staging_uris(staging), self.source.outputs
         key, upsert = self.source.connector.upsert_key, None

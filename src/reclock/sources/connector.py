@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -77,6 +78,20 @@ class Connector(Protocol):
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
+
+    def dismiss(self) -> None:
+        """The source is no more: nothing is kept for it upstream. Raises a ``SourceError``."""
+
+
+@runtime_checkable
+class ReadsOnce(Connector, Protocol):
+    """A connector some of whose readings cannot be repeated: what they find is written down before it is bound."""
+
+    def must_read_once(self, bound: Bound) -> bool:
+        """Whether the next step is such a reading, and no probe."""
+
+    def read_once(self, bound: Bound) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
+        """The increments of the step, and the tasks that read them inside the context, and only there. Raises a ``SourceError``."""
 
 
 def spelled(partition: Partition) -> str:

@@ -123,6 +123,23 @@ class KafkaConnector:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresConnector:
+    """The tables of ``publication`` at ``connection`` (libpq's form, without a password), read through the replication slot."""
+
+    connection: str
+    publication: str
+    slot: str
+
+    is_monotonic: ClassVar[bool] = False
+    upsert_key: ClassVar[str | None] = None
+    type_name: ClassVar[str] = "postgres"
+    updates_per_offset: ClassVar[int] = 1  # an LSN counts bytes of a log in which every change takes many
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(), offset="lsn", progress=("lsn",), evidence=(Column("system_id", TEXT, is_nullable=False),)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class CsvFormat:
     """Comma-separated values (RFC 4180). A quote, doubled inside, may enclose delimiters and newlines.
 
@@ -157,7 +174,7 @@ RecordFormat = CsvFormat | JsonFormat
 Format = RecordFormat | TextFormat | BytesFormat
 
 
-Upstream = ObjectsConnector | LoadGenerator | KafkaConnector
+Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | PostgresConnector
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``), how many updates one offset may yield, and the column by which rows replace each other (``upsert_key``).
 """

@@ -120,6 +120,9 @@ class Kafka:
         finally:
             consumer.close()
 
+    def dismiss(self) -> None:
+        """A topic keeps nothing for its readers."""
+
     # --- in executors ---
 
     def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:

@@ -149,6 +149,9 @@ class Objects:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A bucket is told nothing."""
 
+    def dismiss(self) -> None:
+        """A bucket keeps nothing for its readers."""
+
 
 def _increment(growth: Growth) -> Increment:
     detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}

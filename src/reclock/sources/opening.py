@@ -7,7 +7,16 @@ from functools import singledispatch
 
 from reclock.algebra.timestamps import Clock, system_clock
 from reclock.sources.connector import Connector
-from reclock.sources.description import CsvFormat, JsonFormat, KafkaConnector, LoadGenerator, ObjectsConnector, SourceSpec, Upstream
+from reclock.sources.description import (
+    CsvFormat,
+    JsonFormat,
+    KafkaConnector,
+    LoadGenerator,
+    ObjectsConnector,
+    PostgresConnector,
+    SourceSpec,
+    Upstream,
+)
 from reclock.sources.generators import Generator
 from reclock.sources.object_store import ObjectStore
 from reclock.sources.objects import Objects
@@ -48,3 +57,10 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
 
     assert source.format is not None
     return Kafka(upstream, source.format, source.desc)
+
+
+@_open.register
+def _(upstream: PostgresConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.sources.postgres import Postgres
+
+    return Postgres(upstream, source.outputs)

@@ -121,6 +121,14 @@ def _kafka_from(write: Generator, node: exp.Expression) -> str:
     )
 
 
+@_writes(nodes.PostgresFrom)
+def _postgres_from(write: Generator, node: exp.Expression) -> str:
+    return _join(
+        f"POSTGRES CONNECTION {write.sql(node, 'connection')} PUBLICATION {write.sql(node, 'publication')}",
+        _clause(write, "SLOT", node, "slot"),
+    )
+
+
 @_writes(nodes.Metadata)
 def _metadata(write: Generator, node: exp.Expression) -> str:
     return _join(node.args["kind"], _clause(write, "AS", node, "alias"))
@@ -128,7 +136,9 @@ def _metadata(write: Generator, node: exp.Expression) -> str:
 
 @_writes(nodes.SubsourceOf)
 def _subsource_of(write: Generator, node: exp.Expression) -> str:
-    return _join(write.sql(node, "this"), _clause(write, "AS", node, "alias"))
+    schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
+    columns = f"({_list(write, node, 'columns')})" if node.args.get("columns") else ""
+    return _join(f"{schema}{write.sql(node, 'this')}", _clause(write, "AS", node, "alias"), columns)
 
 
 @_writes(nodes.CreateSubsourceStatement)

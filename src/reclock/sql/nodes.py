@@ -83,6 +83,12 @@ class KafkaFrom(exp.Expression):
     }
 
 
+class PostgresFrom(exp.Expression):
+    """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"connection": True, "publication": True, "slot": False}
+
+
 class Metadata(exp.Expression):
     """A column of ``INCLUDE``: ``kind`` is ``KEY``, ``PARTITION``, ``OFFSET``, ``TIMESTAMP`` or ``HEADERS``."""
 
@@ -90,9 +96,9 @@ class Metadata(exp.Expression):
 
 
 class SubsourceOf(exp.Expression):
-    """A table of the upstream in ``FOR TABLES``, and the name of its subsource if that is another."""
+    """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its columns, once they are known."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "schema": False, "alias": False, "columns": False}
 
 
 class CreateSourceStatement(Statement):

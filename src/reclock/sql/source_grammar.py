@@ -63,6 +63,8 @@ class SourceParser(QueryParser):
             return self._load_generator()
         if self._match_text_seq("KAFKA"):
             return self._kafka()
+        if self._match_text_seq("POSTGRES"):
+            return self._postgres()
         if not self._match_text_seq("S3"):
             self._unsupported("CREATE SOURCE FROM")
         self._expect("DISCOVER", "OBJECTS")
@@ -98,6 +100,14 @@ class SourceParser(QueryParser):
             timestamp = self._integer()
         group = self._text() if self._match_text_seq("GROUP", "ID") else None
         return nodes.KafkaFrom(broker=broker, topic=topic, start_offset=offsets, start_timestamp=timestamp, group=group)
+
+    def _postgres(self) -> nodes.PostgresFrom:
+        self._expect("CONNECTION")
+        connection = self._text()
+        self._expect("PUBLICATION")
+        publication = self._text()
+        slot = self._text() if self._match_text_seq("SLOT") else None
+        return nodes.PostgresFrom(connection=connection, publication=publication, slot=slot)
 
     # --- how it is written ---
 
@@ -152,8 +162,12 @@ class SourceParser(QueryParser):
         return {"tables": self._parse_wrapped_csv(self._subsource)}
 
     def _subsource(self) -> nodes.SubsourceOf:
-        table = self._name()
-        return nodes.SubsourceOf(this=table, alias=self._object_name() if self._match(TokenType.ALIAS) else None)
+        schema, table = None, self._name()
+        if self._match(TokenType.DOT):
+            schema, table = table, self._name()
+        alias = self._object_name() if self._match(TokenType.ALIAS) else None
+        columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
+        return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns)
 
     def _option(self) -> nodes.Option:
         name = self._name()

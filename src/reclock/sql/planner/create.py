@@ -35,7 +35,7 @@ from reclock.sql.planner.columns import check_columns
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
-from reclock.sql.planner.sources import define_source
+from reclock.sql.planner.sources import define_source, upstream_name
 from reclock.sql.statements import CreateIndex, CreateSource, CreateSubsource, CreateView, Skipped, SourceDefinition
 
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
@@ -80,7 +80,10 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     subsources = _subsources(node, name, source, catalog, session)
     if source.subsources:
         normal.set("all_tables", None)
-        normal.set("tables", [nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
+        described = {upstream_name(table): table for table in normal.args.get("tables") or ()}
+        for table in described.values():
+            table.set("alias", None)
+        normal.set("tables", [described.get(table) or nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
     return CreateSource(name, stored(normal), source, progress_name, index, subsources)
 
 
@@ -97,12 +100,12 @@ def _subsources(
     session: SessionNames,
 ) -> tuple[CreateSubsource, ...]:
     """Each is called as its table is upstream, unless the statement says otherwise."""
-    aliases = {fold(table.this): table.args.get("alias") for table in node.args.get("tables") or ()}
+    aliases = {upstream_name(table): table.args.get("alias") for table in node.args.get("tables") or ()}
     created: list[CreateSubsource] = []
     for table, desc in source.subsources.items():
         alias = aliases.get(table)
         if alias is None:
-            name = source_name.sibling(table)
+            name = source_name.sibling(table.rpartition(".")[2])
         else:
             name = catalog.locate(parts(alias), session) if len(parts(alias)) > 1 else source_name.sibling(fold(alias.this))
         if name == source_name or name in [other.name for other in created]:

@@ -16,6 +16,7 @@ from reclock.sources.description import (
     KafkaConnector,
     LoadGenerator,
     ObjectsConnector,
+    PostgresConnector,
     TextFormat,
 )
 from reclock.sources.generated import GENERATED
@@ -137,6 +138,29 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement) -> SourceDe
     return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
 
 
+@_define.register
+def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+    """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
+    _refuse(node, "a publication", "columns", "format", "include", "envelope")
+    tables: dict[str, RelationDesc] = {}
+    for table in node.args.get("tables") or ():
+        name = upstream_name(table)
+        if name in tables:
+            raise InvalidOption(f'table "{name}" is named twice')
+        tables[name] = RelationDesc(_columns(table) if table.args.get("columns") else ())
+    if not tables and not node.args.get("all_tables"):
+        raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+    connection, publication = (connector.args[part].name for part in ("connection", "publication"))
+    slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
+    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot), None, tables)
+
+
+def upstream_name(table: exp.Expression) -> str:
+    """A table of ``FOR TABLES`` as its source calls it."""
+    schema = table.args.get("schema")
+    return f"{fold(schema)}.{fold(table.this)}" if schema is not None else fold(table.this)
+
+
 # --- what they have in common ---
 
 
@@ -147,7 +171,7 @@ def _refuse(node: nodes.CreateSourceStatement, what: str, *arguments: str) -> No
             raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
 
 
-def _columns(node: nodes.CreateSourceStatement) -> tuple[Column, ...]:
+def _columns(node: exp.Expression) -> tuple[Column, ...]:
     columns = tuple(
         Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
         for column in node.args.get("columns") or ()

@@ -1,0 +1,109 @@
+"""Upstreams as definitions meet them: asked for tables before a source is made, told to keep nothing once it is gone."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
+from reclock.controllers.implied import source_spec
+from reclock.environment import Environment
+from reclock.errors import InvalidOption, SourceError
+from reclock.sources.description import PostgresConnector
+from reclock.sources.opening import open_connector
+from reclock.sql import nodes
+from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
+from reclock.sql.names import fold, identifier
+from reclock.sql.parse import ParsedStatement, parse_one
+
+_PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
+
+
+def dismiss(environment: Environment, catalog: PlannerCatalog, dropped: Iterable[GlobalId], notice: Callable[[str], None]) -> None:
+    """Tell the upstreams of those of ``dropped`` that are sources, in ``catalog``, which is from before."""
+    for id in dropped:
+        entry = catalog.entry(id)
+        if isinstance(entry, RelationEntry) and entry.source is not None:
+            connector = open_connector(source_spec(catalog, entry), environment.means)
+            try:
+                connector.dismiss()
+            except SourceError as error:
+                notice(f'the upstream of "{entry.name}" was not told that it is gone: {error.message}')
+
+
+def purified(parsed: ParsedStatement) -> ParsedStatement:
+    """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer.
+
+    Raises a ``SourceError`` if that cannot be reached.
+    """
+    node = parsed.node
+    if isinstance(node, nodes.CreateSourceStatement) and isinstance(node.args["connector"], nodes.PostgresFrom):
+        return replace(parsed, node=_of_publication(node.copy()))
+    return parsed
+
+
+def _of_publication(node: nodes.CreateSourceStatement) -> nodes.CreateSourceStatement:
+    """Every table with its columns, and the name of a slot that no other source has."""
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    from reclock.sources.postgres import Postgres
+
+    connector = node.args["connector"]
+    connection, publication = connector.args["connection"].name, connector.args["publication"].name
+    try:
+        known = conninfo_to_dict(connection)
+    except ProgrammingError as error:
+        raise InvalidOption(
+            "the connection is not one of libpq's", detail=str(error).strip(), hint="host=… dbname=… user=…"
+        ) from error
+    if "password" in known:
+        raise InvalidOption(
+            "a password does not belong into a definition, which others can read",
+            hint="keep it in a password file (PGPASSFILE) or in the service file (service=…), where the processes of Reclock run",
+        )
+    if connector.args.get("slot") is None:
+        connector.set("slot", exp.Literal.string(f"reclock_{secrets.token_hex(8)}"))
+    found = Postgres(PostgresConnector(connection, publication, connector.args["slot"].name), {}).describe()
+    if not found:
+        raise InvalidOption(f'publication "{publication}" has no tables')
+    if node.args.get("all_tables"):
+        wanted = dict.fromkeys(found)
+    else:
+        wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
+    node.set("all_tables", None)
+    node.set("tables", [_described(table, alias, found[table]) for table, alias in wanted.items()])
+    return node
+
+
+def _resolved(table: nodes.SubsourceOf, found: Mapping[str, RelationDesc]) -> str:
+    schema = table.args.get("schema")
+    name = f"{fold(schema) if schema is not None else 'public'}.{fold(table.this)}"
+    if name not in found:
+        raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, found))
+    return name
+
+
+def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
+    if not _PLAIN_TABLE.fullmatch(table):
+        raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
+    columns = ", ".join(
+        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}" for column in desc.columns
+    )
+    described = parse_one(f"CREATE TABLE t ({columns})")
+    schema, _, name = table.partition(".")
+    return nodes.SubsourceOf(
+        this=identifier(name),
+        schema=identifier(schema),
+        alias=alias,
+        columns=[_source_column(c) for c in described.args["columns"]],
+    )
+
+
+def _source_column(column: exp.Expression) -> nodes.SourceColumn:
+    return nodes.SourceColumn(this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null"))

@@ -1,0 +1,85 @@
+"""Values of PostgreSQL in their text form, as Arrow columns. The session is set so that the forms are these (``SETTINGS``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    numeric,
+)
+from reclock.collections.schema import arrow_type
+
+SETTINGS = {"timezone": "UTC", "datestyle": "ISO", "bytea_output": "hex", "extra_float_digits": "3", "intervalstyle": "postgres"}
+
+_NUMERIC_OID = 1700
+_TYPES = {
+    16: BOOLEAN,
+    17: BYTEA,
+    20: BIGINT,
+    21: SMALLINT,
+    23: INTEGER,
+    700: REAL,
+    701: DOUBLE,
+    1082: DATE,
+    1114: TIMESTAMP,
+    1184: TIMESTAMPTZ,
+}
+
+
+def scalar_type(type_oid: int, modifier: int = -1) -> ScalarType:
+    """What a column of this type becomes: what has no type of its own here becomes its text. A ``numeric`` keeps its precision and
+    scale, as ``modifier`` holds them, up to 38 digits."""
+    if type_oid != _NUMERIC_OID:
+        return _TYPES.get(type_oid, TEXT)
+    if modifier < 4:
+        return numeric()
+    precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
+    return numeric(precision, scale) if 0 < precision <= 38 and scale <= precision else TEXT
+
+
+def is_kept_as(type_oid: int, type: ScalarType) -> bool:
+    """Whether values of the upstream's type go into a column of this one; of which precision they are shows with each value."""
+    own = TypeName.NUMERIC if type_oid == _NUMERIC_OID else _TYPES.get(type_oid, TEXT).name
+    return own is type.name or type.name is TypeName.TEXT
+
+
+def column(values: Sequence[str | None], type: ScalarType) -> pa.Array:
+    """Texts as values of ``type``. Raises ``ValueError`` for one that ``type`` cannot hold (``NaN`` of a numeric, ``infinity``)."""
+    texts = pa.array(values, pa.string())
+    return _CONVERSIONS.get(type.name, lambda array: array.cast(arrow_type(type)))(texts)
+
+
+def _boolean(texts: pa.Array) -> pa.Array:
+    return pc.starts_with(texts, "t")  # a change says "t", a cast to text "true"
+
+
+def _float(to: pa.DataType) -> Callable[[pa.Array], pa.Array]:
+    return lambda texts: pc.replace_substring(texts, "Infinity", "inf").cast(to)
+
+
+def _bytea(texts: pa.Array) -> pa.Array:
+    return pa.array([None if text is None else bytes.fromhex(text.removeprefix("\\x")) for text in texts.to_pylist()], pa.binary())
+
+
+_CONVERSIONS: dict[TypeName, Callable[[pa.Array], pa.Array]] = {
+    TypeName.BOOLEAN: _boolean,
+    TypeName.BYTEA: _bytea,
+    TypeName.REAL: _float(pa.float32()),
+    TypeName.DOUBLE: _float(pa.float64()),
+}

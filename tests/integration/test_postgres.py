@@ -1,0 +1,316 @@
+"""Publications of a real server: transactions whole and at one time, from a consistent beginning; what cannot be had is said."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fixtures.postgres import PASSWORD, PostgresServer
+
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.errors import InvalidOption, UpstreamUnavailable
+from reclock.sources import postgres as connector
+
+pytestmark = pytest.mark.spark
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Upstream:
+    """A database of its own."""
+
+    server: PostgresServer
+    database: str
+    passfile: Path
+
+    @property
+    def connection(self) -> str:
+        return f"host=127.0.0.1 port={self.server.port} user=postgres dbname={self.database} passfile={self.passfile}"
+
+    def run(self, *queries: str) -> list[tuple[Any, ...]]:
+        """In one transaction; the rows of the last."""
+        with psycopg.connect(self.connection) as connection:
+            for query in queries:
+                cursor = connection.execute(query)
+            return cursor.fetchall() if cursor.description else []
+
+    def table(self, definition: str) -> None:
+        name = definition.split("(")[0].strip()
+        self.run(f"CREATE TABLE {definition}", f"ALTER TABLE {name} REPLICA IDENTITY FULL")
+
+    def slots(self) -> list[tuple[Any, ...]]:
+        query = "SELECT slot_name, confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE database = current_database()"
+        return self.run(query)
+
+
+@dataclass
+class Lakehouse:
+    environment: Environment
+    notices: list[str] = field(default_factory=list)
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        return [row for result in Session(self.environment, self.notices.append).execute(text) for row in result.rows()]
+
+    def tick(self) -> list[str]:
+        """What failed."""
+        return [failure.message for failure in tick.run(self.environment, owner="tests").failed]
+
+    def create(self, upstream: Upstream, tables: str = "FOR ALL TABLES") -> None:
+        self.sql(f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION 'p' {tables}")
+
+
+@pytest.fixture
+def upstream(new_postgres_url: Callable[[], str], postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Upstream]:
+    passfile = tmp_path / "passfile"
+    passfile.write_text(f"*:*:*:*:{PASSWORD}")
+    passfile.chmod(0o600)
+    made = Upstream(postgres_server, new_postgres_url().rsplit("/", 1)[1], passfile)
+    made.run("CREATE PUBLICATION p FOR ALL TABLES")
+    yield made
+    made.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
+
+
+@pytest.fixture
+def here(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lakehouse]:
+    monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
+    with Environment.initialise(tmp_path / "home", spark=spark) as environment:
+        yield Lakehouse(environment)
+
+
+def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: Lakehouse) -> None:
+    """Money moves between the tables, before, while and after they are copied; at every time of the source the sum is the same."""
+    upstream.table("left_ (id int PRIMARY KEY, amount int NOT NULL)")
+    upstream.table("right_ (id int PRIMARY KEY, amount int NOT NULL)")
+    upstream.run("INSERT INTO left_ SELECT i, 100 FROM generate_series(1, 50) i", "INSERT INTO right_ SELECT * FROM left_")
+    here.create(upstream, "FOR TABLES (left_ AS a, right_ AS b)")
+    over = threading.Event()
+
+    def move() -> None:
+        with psycopg.connect(upstream.connection) as connection:
+            n = 0
+            while not over.is_set():
+                n += 1
+                connection.execute("UPDATE left_ SET amount = amount - %s WHERE id = %s", [n % 7, n % 50 + 1])
+                connection.execute("UPDATE right_ SET amount = amount + %s WHERE id = %s", [n % 7, n % 50 + 1])
+                connection.commit()
+
+    writer = threading.Thread(target=move)
+    writer.start()
+    try:
+        for _ in range(5):
+            assert here.tick() == []
+    finally:
+        over.set()
+        writer.join()
+    assert here.tick() == []
+    times = [at for (at,) in here.sql("SELECT DISTINCT mz_timestamp FROM pg_progress")]
+    bound = here.environment.frontiers.get_all()
+    [upper] = {frontier.upper for frontier in bound.values()}
+    [first] = [frontier.since for frontier in bound.values()]
+    checked = 0
+    for at in sorted({*times, *range(first, upper, max(1, (upper - first) // 40)), upper - 1}):
+        [(left, right)] = here.sql(f"SELECT (SELECT sum(amount) FROM a), (SELECT sum(amount) FROM b) AS OF {at}")
+        if left is not None:
+            assert left + right == 10_000
+            checked += 1
+    assert checked > 3
+    assert here.sql("SELECT id, amount FROM a ORDER BY id") == upstream.run("SELECT * FROM left_ ORDER BY id")
+    assert here.sql("SELECT id, amount FROM b ORDER BY id") == upstream.run("SELECT * FROM right_ ORDER BY id")
+
+
+VALUES = {
+    "smallint": ("-3", -3),
+    "integer": ("7", 7),
+    "bigint": ("9223372036854775807", 9223372036854775807),
+    "real": ("'-Infinity'", float("-inf")),
+    "double precision": ("0.1", 0.1),
+    "numeric(12,3)": ("1234.5", Decimal("1234.500")),
+    "numeric": ("0.000000001", Decimal("0.000000001")),
+    "boolean": ("true", True),
+    "text": ("'größe'", "größe"),
+    "varchar(5)": ("'a\"b'", 'a"b'),
+    "bytea": ("'\\x00ff'", b"\x00\xff"),
+    "date": ("'2024-02-29'", date(2024, 2, 29)),
+    "timestamp": ("'2024-02-29 12:00:00.000001'", datetime(2024, 2, 29, 12, 0, 0, 1)),
+    "timestamptz": ("'2024-02-29 12:00:00+02'", datetime(2024, 2, 29, 10, tzinfo=UTC)),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    "jsonb": ("'{\"a\": [1]}'", '{"a": [1]}'),
+    "integer[]": ("'{1,2}'", "{1,2}"),
+    "interval": ("'1 day 02:00'", "1 day 02:00:00"),
+}
+
+
+def test_values_of_every_common_type_arrive_as_they_are(upstream: Upstream, here: Lakehouse) -> None:
+    """Copied at the beginning, and as changes; NULL too, and a large value that an update did not send."""
+    upstream.table("v (" + ", ".join(f"c{i} {type}" for i, type in enumerate(VALUES)) + ", large text)")
+    insert = f"INSERT INTO v VALUES ({', '.join(text for text, _ in VALUES.values())}, NULL)"
+    upstream.run("ALTER TABLE v ALTER COLUMN large SET STORAGE EXTERNAL", insert)
+    here.create(upstream)
+    assert here.tick() == []
+    own = tuple(value for _, value in VALUES.values())
+    assert here.sql("SELECT * FROM v") == [(*own, None)]
+    upstream.run(insert, "INSERT INTO v DEFAULT VALUES", "UPDATE v SET large = repeat('x', 100000) WHERE c1 IS NULL")
+    upstream.run("UPDATE v SET c0 = 1 WHERE c1 IS NULL")
+    assert here.tick() == []
+    changed = (1, *[None] * (len(VALUES) - 1), "x" * 100_000)
+    assert sorted(here.sql("SELECT * FROM v"), key=repr) == sorted([(*own, None), (*own, None), changed], key=repr)
+
+
+def test_a_large_transaction_has_one_time(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream.table("t (n int)")
+    here.create(upstream)
+    assert here.tick() == []
+    upstream.run("INSERT INTO t SELECT generate_series(1, 60000)", "UPDATE t SET n = n + 1 WHERE n > 50000")
+    assert here.tick() == []
+    assert here.sql("SELECT count(*), sum(n) FROM t") == upstream.run("SELECT count(*), sum(n) FROM t")
+    [(at, lsn)] = here.sql("SELECT mz_timestamp, lsn FROM pg_progress")
+    assert here.sql(f"SELECT count(*) FROM t AS OF {at - 1}") == [(0,)]
+    assert upstream.slots() == [(upstream.slots()[0][0], lsn)]
+
+
+def test_rows_of_rolled_back_transactions_never_come(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (n int)")
+    here.create(upstream)
+    assert here.tick() == []
+    with psycopg.connect(upstream.connection) as open_one, psycopg.connect(upstream.connection) as rolled_back:
+        open_one.execute("INSERT INTO t VALUES (1)")
+        rolled_back.execute("INSERT INTO t VALUES (2)")
+        rolled_back.rollback()
+        upstream.run("INSERT INTO t VALUES (3)")
+        assert here.tick() == []
+        assert here.sql("SELECT n FROM t") == [(3,)]
+        open_one.commit()
+    assert here.tick() == []
+    assert here.sql("SELECT n FROM t ORDER BY n") == [(1,), (3,)]
+
+
+def test_a_column_may_be_added_and_one_that_goes_stalls_the_source_alone(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (n int, note text)")
+    here.create(upstream)
+    here.sql("CREATE SOURCE ticks FROM LOAD GENERATOR COUNTER")
+    assert here.tick() == []
+    upstream.run("ALTER TABLE t ADD COLUMN more int DEFAULT 5", "INSERT INTO t VALUES (1, 'a')")
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t") == [(1, "a")]
+    upstream.run("ALTER TABLE t DROP COLUMN note", "INSERT INTO t VALUES (2)")
+    before = here.sql("SELECT count(*) FROM ticks")
+    assert here.tick() == ['column "note" of table "public.t" was dropped']
+    assert here.sql("SELECT count(*) FROM ticks") >= before
+    assert here.sql("SET transaction_isolation = 'serializable'; SELECT * FROM t") == [(1, "a")]
+    [(status, error)] = here.sql("SELECT status, error FROM mz_source_statuses WHERE name = 'pg'")
+    assert (status, error) == ("stalled", 'column "note" of table "public.t" was dropped')
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ("TRUNCATE t", 'table "public.t" was truncated'),
+        ("ALTER TABLE t ALTER COLUMN n TYPE numeric", 'column "n" of table "public.t" is no integer any more'),
+        ("ALTER TABLE t REPLICA IDENTITY DEFAULT", 'table "public.t" no longer tells which row went'),
+    ],
+)
+def test_what_cannot_be_followed_is_a_definite_error(upstream: Upstream, here: Lakehouse, change: str, error: str) -> None:
+    upstream.table("t (id int PRIMARY KEY, n int)")
+    upstream.run("INSERT INTO t VALUES (1, 1)")
+    here.create(upstream)
+    assert here.tick() == []
+    upstream.run(change, "INSERT INTO t VALUES (2, 2)", "UPDATE t SET n = 3")
+    assert here.tick() == [error]
+    assert here.tick() == [error]
+    assert here.sql("SET transaction_isolation = 'serializable'; SELECT * FROM t") == [(1, 1)]
+
+
+def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (n int)")
+    here.create(upstream)
+    assert here.tick() == []
+    upstream.run("INSERT INTO t VALUES (1)")
+    [(slot, _)] = upstream.slots()
+    upstream.run(f"SELECT pg_replication_slot_advance('{slot}', pg_current_wal_lsn())")
+    assert here.tick() == [f'the server of publication "p" let another reader move the replication slot "{slot}"']
+    upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    assert here.tick() == [f'the server of publication "p" no longer has the replication slot "{slot}"']
+
+
+def test_an_idle_publication_does_not_keep_the_log(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only tables beside it change, nothing is bound until there is much of it; then the slot lets that go."""
+    monkeypatch.setattr(connector, "IDLE_BYTES", 200_000)
+    upstream.run("DROP PUBLICATION p")
+    upstream.table("t (n int)")
+    upstream.run("CREATE TABLE beside (n int, x text)", "CREATE PUBLICATION p FOR TABLE t")
+    here.create(upstream)
+    assert here.tick() == []
+    [(_, begun)] = upstream.slots()
+    upstream.run("INSERT INTO beside VALUES (1, 'x')")
+    assert here.tick() == []
+    assert upstream.slots()[0][1] == begun
+    upstream.run("INSERT INTO beside SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i")
+    assert here.tick() == []
+    assert upstream.slots()[0][1] > begun + 200_000
+    assert here.sql("SELECT * FROM t") == []
+
+
+@pytest.mark.parametrize("point", ["ingest.after_claim", "ingest.after_read_once", "ingest.after_claimed", "ingest.after_bind"])
+def test_killed_at_the_beginning_it_begins_again(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """The copy is of one moment: a row that comes between the attempts is in the second copy, or follows it, and is there once."""
+    upstream.table("t (n int)")
+    upstream.run("INSERT INTO t VALUES (1)")
+    here.create(upstream)
+
+    def reach(name: str) -> None:
+        if name == point:
+            raise Killed(name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("reclock.crashpoints.reach", reach)
+        with pytest.raises(Killed):
+            here.tick()
+    upstream.run("INSERT INTO t VALUES (2)")
+    assert here.tick() == []
+    assert here.tick() == []
+    assert here.sql("SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+    assert len(upstream.slots()) == 1
+
+
+def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse) -> None:
+    def refused(connection: str, publication: str, tables: str, error: type[Exception] = InvalidOption) -> str:
+        with pytest.raises(error) as found:
+            here.sql(f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{connection}' PUBLICATION '{publication}' {tables}")
+        return str(found.value)
+
+    own = upstream.connection
+    assert refused(own, "p", "FOR ALL TABLES") == 'publication "p" has no tables'
+    upstream.run("CREATE TABLE t (n int)")
+    assert "replica identity" in refused(own, "p", "FOR ALL TABLES")
+    upstream.run("ALTER TABLE t REPLICA IDENTITY FULL")
+    assert refused(own, "p", "FOR TABLES (s.t)") == 'table "s.t" is not in the publication'
+    assert refused(own, "q", "FOR ALL TABLES") == 'publication "q" does not exist'
+    assert "several tables" in refused(own, "p", "")
+    assert "password" in refused(f"{own} password=secret", "p", "FOR ALL TABLES")
+    assert "libpq" in refused("what=is this", "p", "FOR ALL TABLES")
+    refused("host=127.0.0.1 port=1", "p", "FOR ALL TABLES", UpstreamUnavailable)
+    assert here.sql("SHOW SOURCES") == []
+    assert upstream.slots() == []
+
+
+def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (n int)")
+    here.create(upstream)
+    assert here.tick() == []
+    assert len(upstream.slots()) == 1
+    here.sql("DROP SOURCE pg CASCADE")
+    assert (upstream.slots(), here.notices) == ([], [])
