@@ -1,6 +1,8 @@
 """The lake finds, lists and drops collections."""
 
+import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
+from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.errors import UnknownCollection
 
@@ -51,3 +54,21 @@ def test_a_collection_may_have_no_columns_at_all(lake: Lake) -> None:
         {"mz_timestamp": 3, "mz_diff": 40},
         {"mz_timestamp": 4, "mz_diff": 2},
     ]
+
+
+def test_a_collection_goes_although_a_writer_puts_another_file_there_meanwhile(tmp_path: Path) -> None:
+    folder = Folder(str(tmp_path))
+    (tmp_path / "u1" / "data").mkdir(parents=True)
+
+    class Files:
+        failures = 2
+
+        def delete_dir(self, path: str) -> None:
+            if self.failures:
+                self.failures -= 1
+                raise OSError(errno.ENOTEMPTY, "Cannot delete directory")
+            shutil.rmtree(tmp_path / path)
+
+    vars(folder)["filesystem"] = Files()
+    folder.delete_folder("u1")
+    assert not (tmp_path / "u1").exists()

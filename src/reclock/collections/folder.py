@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +20,8 @@ LOG = "_delta_log"
 DATA = "data"
 STAGING = "_staging"
 """Hidden by its underscore from whatever lists the table's folder by itself."""
+
+_ATTEMPTS = 10
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -114,13 +117,18 @@ class Folder:
 
     def delete_folder(self, path: str) -> None:
         """Remove a folder and all that is in it; one that is gone already is no error."""
-        if self.is_local:
+        if not self.is_local:
+            self.delete(info.path for info in self.walk(path))
+            return
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self.filesystem.delete_dir(path)
+                return
             except FileNotFoundError:
                 return
-        else:
-            self.delete(info.path for info in self.walk(path))
+            except OSError as failure:  # a writer that does not know yet puts files there
+                if failure.errno != errno.ENOTEMPTY or attempt == _ATTEMPTS:
+                    raise
 
 
 def fsync(path: str) -> None:
