@@ -131,14 +131,15 @@ def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environmen
         assert sql(other, "INSERT INTO v VALUES (1); SELECT a FROM v") == [(1,)]
 
 
+@pytest.mark.parametrize("asleep_at", ["controllers.storage.before_command", "tables.create.before_register"])
 def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
-    environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, asleep_at: str
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t")
     ids = set(environment.planner_catalog().snapshot.items)
 
     def sleep(point: str) -> None:
-        if point == "controllers.storage.before_command":
+        if point == asleep_at:
             monkeypatch.undo()
             later = environment.consensus.now
             monkeypatch.setattr(other.consensus, "_clock", lambda: later(None) + 600_000)  # its lease is over
