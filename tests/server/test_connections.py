@@ -14,7 +14,7 @@ import asyncpg
 import psycopg
 import pytest
 import sqlalchemy as sa
-from fixtures.postgres import _bundled_binaries
+from fixtures.postgres import bundled_binaries
 from fixtures.server import RECLOCK, SqlServer
 from psycopg import errors
 
@@ -182,7 +182,7 @@ def test_sqlalchemy(sql_server: SqlServer) -> None:
 
 
 def test_psql(sql_server: SqlServer) -> None:
-    psql = _bundled_binaries() / "psql"
+    psql = bundled_binaries() / "psql"
     text = "SELECT n, name FROM numbers WHERE n = 3; SHOW server_version;"
     done = subprocess.run([psql, "-X", "-A", "-t", sql_server.dsn(), "-c", text], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("3|number 3\n16.0\n", "")

@@ -81,6 +81,13 @@ _VECTORS = {
     OIDVECTOR: TypeId(30, 1013, "oidvector", -1, "A", OIDVECTOR),
 }
 
+TEXTS = {
+    "char": (18, 1002, '"char"', 1, "Z"),
+    "name": (19, 1003, "name", 64, "S"),
+    "varchar": (1043, 1015, "character varying", -1, "S"),
+}
+"""Types that are text here, by the names that clients look for: number, that of arrays, name in SQL, bytes, category."""
+
 
 def type_oid(type: ScalarType) -> int:
     if type in _VECTORS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.object_ids import object_oid, type_modifier, type_oid, type_rows
+from reclock.algebra.object_ids import TEXTS, object_oid, type_modifier, type_oid, type_rows
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
@@ -14,20 +14,13 @@ from reclock.introspection.relation import Builtin, Rows, State, desc, view
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 
 
-_NAMES = (
-    (18, 1002, "char", '"char"', 1, "Z", 0),
-    (19, 1003, "name", "name", 64, "S", 0),
-    (1043, 1015, "varchar", "character varying", -1, "S", 0),
-)
-"""Types that are text here, by the names that clients look for."""
-
-
 def _types(state: State) -> Rows:
     for each in type_rows():
         element = each.type.element
         of = 0 if element is None else type_oid(element)
         yield each.oid, each.array_oid, each.name, _sql_name(each.type), each.size, each.category, of
-    yield from _NAMES
+    for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
+        yield oid, array_oid, name, sql_name, size, category, 0
 
 
 def _sql_name(type: object) -> str:

@@ -250,7 +250,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
     ),
     _view(
         "pg_collation",
-        """SELECT v.oid, v.name, n.oid, 10001, v.provider, TRUE, 6, v.collation, v.collation
+        """SELECT v.oid, v.name, n.oid, 10001, v.provider, TRUE, 6, v.collation, v.collation, NULL, NULL
         FROM (VALUES (100, 'default', 'd', NULL), (950, 'C', 'c', 'C'), (951, 'POSIX', 'c', 'POSIX'))
              v (oid, name, provider, collation)
         JOIN pg_catalog.pg_namespace n ON n.nspname = 'pg_catalog'""",
@@ -264,6 +264,8 @@ PG_CATALOG: tuple[Builtin, ...] = (
         collencoding=INTEGER,
         collcollate=TEXT,
         collctype=TEXT,
+        colliculocale=TEXT,
+        collicurules=TEXT,
     ),
     _view(
         "pg_tablespace",
@@ -403,7 +405,19 @@ PG_CATALOG: tuple[Builtin, ...] = (
         polqual=TEXT,
         polwithcheck=TEXT,
     ),
-    _empty("pg_publication", "oid", oid=OID, pubname=TEXT, pubowner=OID, puballtables=BOOLEAN),
+    _empty(
+        "pg_publication",
+        "oid",
+        oid=OID,
+        pubname=TEXT,
+        pubowner=OID,
+        puballtables=BOOLEAN,
+        pubinsert=BOOLEAN,
+        pubupdate=BOOLEAN,
+        pubdelete=BOOLEAN,
+        pubtruncate=BOOLEAN,
+        pubviaroot=BOOLEAN,
+    ),
     _empty("pg_publication_namespace", "oid", oid=OID, pnpubid=OID, pnnspid=OID),
     _empty("pg_publication_rel", "oid", oid=OID, prpubid=OID, prrelid=OID, prqual=TEXT, prattrs=array(SMALLINT)),
     _empty("pg_rewrite", "oid", oid=OID, rulename=TEXT, ev_class=OID, ev_type=TEXT, ev_enabled=TEXT, is_instead=BOOLEAN),
@@ -448,5 +462,38 @@ PG_CATALOG: tuple[Builtin, ...] = (
     _empty("pg_foreign_server", "oid", oid=OID, srvname=TEXT, srvowner=OID, srvfdw=OID, srvoptions=array(TEXT)),
     _empty("pg_default_acl", "oid", oid=OID, defaclrole=OID, defaclnamespace=OID, defaclobjtype=TEXT, defaclacl=array(TEXT)),
     _empty("pg_db_role_setting", setdatabase=OID, setrole=OID, setconfig=array(TEXT)),
-    _empty("pg_event_trigger", "oid", oid=OID, evtname=TEXT, evtevent=TEXT, evtowner=OID),
+    _empty(
+        "pg_event_trigger",
+        "oid",
+        oid=OID,
+        evtname=TEXT,
+        evtevent=TEXT,
+        evtowner=OID,
+        evtfoid=OID,
+        evtenabled=TEXT,
+        evttags=array(TEXT),
+    ),
+    _empty(
+        "pg_foreign_data_wrapper",
+        "oid",
+        oid=OID,
+        fdwname=TEXT,
+        fdwowner=OID,
+        fdwhandler=OID,
+        fdwvalidator=OID,
+        fdwoptions=array(TEXT),
+    ),
+    _empty(
+        "pg_operator",
+        "oid",
+        oid=OID,
+        oprname=TEXT,
+        oprnamespace=OID,
+        oprowner=OID,
+        oprkind=TEXT,
+        oprleft=OID,
+        oprright=OID,
+        oprresult=OID,
+        oprcode=REGPROC,
+    ),
 )

@@ -58,7 +58,12 @@ scalar(
     duckdb="list_concat({0}, {1})",
     spark="(CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE concat({0}, {1}) END)",
 )
-scalar("array_to_string", _printed, duckdb="array_to_string({0}, {1})", spark="array_join({0}, {1})")
+scalar(
+    "array_to_string",
+    _printed,
+    duckdb="(CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN coalesce(array_to_string({0}, {1}), '') END)",
+    spark="array_join({0}, {1})",
+)
 for _name in ("array_length", "array_upper"):
     scalar(
         _name,

@@ -8,7 +8,7 @@ from typing import Any
 from reclock.compute.plan import Get, JoinKind, Plan, inputs, with_inputs
 from reclock.compute.scalars import ColumnRef
 from reclock.sql.planner.build import distinct, join, project
-from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue, has, rewrite
+from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue, rewrite
 
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
@@ -20,7 +20,7 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
         nonlocal plan
         source = (value.plan, value.domain, value.conditions)
         if source not in starts:
-            conditions = [around(rewrite(each, change)) if has(each, SubqueryValue) else each for each in value.conditions]
+            conditions = [rewrite(each, change_around) for each in value.conditions]
             starts[source] = width = len(plan.desc)
             kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
             inner = (
@@ -31,6 +31,10 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
 
     def change(part: Any) -> Any | None:
         return place(part) if isinstance(part, SubqueryValue) else None
+
+    def change_around(part: Any) -> Any | None:
+        # Within conditions, what stands in the place of a subquery is of the row around.
+        return around(place(part)) if isinstance(part, SubqueryValue) else None
 
     placed = [rewrite(each, change) for each in scalars]
     return plan, placed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlglot import exp
 from reclock.algebra.relations import OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.compute.functions import AGGREGATES, resolve_aggregate
 from reclock.compute.scalars import Aggregate, Call, Literal
-from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnsupportedSql
+from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, with_arguments
@@ -57,7 +58,9 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
     if name in ROW_FUNCTIONS:
         return _elements(name, values, reading)
     if name == "to_regtype" or name == "to_regclass":
-        return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+        with suppress(UnknownObject, UnknownRelation):
+            return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+        return Literal(None, OID)
     if name in _OPERATOR_NAMES or not name.isidentifier():
         raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
     return call(name, values)

@@ -88,9 +88,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (OID, INTEGER, BOOLEAN),
         1,
         """CASE WHEN coalesce(argument2, 0) = 0 THEN (SELECT indexdef FROM mz_internal.mz_index_definitions WHERE oid = argument1)
-        ELSE (SELECT attname FROM pg_catalog.pg_attribute WHERE attrelid = argument1 AND attnum = argument2) END""",
+        ELSE (SELECT quote_ident(attname) FROM pg_catalog.pg_attribute WHERE attrelid = argument1 AND attnum = argument2) END""",
     ),
     "pg_encoding_to_char": ((INTEGER,), 1, "CASE argument1 WHEN 6 THEN 'UTF8' ELSE '' END"),
+    "pg_char_to_encoding": ((TEXT,), 1, "CASE upper(argument1) WHEN 'UTF8' THEN 6 ELSE -1 END"),
+    "getdatabaseencoding": ((), 0, "'UTF8'"),
     "pg_size_pretty": ((BIGINT,), 1, _SIZE),
     **dict.fromkeys(("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)),
     "pg_database_size": ((TEXT,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),

@@ -239,14 +239,22 @@ def _binary(node: exp.Binary, reading: Reading) -> Any:
         return negated(result) if isinstance(node, exp.NEQ) else result
     values = [scalar(left, reading), scalar(right, reading)]
     name = _OPERATORS[type(node)]
-    if name == "concat" and any(value.type is not None and value.type.element is not None for value in values):
-        name = "array_cat"
+    arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
+    if name == "concat" and arrays:
+        name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
     result = operator(name, values, _WRITTEN.get(type(node)))
     return negated(result) if node.args.get("negate") else result
 
 
 for _kind in _OPERATORS:
     scalar.register(_kind)(_binary)
+
+
+def _as_array(value: Any, element: ScalarType | None) -> Any:
+    """An element beside ``||`` as an array of one."""
+    if value.type is None or value.type.element is not None or element is None:
+        return value
+    return call("array", [expect(value, element, "element")])
 
 
 def _operand(node: exp.Expr) -> exp.Expr:

@@ -401,7 +401,10 @@ def _checked(rows: Any, value: Any) -> Any:
     type = value.type
     message = Literal("more than one row returned by a subquery used as an expression: ", TEXT)
     failure: Any = Call("concat", (message, Cast(rows, TEXT)), TEXT)
-    failure = Cast(Cast(failure, INTEGER), type) if type == TEXT or type.is_object_id else Cast(failure, type)
+    element = type.element or type
+    failure = Cast(Cast(failure, INTEGER), element) if element == TEXT or element.is_object_id else Cast(failure, element)
+    if type.element is not None:
+        failure = Cast(Call("array", (failure,), array(element)), type)
     return Case(((Call(">", (rows, Literal(1, BIGINT)), BOOLEAN), failure),), value, type)
 
 
