@@ -47,6 +47,63 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     "nothing": [],
 }
 QUERIES = """
+SELECT a, (SELECT y FROM w WHERE w.a = t.a) FROM t
+SELECT a, (SELECT max(u.a) FROM u WHERE u.a > t.a) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a < t.a OR t.a IS NULL) FROM t
+SELECT a, (SELECT count(*) + t.g FROM u WHERE u.a <> t.a) FROM t
+SELECT a, (SELECT min(u.a + t.a) FROM u) FROM t
+SELECT a, (SELECT t.a + 1) FROM t
+SELECT a, (SELECT 'x' FROM w WHERE w.a = t.a AND t.f) FROM t
+SELECT a, (SELECT t.b || y FROM w WHERE w.a = t.a) FROM t
+SELECT a FROM t WHERE (SELECT count(*) FROM u WHERE u.a >= t.a) > 1
+SELECT a, (SELECT (SELECT count(*) FROM w WHERE w.a = u.a + t.a) FROM u WHERE u.a = t.a AND u.b = 'one') FROM t
+SELECT a, CASE WHEN a > 1 THEN (SELECT count(*) FROM u WHERE u.b <> t.b) ELSE -1 END FROM t
+SELECT a, sum(g), (SELECT count(*) FROM u WHERE u.a > t.a) FROM t GROUP BY a
+SELECT a, (SELECT y FROM w WHERE w.a = t.a AND EXISTS (SELECT 1 FROM u WHERE u.a = w.a)) FROM t
+SELECT a, ARRAY(SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b) FROM t
+SELECT a, ARRAY(SELECT u.a FROM u WHERE u.a > t.a ORDER BY 1) FROM t
+SELECT ARRAY(SELECT a FROM t ORDER BY a), ARRAY(SELECT a FROM nothing), ARRAY(SELECT DISTINCT b FROM t ORDER BY 1)
+SELECT ARRAY(SELECT a FROM w UNION ALL SELECT g FROM t ORDER BY 1)
+SELECT array_agg(g ORDER BY b, g), array_agg(a ORDER BY g) FILTER (WHERE f), array_agg(a ORDER BY a, g) FROM t
+SELECT b, array_agg(g ORDER BY g) FROM t GROUP BY b
+SELECT array_agg(a) FROM nothing
+SELECT ARRAY[1, 2, NULL], ARRAY['a', b], ARRAY[a, g] FROM t
+SELECT ARRAY[1, 2] || 3, 0 || ARRAY[1], ARRAY[1] || ARRAY[2, 3], ARRAY[]::int[] || 1, NULL || ARRAY[1]
+SELECT (ARRAY[10, 20, 30])[2], (ARRAY[1])[5], (ARRAY[1])[0], (ARRAY[a, 7])[a] FROM t
+SELECT a = ANY (ARRAY[1, 5]), a = ANY (ARRAY[1, NULL]), a <> ALL (ARRAY[1, 5]), a = ANY ('{1,2}'::int[]) FROM t
+SELECT b = ANY (ARRAY(SELECT b FROM u)), b <> ALL (ARRAY(SELECT b FROM nothing)) FROM t
+SELECT array_to_string(ARRAY['a', NULL, 'b'], ','), array_to_string(ARRAY[1, 2], '-'), array_to_string('{}'::text[], ',')
+SELECT array_length(ARRAY[1, 2], 1), array_length('{}'::int[], 1), array_upper(ARRAY[1], 1)
+SELECT cardinality('{}'::int[]), cardinality(ARRAY[1, NULL])
+SELECT array_position(ARRAY['a', 'b'], 'b'), array_position(ARRAY[1], 2), array_remove(ARRAY[1, 2, NULL, 1], 1)
+SELECT '{a,"b c",NULL,"q\\"u"}'::text[], '{}'::int[], '{ 1 , 2 }'::int[]
+SELECT unnest(ARRAY[1, 2, 3])
+SELECT a, unnest(ARRAY[a, 9]) FROM t
+SELECT unnest(ARRAY[1, 2]), unnest(ARRAY['x']), generate_series(1, 3)
+SELECT unnest(ARRAY[a]) + 1 FROM t WHERE a > 1
+SELECT generate_series(1, a) FROM t
+SELECT DISTINCT unnest(ARRAY[a, 1]) FROM t
+SELECT count(*), unnest(ARRAY[1, 2]) FROM t
+SELECT generate_subscripts(ARRAY['x', 'y'], 1), generate_subscripts('{}'::int[], 1)
+SELECT * FROM generate_series(2, 4)
+SELECT s, s + 1 FROM generate_series(2, 4) AS s
+SELECT g.n FROM generate_series(3, 1) AS g (n)
+SELECT t.a, s FROM t, generate_series(1, t.a) s
+SELECT t.a, x FROM t CROSS JOIN w, unnest(ARRAY[t.a, w.a]) x
+SELECT w.a, s FROM w LEFT JOIN generate_series(1, 2) s ON s = w.a
+SELECT a, (SELECT sum(s) FROM generate_series(1, t.a) s) FROM t
+SELECT a, (SELECT count(u.b) FROM generate_series(1, t.a) s, u WHERE u.a = s AND u.b < 'p') FROM t
+SELECT a, row_number() OVER (PARTITION BY a ORDER BY g) FROM t
+SELECT g, row_number() OVER (ORDER BY g DESC) - 1 FROM t
+SELECT a, g, row_number() OVER (PARTITION BY a > 1 ORDER BY b NULLS FIRST, g) FROM t
+SELECT * FROM (SELECT g, row_number() OVER (ORDER BY g) AS n FROM t) x WHERE n <= 2
+SELECT a, count(*), row_number() OVER (ORDER BY count(*), a) FROM t GROUP BY a
+SELECT b ~ 'o', b ~ '^t', b !~ 'o', b ~* 'FIVE', b !~* '^f' FROM t
+SELECT b OPERATOR(pg_catalog.~) '^(one|two)$' COLLATE pg_catalog.default FROM t
+SELECT b LIKE '/%%' ESCAPE '/', b NOT LIKE 't/_%' ESCAPE '/', b LIKE 't' || '%' ESCAPE '/' FROM t
+SELECT 'int4'::regtype::oid, 'numeric(3,2)'::regtype::oid, 'varchar'::regtype::oid, 'timestamp with time zone'::regtype::oid
+SELECT to_regtype('int8')::oid, to_regtype('nothing')::oid, to_regclass('nothing')::oid
+SELECT quote_ident('plain'), quote_ident('Not plain'), pg_size_pretty(100::bigint), pg_size_pretty(20000::bigint)
 SELECT * FROM t
 SELECT t.*, u.x FROM t, u WHERE t.a = u.a
 SELECT a + 1, a * 2.5, a - g, g / 3, g % 7, -a, a / 2.0, c / 2, d * d, d + 1, d / 3 FROM t
@@ -222,7 +279,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     def value(each: Any) -> Any:
         if isinstance(each, Decimal | float) and not isinstance(each, bool):
             return round(float(each), 9)
-        return each
+        return tuple(map(value, each)) if isinstance(each, list) else each
 
     return tuple(value(each) for each in row)
 

@@ -13,6 +13,7 @@ from reclock.errors import ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.dialect import Reclock
 from reclock.sql.names import SessionNames, fold
+from reclock.sql.parse import parse_one
 from reclock.sql.planner.coercion import scalar_type
 
 _ARRAY_INPUT = 750
@@ -54,8 +55,10 @@ _KINDS = {TypeName.REGNAMESPACE: "schema", TypeName.REGROLE: "role", TypeName.RE
 
 def _type(text: str) -> ScalarType:
     try:
-        return scalar_type(exp.DataType.build(text, dialect=Reclock, udt=True))
-    except (SqlglotError, ReclockError):
+        query = parse_one(f"SELECT NULL::{text}")
+        [cast] = query.this.expressions
+        return scalar_type(cast.args["to"])
+    except (ReclockError, ValueError, KeyError):
         raise UnknownObject("type", text) from None
 
 

@@ -288,6 +288,8 @@ class SubqueryPlanner:
             alone = ColumnRef(len(keys), values[0].type)
             plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
         outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
+        # What it names of the row around is there without a group too.
+        value = rewrite(value, lambda part: outer[part.index] if isinstance(part, ColumnRef) and part.index < len(keys) else None)
         same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
         return SubqueryValue(plan, same, _of_no_rows(value, plan, len(keys)), domain=tuple(outer))
 

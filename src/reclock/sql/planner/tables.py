@@ -65,17 +65,19 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
 
 
 def _is_function(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous) and not node.args.get("joins")
+    is_call = isinstance(node, exp.Unnest) or (isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous))
+    return is_call and not node.args.get("joins")
 
 
-def _function(node: exp.Table, left: Relation, context: Context) -> Relation:
+def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
     """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
-    only(node, "this", "db", "alias")
-    name = node.this.name.lower()
+    only(node, "this", "db", "alias", "expressions")
+    call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
+    name = call_node.name.lower()
     if name not in ROW_FUNCTIONS or fold(node.args.get("db")) not in ("", "pg_catalog"):
-        raise UnsupportedSql(f"table function {to_sql(node.this)[:80]} is not supported")
+        raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
     reading = Reading(left.scope, SubqueryPlanner(context), "a function in FROM")
-    arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in node.this.expressions])
+    arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in call_node.expressions])
     plan, arrays = attach(left.plan, arrays)
     if len(plan.desc) > len(left.plan.desc) or any(has(each, OuterRef) for each in arrays):
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
@@ -97,10 +99,10 @@ def _relation(node: exp.Expr, context: Context) -> Relation:
 
 
 def _one_relation(node: exp.Expr, context: Context) -> Relation:
+    if _is_function(node):
+        return _function(node, Relation(ONE_ROW, Scope()), context)
     match node:
         case exp.Table():
-            if _is_function(node):
-                return _function(node, Relation(ONE_ROW, Scope()), context)
             only(node, "this", "db", "catalog", "alias", "joins")
             relation = _table(node, context)
         case exp.Subquery(this=exp.Table() as inner):
