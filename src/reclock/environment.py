@@ -184,8 +184,10 @@ class Environment:
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""
-        planned = PlannerCatalog.from_snapshot(self.catalog.sync(), self._builtin_entries(), self._planned)
-        self._planned = planned  # another thread may put an older one there, but is not answered from it
+        snapshot, planned = self.catalog.sync(), self._planned
+        if planned is None or planned.snapshot is not snapshot:
+            planned = PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), planned)
+            self._planned = planned  # another thread may put an older one there, but is not answered from it
         return planned
 
     def _builtin_entries(self) -> list[RelationEntry]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from reclock.adapter import read_time
 from reclock.adapter.interruption import Interruption
-from reclock.adapter.read_time import ReadTime
+from reclock.adapter.read_time import NO_TIME, ReadTime
 from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
 from reclock.adapter.transaction import Transaction
@@ -154,6 +154,8 @@ class Query:
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of, is_serializable = self.select.as_of, self.variables.get("transaction_isolation") == SERIALIZABLE
+        if not groups and as_of is None:
+            return NO_TIME
         looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
         frontiers = read_time.known(self.environment, looked_at)
         return read_time.choose(frontiers, self.environment.oracle.read_ts(EPOCH_MS), as_of, is_serializable=is_serializable)

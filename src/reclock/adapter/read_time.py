@@ -25,6 +25,10 @@ class ReadTime:
     oracle_read_ts: Timestamp
 
 
+NO_TIME = ReadTime(MINIMUM, "nothing that it reads has a time", MINIMUM)
+"""Of a query of constants, and of system relations, which are as they are now."""
+
+
 def needs_frontiers(as_of: AsOf | None, *, is_serializable: bool) -> bool:
     """Whether ``choose`` looks at frontiers at all."""
     return as_of.is_at_least if as_of is not None else is_serializable

@@ -66,14 +66,13 @@ class StashLog:
         return self._consensus.read(work)
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
-        c = _updates.c
-        query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, _chosen(only)).order_by(c.ts, c.diff)
-
         def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
             upper = _current_upper(connection)
             if upper <= since:
                 return upper, []
-            return upper, [_update(*row) for row in connection.execute(query.where(c.ts < upper))]
+            c = _updates.c
+            query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, c.ts < upper, _chosen(only))
+            return upper, [_update(*row) for row in connection.execute(query.order_by(c.ts, c.diff))]
 
         return self._consensus.read(work)
 
