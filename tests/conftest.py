@@ -20,3 +20,9 @@ def pytest_addoption(parser) -> None:
     parser.addoption("--catalog-commits", type=int, default=20, help="commits of each actor that races on a catalog")
     parser.addoption("--catalog-sequences", type=int, default=25, help="random transaction sequences that catalogs are compared on")
     parser.addoption("--sessions", type=int, default=200, help="mutated sessions that are sent to the SQL port")
+    parser.addoption(
+        "--histories", type=int, default=2, help="histories of tables, of 100 operations each, that are searched for an order"
+    )
+    parser.addoption(
+        "--planted", action="store_true", help="plant all bugs into servers, not only some, to see that histories find them"
+    )

@@ -19,6 +19,7 @@ from pathlib import Path
 
 def main() -> int:
     from fixtures.postgres import running
+    from histories.linearizability import NO_ORDER
 
     options = _options()
     if options.keep:
@@ -40,7 +41,8 @@ def main() -> int:
             print(f"{seed}: {len(operations)} operations, {time.monotonic() - began:.1f} s", *violations, sep="\n  ", flush=True)
             if options.keep:
                 text = json.dumps([[each.began, each.returned, type(each.call).__name__, each.call] for each in operations])
-                (options.keep / f"{options.kind}-{seed}-{'violated' if violations else 'right'}.json").write_text(text)
+                verdict = "unordered" if NO_ORDER in violations else "ordered"
+                (options.keep / f"{options.kind}-{seed}-{verdict}.json").write_text(text)
             if violations and options.planted:
                 break
             if not violations:

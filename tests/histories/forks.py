@@ -14,13 +14,15 @@ from unittest import mock
 
 HOUR_MS = 3_600_000
 
+_IMPORTED = ["histories.server_process", "histories.oracle_process", "pandas", "pyarrow.dataset", "sqlalchemy.dialects.postgresql"]
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def fork(work: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
     """A process that does ``work(*arguments, connection)``, and the other end of its connection, to be read."""
     with mock.patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}):
-        _CONTEXT.set_forkserver_preload(["histories.server_process", "histories.oracle_process"])
+        _CONTEXT.set_forkserver_preload(_IMPORTED)
         forkserver.ensure_running()
     ours, theirs = _CONTEXT.Pipe(duplex=False)
     process = _CONTEXT.Process(target=work, args=(*arguments, theirs), daemon=True)

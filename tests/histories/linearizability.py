@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 State = TypeVar("State", bound=Hashable)
 
+NO_ORDER = "the operations have no order"
+
 CONFIGURATIONS = 1_000_000
 """How many configurations are looked at before a history counts as undecided."""
 

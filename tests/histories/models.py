@@ -66,10 +66,10 @@ def tables_step(state: TablesState, call: Transaction | Fence) -> TablesState | 
         if step.answer is not None and step.answer != answer:
             return None
         values[step.key] = after
-    is_written = any(step.kind != "read" for step in call.steps)
-    if is_written and call.epoch < state.epoch:
+    after_all = tuple(sorted((key, held) for key, held in values.items() if held))
+    if after_all != state.values and call.epoch < state.epoch:
         return None
-    return TablesState(state.epoch, tuple(sorted((key, held) for key, held in values.items() if held)))
+    return TablesState(state.epoch, after_all)
 
 
 class OracleCall(NamedTuple):

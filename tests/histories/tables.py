@@ -13,7 +13,7 @@ from histories.bounds import bounded
 from histories.clients import Client, Seen, definitions
 from histories.cluster import Cluster
 from histories.forks import HOUR_MS
-from histories.linearizability import Operation, Undecided, linearization
+from histories.linearizability import NO_ORDER, Operation, Undecided, linearization
 from histories.models import EMPTY, LISTS, Fence, tables_step
 from histories.server_process import Faults
 
@@ -23,7 +23,8 @@ PATIENCE_S = 120
 
 
 def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: str | None = None) -> Seen:
-    """One history, of a new environment in ``folder`` on an empty consensus. The seed decides what is tried, not what comes of it."""
+    """One history, of a new environment in ``folder`` on an empty consensus. The seed decides what is tried, not what becomes
+    of it."""
     chance = random.Random(seed)
     settings = {
         "retention_ms": chance.choice((0, 300, 3_000)),
@@ -83,7 +84,7 @@ def violations(seen: Seen) -> list[str]:
     found = list(seen.unexpected)
     try:
         if linearization(bounded(seen.operations), EMPTY, tables_step) is None:
-            found.append("the operations have no order")
+            found.append(NO_ORDER)
     except Undecided as undecided:
         found.append(f"undecided: {undecided}")
     return found + _wrong_times(seen)
