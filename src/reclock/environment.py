@@ -226,6 +226,7 @@ class Environment:
                 Statuses(within, leadership),
                 self.shared_holds.let_go,
                 publish,
+                lambda: self.oracle.read_ts(EPOCH_MS),
             )
 
         return StorageController(self.planner_catalog, self.oracle, seat, plane)

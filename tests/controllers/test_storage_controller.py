@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reclock import crashpoints, tick
+from reclock.adapter import queries
 from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
@@ -168,21 +169,38 @@ def test_what_a_reader_is_at_goes_when_it_has_left(environment: Environment) -> 
     assert index not in environment.frontiers.get_all()
 
 
+def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Environment, other: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); CREATE DEFAULT INDEX ON u")
+    tick.run(environment, owner="tick")  # the index holds the tables for ever
+    [table] = [entry.collection for entry in environment.planner_catalog().relations() if entry.name.item == "t"]
+    session = Session(environment)
+    list(session.execute("BEGIN; SELECT a FROM u"))
+    sql(other, "DROP TABLE t")
+    other.storage_controller.step()
+    assert other.lake.exists(table)
+    assert other.storage_controller.frontier == upper(other)
+    session.close()
+    environment.shared_holds.let_go(["tables"])
+    other.storage_controller.step()
+    assert not other.lake.exists(table)
+
+
 @pytest.mark.parametrize("kind", ["table", "index"])
-def test_a_peek_of_what_is_dropped_by_then_says_so(
+def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1)")
-    dropped = []
-    prepare = environment.compute_controller(1).peek
+    dropped, prepare = [], queries.Query.prepare
 
-    def overtaken(peek):
+    def overtaken(query: queries.Query) -> queries.ReadPlan:
+        ready = prepare(query)
         if not dropped:
             dropped.append(sql(other, "DROP TABLE t CASCADE"))
+            environment.shared_holds.let_go(["tables"])
             other.storage_controller.step()
-        return prepare(peek)
+        return ready
 
-    monkeypatch.setattr(environment.compute_controller(1), "peek", overtaken)
+    monkeypatch.setattr(queries.Query, "prepare", overtaken)
     with pytest.raises(DroppedMeanwhile, match=r"reclock\.public\.t"):
         sql(environment, "SELECT * FROM t" if kind == "table" else "SELECT * FROM v")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
 
 from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import Timestamp
@@ -29,6 +29,9 @@ class Storage:
     let_go: Callable[[Iterable[str]], None]
     """Gives back the holds on groups that this process keeps in store for reads to come."""
     publish: Callable[[Timestamp], None]
+    read_ts: Callable[[], Timestamp]
+    """The time of a read that begins now."""
+    _gone_since: dict[GlobalId, Timestamp] = field(default_factory=dict)
 
     def present(self) -> frozenset[GlobalId]:
         """See `StoragePlane`."""
@@ -59,20 +62,34 @@ class Storage:
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> StillRead | None:
         tables = self.tables.log.known() & set(ids)
-        for id in sorted(tables):
+        others = set(ids) - tables
+        self.let_go([*others, TABLES])
+        read = self._drop_tables(tables) | self._drop_groups(others)
+        return StillRead(tuple(sorted(read))) if read else None
+
+    def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
+        """Answers those that are read: a hold does not say which tables it is for, so every read that began before counts."""
+        if not ids:
+            return set()
+        now, first_read = self.read_ts(), self.holds.earliest_read(TABLES)
+        read = {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
+        for id in sorted(ids - read):
             self.tables.drop(id)
-        gone = sorted(set(ids) - tables)
-        if not gone:
-            return None
-        for id in gone:
+        return read
+
+    def _drop_groups(self, ids: Set[GlobalId]) -> Set[GlobalId]:
+        """Answers those that are read."""
+        if not ids:
+            return set()
+        for id in sorted(ids):
             for hold in self.holds.owned_by(id):  # what it held of its inputs
                 self.holds.release(hold)
-        self.let_go(gone)
-        read = self.holds.earliest(gone)
-        gone = [id for id in gone if id not in read]
+        held = self.holds.earliest(ids)
+        read = {id for id in ids if id in held}
+        gone = sorted(ids - read)
         for id in gone:
             self.lake.drop_all(id)
         if gone:
             self.statuses.forget(gone)
             self.frontiers.drop(gone)
-        return StillRead(tuple(GlobalId(id) for id in sorted(read))) if read else None
+        return read

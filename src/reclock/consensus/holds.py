@@ -102,6 +102,14 @@ class ReadHolds:
         wanted = None if groups is None else sorted(set(groups))
         return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
 
+    def earliest_read(self, group: str) -> Timestamp | None:
+        """As ``earliest``, by the holds of readers alone: those with a lease."""
+
+        def work(connection: sa.Connection) -> Timestamp | None:
+            return earliest_holds(connection, self._consensus.now(connection), [group], leased_only=True).get(group)
+
+        return self._consensus.read(work)
+
     def lasting_owners(self) -> frozenset[str]:
         """Who holds something until it is released."""
         query = sa.select(read_holds.c.owner).where(read_holds.c.lease_until.is_(None)).distinct()

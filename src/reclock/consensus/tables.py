@@ -79,12 +79,15 @@ def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[
     return {row.group_id: _as_group(row) for row in rows}
 
 
-def earliest_holds(connection: sa.Connection, now: Timestamp, groups: Collection[str] | None = None) -> dict[str, Timestamp]:
+def earliest_holds(
+    connection: sa.Connection, now: Timestamp, groups: Collection[str] | None = None, *, leased_only: bool = False
+) -> dict[str, Timestamp]:
     """The earliest time that a hold which has not run out needs, for those of the groups that are held."""
+    lasting = sa.or_(read_holds.c.lease_until > now, *([] if leased_only else [read_holds.c.lease_until.is_(None)]))
     earliest = (
         sa.select(held_groups.c.group_id, sa.func.min(read_holds.c.at).label("at"))
         .join_from(held_groups, read_holds, read_holds.c.id == held_groups.c.hold_id)
-        .where(sa.or_(read_holds.c.lease_until.is_(None), read_holds.c.lease_until > now))
+        .where(lasting)
         .group_by(held_groups.c.group_id)
     )
     if groups is None:
