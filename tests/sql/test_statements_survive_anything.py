@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from fixtures.mutation import mutated, words_of
 from fixtures.planning import new_york
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,28 +46,7 @@ REASSIGN OWNED BY reclock TO current_user
 EXPLAIN TIMESTAMP FOR SELECT 1
 BEGIN ISOLATION LEVEL SERIALIZABLE
 """.strip().splitlines()
-WORDS = sorted({word for seed in SEEDS for word in seed.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()})
-WORDS += [
-    "*",
-    "'",
-    '"',
-    ";",
-    "$1",
-    "::",
-    "-",
-    "/",
-    "%",
-    "||",
-    "ANY",
-    "OVER",
-    "LATERAL",
-    "NATURAL",
-    "1e400",
-    "99999999999999999999",
-    "\\",
-    "é",
-    "::x",
-]
+WORDS = words_of(SEEDS)
 WORLD = new_york()
 
 
@@ -93,31 +73,11 @@ def test_the_seeds_mean_something(seed: str) -> None:
         assert survives(seed)
 
 
-def mutated(draw: random.Random) -> str:
-    words = draw.choice(SEEDS).replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()
-    for _ in range(draw.randint(1, 4)):
-        at = draw.randrange(len(words)) if words else 0
-        match draw.randrange(5):
-            case 0:
-                words[at : at + 1] = []
-            case 1:
-                words.insert(at, draw.choice(WORDS))
-            case 2:
-                words[at : at + 1] = [draw.choice(WORDS)]
-            case 3:
-                other = draw.randrange(len(words)) if words else 0
-                words[at : at + 3], words[other : other + 3] = words[other : other + 3], words[at : at + 3]
-            case _:
-                other_seed = draw.choice(SEEDS).split()
-                words = words[:at] + other_seed[draw.randrange(len(other_seed)) :]
-    return " ".join(words)
-
-
 @pytest.mark.parametrize("round_", range(20))
 def test_statements_with_words_lost_moved_and_added(round_: int) -> None:
     draw = random.Random(round_)
     for _ in range(150):
-        text = mutated(draw)
+        text = mutated(draw, SEEDS, WORDS)
         try:
             survives(text)
         except Exception as error:
