@@ -82,6 +82,7 @@ def test_mutated_statements(server: SqlServer, bystander: psycopg.Connection, re
     draw = random.Random(7)
     executed = 0
     with server.connect() as connection:
+        connection.prepare_threshold = None  # what the driver prepares of itself, a statement may deallocate
         _define(connection)
         for number in range(request.config.getoption("--statements")):
             text = mutated(draw, SEEDS, WORDS)
