@@ -16,7 +16,7 @@ from reclock.adapter.session import Session
 from reclock.adapter.transactions import TransactionStatus
 from reclock.environment import Environment
 from reclock.errors import CopyAbandoned, ReclockError
-from reclock.sql.statements import CopyFormat
+from reclock.sql.copy_format import CopyFormat
 
 TEXT = CopyFormat(False, "\t", "\\N", False, '"', '"')
 CSV = CopyFormat(True, ",", "", False, '"', '"')

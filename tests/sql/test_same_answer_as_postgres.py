@@ -102,7 +102,7 @@ SELECT b ~ 'o', b ~ '^t', b !~ 'o', b ~* 'FIVE', b !~* '^f' FROM t
 SELECT b OPERATOR(pg_catalog.~) '^(one|two)$' COLLATE pg_catalog.default FROM t
 SELECT b LIKE '/%%' ESCAPE '/', b NOT LIKE 't/_%' ESCAPE '/', b LIKE 't' || '%' ESCAPE '/' FROM t
 SELECT 'int4'::regtype::oid, 'numeric(3,2)'::regtype::oid, 'varchar'::regtype::oid, 'timestamp with time zone'::regtype::oid
-SELECT to_regtype('int8')::oid, to_regtype('nothing')::oid, to_regclass('nothing')::oid
+SELECT to_regtype('int8')::oid, to_regtype('nowhere')::oid, to_regclass('nowhere')::oid
 SELECT quote_ident('plain'), quote_ident('Not plain'), pg_size_pretty(100::bigint), pg_size_pretty(20000::bigint)
 SELECT * FROM t
 SELECT t.*, u.x FROM t, u WHERE t.a = u.a

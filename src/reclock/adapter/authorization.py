@@ -103,6 +103,11 @@ class Rules:
             case statements.CreateIndex():
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
                 return self._require(*self._creating(statement.name), *self._arranging(statement), owner_of=on)
+            case statements.CreateSchema():
+                need = Need((Kind.DATABASE, statement.database_id), Privilege.CREATE, self.users.current_id)
+                return self._require(need)
+            case statements.DropSchemas():
+                return self._require(owner_of=tuple((Kind.SCHEMA, id) for id in statement.ids))
             case statements.Drop():
                 return self._require(owner_of=tuple((Kind.ITEM, id) for id in sorted(statement.named)))
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange() | statements.Rename():

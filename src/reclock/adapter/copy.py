@@ -8,8 +8,9 @@ from typing import Any
 from reclock.adapter import copy_format
 from reclock.adapter.results import Result
 from reclock.errors import BadCopyData, CopyAbandoned, ReclockError
+from reclock.sql.copy_format import CopyFormat
 from reclock.sql.planner.literals import parse_text
-from reclock.sql.statements import CopyFormat, CopyFrom
+from reclock.sql.statements import CopyFrom
 
 _ROWS = 10_000
 """How many rows go into one write of the transaction."""

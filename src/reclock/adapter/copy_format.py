@@ -9,7 +9,7 @@ from typing import Any
 
 from reclock.adapter.results import text_of
 from reclock.errors import BadCopyData
-from reclock.sql.statements import CopyFormat
+from reclock.sql.copy_format import CopyFormat
 
 Fields = list[str | None]
 

@@ -8,10 +8,11 @@ from functools import singledispatch
 from reclock.adapter.users import Users
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
-from reclock.catalog.objects import Item, ItemType, SourceProgress
+from reclock.catalog.objects import Item, ItemType, Kind, Schema, SourceProgress
 from reclock.catalog.roles import default_acl
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
+from reclock.consensus.verifiers import NewPassword
 from reclock.environment import Environment
 from reclock.errors import InternalError, UpperMismatch
 from reclock.sql import statements
@@ -41,7 +42,7 @@ class Change:
         user = self.tx.snapshot.roles[self.users.session_id].name
         self.tx.audit(event_type, object_type, str(name), user=user, occurred_at=self.now, details=details)
 
-    def set_password(self, role_id: str, password: statements.Password) -> None:
+    def set_password(self, role_id: str, password: NewPassword | None) -> None:
         """The password lies beside the catalog: it follows the change."""
         if password is not None:
             self._new_passwords.append((role_id, password.verifier))
@@ -133,6 +134,26 @@ def _(statement: statements.CreateIndex, change: Change) -> None:
 def _(statement: statements.Drop, change: Change) -> None:
     for id_ in statement.ids:
         drop_item(change, id_)
+
+
+@define.register
+def _(statement: statements.CreateSchema, change: Change) -> None:
+    owner = change.users.current_id
+    privileges = default_acl(change.tx.snapshot, owner, "schema", None, statement.database_id)
+    change.tx.insert(Schema(change.tx.allocate_schema_id(), statement.database_id, statement.name, owner, privileges))
+    change.audit("create", "schema", statement.name)
+
+
+@define.register
+def _(statement: statements.DropSchemas, change: Change) -> None:
+    for id_ in statement.items:
+        drop_item(change, id_)
+    for default in list(change.tx.snapshot.all(Kind.DEFAULT_PRIVILEGE).values()):
+        if default.schema_id in statement.ids:
+            change.tx.delete(default)
+    for schema in [change.tx.snapshot.schemas[id] for id in statement.ids]:
+        change.tx.delete(schema)
+        change.audit("drop", "schema", schema.name)
 
 
 @define.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import scramp
@@ -65,3 +65,10 @@ def stored_password(text: str) -> str:
         return str(Verifier.of(text))
     except scramp.ScramException as error:
         raise InvalidOption("the password cannot be used", hint="it is empty or holds characters that SCRAM forbids") from error
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassword:
+    """What a role's password is to be: its verifier, shown nowhere; None takes the password away."""
+
+    verifier: str | None = field(repr=False)

@@ -204,6 +204,16 @@ def _drop(write: Generator, node: exp.Expression) -> str:
     return _join("DROP", node.args["kind"], _if(node, "exists", "IF EXISTS"), names, node.args.get("behavior") or "")
 
 
+@_writes(nodes.CreateSchemaStatement)
+def _create_schema(write: Generator, node: exp.Expression) -> str:
+    return _join("CREATE SCHEMA", _if(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
+
+
+@_writes(nodes.DropSchemasStatement)
+def _drop_schemas(write: Generator, node: exp.Expression) -> str:
+    return _join("DROP SCHEMA", _if(node, "exists", "IF EXISTS"), _list(write, node, "names"), node.args.get("behavior") or "")
+
+
 @_writes(nodes.AlterSourceRetryStatement)
 def _retry(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} RETRY"

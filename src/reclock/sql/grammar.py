@@ -96,7 +96,16 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
                 return self._create_index()
             if self._match_texts(("ROLE", "USER")):
                 return self._create_role()
+            if self._match_text_seq("SCHEMA"):
+                exists = self._match_text_seq("IF", "NOT", "EXISTS")
+                return nodes.CreateSchemaStatement(this=self._schema_name(), exists=exists)
         return self._unsupported("CREATE")
+
+    def _schema_name(self) -> exp.Table:
+        name = self._object_name()
+        if name.args.get("catalog"):
+            self.raise_error("The name of a schema has at most two parts", self._prev)
+        return name
 
     def _create_view(self, replace: bool, materialized: bool) -> nodes.CreateViewStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
@@ -132,6 +141,11 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
             return self._drop_roles()
         if self._match_text_seq("OWNED", "BY"):
             return self._drop_owned()
+        if self._match_text_seq("SCHEMA"):
+            exists = self._match_text_seq("IF", "EXISTS")
+            names = self._parse_csv(self._schema_name)
+            behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
+            return nodes.DropSchemasStatement(names=names, exists=exists, behavior=behavior)
         for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",)):
             if self._match_text_seq(*words):
                 exists = self._match_text_seq("IF", "EXISTS")

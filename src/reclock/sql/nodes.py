@@ -209,6 +209,16 @@ class TransactionStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "isolation": False, "access": False}
 
 
+class CreateSchemaStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False}
+
+
+class DropSchemasStatement(Statement):
+    """``behavior`` is ``CASCADE``, ``RESTRICT`` or not said."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
+
+
 class CreateRoleStatement(Statement):
     """``attributes`` are words as they were written, upper case; ``password`` is what is kept of it, NULL to have none."""
 

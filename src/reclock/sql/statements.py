@@ -12,7 +12,9 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.kinds import Reference
 from reclock.catalog.roles import Target
 from reclock.compute.plan import Finishing, Plan
+from reclock.consensus.verifiers import NewPassword
 from reclock.sources.description import Format, Upstream
+from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import QualifiedName
 
 # --- queries ---
@@ -140,6 +142,21 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSchema:
+    database_id: int
+    name: str
+    tag: str = "CREATE SCHEMA"
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchemas:
+    ids: tuple[int, ...]
+    items: tuple[GlobalId, ...]  # they go before the schemas, dependents first
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP SCHEMA"
+
+
+@dataclass(frozen=True, slots=True)
 class Skipped:
     """Nothing is to be done, and ``notice`` says why: IF NOT EXISTS and it exists, IF EXISTS and it does not."""
 
@@ -188,18 +205,6 @@ class Modify:
     @property
     def tag(self) -> str:
         return "INSERT 0" if self.kind == "INSERT" else self.kind
-
-
-@dataclass(frozen=True, slots=True)
-class CopyFormat:
-    """How COPY writes rows; ``null`` is what stands for NULL. ``quote`` and ``escape`` are CSV's."""
-
-    is_csv: bool
-    delimiter: str
-    null: str
-    has_header: bool
-    quote: str
-    escape: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,23 +289,12 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class NewPassword:
-    """What is kept of a role's password, and shown nowhere; None takes the password away."""
-
-    verifier: str | None = field(repr=False)
-
-
-Password = NewPassword | None
-"""None leaves the password as it is."""
-
-
-@dataclass(frozen=True, slots=True)
 class CreateRole:
     """``attributes`` are of ``catalog.objects.ROLE_ATTRIBUTES``."""
 
     name: str
     attributes: tuple[str, ...]
-    password: Password = None
+    password: NewPassword | None = None
     tag: str = "CREATE ROLE"
 
 
@@ -312,7 +306,7 @@ class AlterRole:
     name: str
     attributes: tuple[str, ...]
     before: tuple[str, ...]
-    password: Password = None
+    password: NewPassword | None = None
     tag: str = "ALTER ROLE"
 
 
@@ -484,6 +478,8 @@ Statement = (
     | Truncate
     | CopyFrom
     | CopyTo
+    | CreateSchema
+    | DropSchemas
     | CreateRole
     | AlterRole
     | RenameRole

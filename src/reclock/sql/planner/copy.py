@@ -10,11 +10,12 @@ from reclock.compute.scalars import ColumnRef
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.modify import new_rows, table_named, target_columns
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
-from reclock.sql.statements import CopyFormat, CopyFrom, CopyTo, Modify, Select
+from reclock.sql.statements import CopyFrom, CopyTo, Modify, Select
 
 _CHARACTERS = ("delimiter", "quote", "escape")
 

@@ -29,6 +29,7 @@ from reclock.sql.planner.privileges import (
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query, with_names
 from reclock.sql.planner.roles import alter_role, change_membership, create_role, drop_roles, rename_role, set_role, user_role
+from reclock.sql.planner.schemas import create_schema, drop_schemas
 from reclock.sql.planner.show_privileges import show_privileges
 from reclock.sql.statements import (
     Explain,
@@ -159,6 +160,8 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.ShowVariableStatement: lambda node, catalog, session: ShowVariable(_variable_name(node)),
     nodes.SetVariableStatement: set_variable,
     nodes.ResetVariableStatement: reset_variable,
+    nodes.CreateSchemaStatement: create_schema,
+    nodes.DropSchemasStatement: drop_schemas,
     nodes.CreateRoleStatement: create_role,
     nodes.AlterRoleStatement: alter_role,
     nodes.AlterRoleRenameStatement: rename_role,

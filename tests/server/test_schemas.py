@@ -1,0 +1,61 @@
+"""Schemas: made, found by the search path, dropped with what is in them."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from fixtures.server import SqlServer
+
+
+def test_a_schema_holds_what_is_made_in_it_until_it_is_dropped(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        notices: list[str] = []
+        connection.add_notice_handler(lambda notice: notices.append(str(notice.message_primary)))
+        connection.execute("CREATE SCHEMA lab")
+        connection.execute("CREATE SCHEMA IF NOT EXISTS lab")
+        assert notices == ['schema "lab" already exists, skipping']
+        connection.execute("CREATE TABLE lab.results (a int); INSERT INTO lab.results VALUES (1)")
+        connection.execute("CREATE VIEW public.shown AS SELECT a FROM lab.results")
+        connection.execute("SET search_path = lab, public")
+        assert connection.execute("SELECT a FROM results").fetchone() == (1,)
+        assert connection.execute("SELECT current_schema(), 'results'::regclass").fetchone() == ("lab", "results")
+        assert ("lab",) in connection.execute("SELECT nspname FROM pg_namespace").fetchall()
+        with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+            connection.execute("DROP SCHEMA lab")
+        connection.execute("DROP SCHEMA lab CASCADE")
+        for gone in ("SELECT * FROM results", "SELECT * FROM public.shown", "CREATE TABLE lab.t (a int)"):
+            with pytest.raises(psycopg.errors.ProgrammingError):
+                connection.execute(gone)
+        connection.execute("DROP SCHEMA IF EXISTS lab")
+        assert notices[-1] == 'schema "lab" does not exist, skipping'
+        events = connection.execute("SELECT event_type FROM mz_audit_events WHERE object_type = 'schema' AND object_name = 'lab'")
+        assert events.fetchall() == [("create",), ("drop",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sqlstate"),
+    [
+        ("CREATE SCHEMA public", "42710"),
+        ("CREATE SCHEMA pg_mine", "42939"),
+        ("CREATE SCHEMA nowhere.s", "42704"),
+        ("DROP SCHEMA pg_catalog CASCADE", "42501"),
+        ("DROP SCHEMA nothing", "42704"),
+    ],
+)
+def test_what_is_no_schema_to_make_or_drop_is_refused(sql_server: SqlServer, text: str, sqlstate: str) -> None:
+    with sql_server.connect() as connection:
+        with pytest.raises(psycopg.Error) as error:
+            connection.execute(text)
+        assert error.value.sqlstate == sqlstate
+
+
+def test_making_a_schema_takes_create_on_the_database_and_dropping_it_its_owner(sql_server: SqlServer) -> None:
+    with sql_server.connect() as root:
+        root.execute("CREATE ROLE ulla LOGIN; CREATE SCHEMA of_root")
+        with sql_server.connect(user="ulla") as own:
+            for refused in ("CREATE SCHEMA hers", "DROP SCHEMA of_root"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    own.execute(refused)
+            root.execute("GRANT CREATE ON DATABASE reclock TO ulla")
+            own.execute("CREATE SCHEMA hers; CREATE TABLE hers.t (a int); DROP SCHEMA hers CASCADE")
+        root.execute("DROP SCHEMA of_root")
