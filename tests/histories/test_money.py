@@ -59,11 +59,9 @@ def _move(cluster: Cluster, chance: random.Random, count: int, moved: list[int])
         try:
             for statement in ("BEGIN", *change, "COMMIT"):
                 connection.execute(statement)
-        except psycopg.errors.SerializationFailure:
-            connection.execute("ROLLBACK")
-            continue
-        except psycopg.OperationalError:
-            connection = _connect(cluster, chance)  # it was killed; who knows whether that one was done
+        except psycopg.OperationalError:  # a conflict, or the server was killed: then who knows whether it was done
+            connection.close()
+            connection = _connect(cluster, chance)
             continue
         done += 1
         moved.append(amount)
