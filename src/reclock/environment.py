@@ -24,7 +24,7 @@ from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.elections import Seat, Term
 from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
 from reclock.consensus.shared_holds import SharedHolds
@@ -235,6 +235,12 @@ class Environment:
         """Everything that ``catalog`` has is there, to be read and written, unless it was dropped since."""
         assert catalog.snapshot is not None
         self.storage_controller.await_frontier(catalog.snapshot.content_upper, pause)
+
+    def frontiers_of(self, catalog: PlannerCatalog) -> dict[str, GroupFrontier]:
+        """All frontier groups, for those who look on: what ``catalog`` has and a leader elsewhere is late with, is missing."""
+        assert catalog.snapshot is not None
+        self.storage_controller.brought_to(catalog.snapshot.content_upper)
+        return self.frontiers.get_all()
 
     def compute_controller(self, cluster_id: int) -> ComputeController:
         """Commands the replica that the cluster has in this process."""

@@ -10,6 +10,7 @@ import pytest
 
 from reclock import crashpoints, tick
 from reclock.adapter import queries
+from reclock.adapter.overview import overview_of
 from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
@@ -77,6 +78,8 @@ def test_a_query_without_collections_needs_no_storage_controller(environment: En
     sql(environment, "CREATE TABLE t (a int)")
     assert sql(environment, "SELECT 1") == [(1,)]
     assert sql(environment, "SELECT name FROM mz_objects WHERE name = 't'") == [("t",)]
+    assert sql(environment, "SELECT * FROM mz_frontiers") == []
+    assert overview_of(environment).sources == ()
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (1)", "SELECT * FROM t", "COPY t TO STDOUT", "DELETE FROM t"])

@@ -15,8 +15,7 @@ def overview_of(environment: Environment) -> Overview:
     """The environment as it is now, bindings that are not published yet left out."""
     catalog = environment.planner_catalog()
     assert catalog.snapshot is not None
-    environment.await_storage(catalog)
-    frontiers = environment.frontiers.get_all()
+    frontiers = environment.frontiers_of(catalog)
     return overview(
         catalog.snapshot,
         frontiers,

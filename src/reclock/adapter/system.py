@@ -11,7 +11,6 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.compute.engines.engine import result_schema
-from reclock.consensus.claims import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
@@ -61,7 +60,7 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
             )
             for index in catalog.indexes()
         },
-        frontiers=lambda: _frontiers(environment, catalog),
+        frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),
         status_history=environment.statuses.history,
         audit_events=environment.catalog.get_audit_logs,
@@ -86,12 +85,6 @@ def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
             defaults = zip(entry.desc.names, entry.table.defaults, strict=True)
             found[entry.id] = {name: to_sql(default) for name, default in defaults if default is not None}
     return found
-
-
-def _frontiers(environment: Environment, catalog: PlannerCatalog) -> dict[str, GroupFrontier]:
-    """Of everything in ``catalog``."""
-    environment.await_storage(catalog)
-    return environment.frontiers.get_all()
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:

@@ -56,7 +56,7 @@ class ComputeController(Controller):
         """See `Replica.refresh`."""
         return self.replica.refresh(refresh)
 
-    def _brought_to(self, to: Timestamp) -> bool:
+    def brought_to(self, to: Timestamp) -> bool:
         if self.frontier < to:
             self.step()
         return self.frontier >= to

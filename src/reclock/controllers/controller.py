@@ -37,12 +37,12 @@ class Controller(ABC):
         if self._frontier >= to:
             return
         pause = pause or _patiently()
-        while not self._brought_to(to):
+        while not self.brought_to(to):
             pause(_POLL_S, f"the {self.name} controller has not reached {to} in the catalog yet{self._trouble()}")
 
     @abstractmethod
-    def _brought_to(self, to: Timestamp) -> bool:
-        """Do what this process can do about it now; whether the frontier is there."""
+    def brought_to(self, to: Timestamp) -> bool:
+        """Do what this process can do about it now, and wait for nobody; whether the frontier is there."""
 
     def _trouble(self) -> str:
         return ""

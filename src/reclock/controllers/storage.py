@@ -153,7 +153,9 @@ class StorageController(Controller):
     def _is_behind(self) -> bool:
         return self._stint is not None and self._oracle.read_ts(CATALOG) > self._stint.frontier
 
-    def _brought_to(self, to: Timestamp) -> bool:
+    def brought_to(self, to: Timestamp) -> bool:
+        if self.frontier >= to:
+            return True
         if self._is_looping:
             if isinstance(self._failure, Fenced):
                 raise self._failure
