@@ -17,7 +17,9 @@ KEYS = (0, 1)
 Read = tuple[str, ...]
 """The tables that are read, by one query."""
 
-CONFLICT = "40001"
+AGAIN = frozenset({"40001", "72000"})
+"""SQLSTATEs of what was overtaken by another transaction, or idle in a block for longer than its read hold lasted."""
+
 FENCED = "57P03"
 NOT_READABLE = "22023"
 UNKNOWN = frozenset({None, "08007", "57P01"})
@@ -207,7 +209,7 @@ class Client:
 
     def _failed(self, error: psycopg.Error) -> None:
         assert self._connection is not None
-        if error.sqlstate == CONFLICT:
+        if error.sqlstate in AGAIN:
             self._seen.conflicts += 1
         elif error.sqlstate not in UNKNOWN and error.sqlstate != FENCED:
             self._seen.unexpected.append(f"{error.sqlstate}: {error}")

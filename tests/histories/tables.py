@@ -29,6 +29,7 @@ def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: s
     settings = {
         "retention_ms": chance.choice((0, 300, 3_000)),
         "table_apply_delay_ms": chance.choice((0, 20, 200)),
+        "read_hold_lease_ms": chance.choice((4_000, 60_000)),
         "vacuum_grace_ms": chance.choice((0, HOUR_MS)),
     }
     text = "".join(f"{name} = {value}\n" for name, value in settings.items())
