@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from fixtures.postgres import bundled_binaries
 from fixtures.server import RECLOCK, SqlServer
-from psycopg import errors
+from psycopg import errors, pq
 
 ENDLESS = "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE a.n + b.n + c.n + d.n + e.n = 7"
 VALUES = (
@@ -80,6 +80,35 @@ def test_an_error_in_a_pipeline_skips_to_its_end(sql_server: SqlServer) -> None:
             connection.execute("INSERT INTO numbers VALUES (0, 'never')")
         assert connection.execute("SELECT count(*) FROM numbers").fetchone() == (1000,)
         assert connection.execute("SELECT 2").fetchone() == (2,)
+
+
+def test_a_pipeline_is_one_transaction_up_to_its_synchronisation(new_server, tmp_path: Path) -> None:
+    """What was sent before a Sync is committed there, together or not at all; a definition ends the transaction before it."""
+    server = new_server(tmp_path)
+    with server.connect() as connection, server.connect() as other:
+        connection.execute("CREATE TABLE t (n integer)")
+
+        def seen() -> list[int]:
+            return [n for (n,) in other.execute("SELECT n FROM t ORDER BY n")]
+
+        with connection.pipeline() as pipeline:
+            connection.execute("INSERT INTO t VALUES (1)")
+            inserted = connection.execute("INSERT INTO t VALUES (2) RETURNING n")
+            connection.pgconn.send_flush_request()
+            assert inserted.fetchone() == (2,)
+            assert seen() == []
+            pipeline.sync()
+            assert seen() == [1, 2]
+            connection.execute("INSERT INTO t VALUES (3)")
+            connection.execute("CREATE TABLE u (n integer)")
+            connection.execute("INSERT INTO t VALUES (4)")
+            with pytest.raises(errors.DivisionByZero):
+                connection.execute("SELECT 1 / (n - n) FROM t").fetchall()
+        assert seen() == [1, 2, 3]
+        assert connection.info.transaction_status == pq.TransactionStatus.IDLE
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t VALUES (%s)", [(n,) for n in range(10, 110)])
+        assert seen()[3:] == list(range(10, 110))
 
 
 def test_errors_carry_state_position_and_hint(sql_server: SqlServer) -> None:

@@ -112,6 +112,23 @@ class Session:
                 raise
             yield result
 
+    @property
+    def is_together(self) -> bool:
+        """Whether statements are one transaction that the client did not begin itself."""
+        return self.transactions.is_implicit
+
+    def begin_together(self) -> None:
+        """Statements from here on are one transaction, if none is open, until ``end_together`` or ``abort_together``."""
+        self.transactions.begin_implicit()
+
+    def end_together(self) -> None:
+        """Commit what ``begin_together`` began. Raises ``WriteConflict``, and then nothing of it counts."""
+        self.transactions.end_implicit()
+
+    def abort_together(self) -> None:
+        """Nothing of what ``begin_together`` began counts."""
+        self.transactions.abort_implicit()
+
     def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
         return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name, self.kept.describe)

@@ -112,6 +112,10 @@ class Transactions:
         if self._is_implicit:
             self._rollback()
 
+    @property
+    def is_implicit(self) -> bool:
+        return self._is_implicit
+
     def close(self) -> None:
         """Roll back what is open."""
         if self._block is not None:

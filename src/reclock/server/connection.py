@@ -145,6 +145,11 @@ class Connection:
         await self._stream.flush()
 
     async def _synchronise(self) -> None:
+        if self._session.is_together:
+            try:
+                await self._run(self._session.end_together)
+            except Exception as raised:
+                self._failed(raised)
         if self._session.transaction_status is TransactionStatus.IDLE:
             self._close_portals()
         await self._ready()
@@ -262,6 +267,8 @@ class Connection:
                 case messages.Describe():
                     self._describe(message)
                 case messages.Execute():
+                    if not await self._stream.next_is(messages.SYNC):
+                        self._session.begin_together()
                     await self._execute(message)
                 case messages.Close():
                     self._close(message)
@@ -269,6 +276,9 @@ class Connection:
             raise
         except Exception as raised:
             self._failed(raised)
+            await self._stream.flush()  # a client that sends no Sync before it has the answer gets this one
+            if self._session.is_together:
+                await self._run(self._session.abort_together)
             return False
         await self._stream.flush_if_much()
         return True

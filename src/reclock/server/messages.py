@@ -128,6 +128,10 @@ class Flush:
     pass
 
 
+SYNC = b"S"
+"""The first byte of a ``Sync``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sync:
     pass

@@ -24,6 +24,7 @@ class Stream:
         self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
         self._pending: list[bytes] = []
         self._pending_bytes = 0
+        self._head = b""
 
     @property
     def peer(self) -> str:
@@ -49,11 +50,16 @@ class Stream:
 
     async def message(self) -> messages.Frontend:
         """The next message. Raises ``ProtocolViolation``, ``MessageTooLarge``, ``IncompleteReadError``."""
-        head = await self._reader.readexactly(5)
+        head, self._head = self._head or await self._reader.readexactly(5), b""
         length = int.from_bytes(head[1:], "big")
         if length < 4 or length > (_SMALL_BYTES if head[0] in _SMALL else self._limit_bytes):
             raise MessageTooLarge(length, self._limit_bytes)
         return messages.read(head[:1], await self._reader.readexactly(length - 4))
+
+    async def next_is(self, kind: bytes) -> bool:
+        """Whether the next message, once it comes, is of that kind. Raises ``IncompleteReadError``."""
+        self._head = self._head or await self._reader.readexactly(5)
+        return self._head[:1] == kind
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
         """Go on within TLS. What the client sent in the clear beyond its request is an error: nobody signed it."""
