@@ -47,7 +47,6 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
     from reclock.adapter.session import Session
     from reclock.controllers import compute, storage
     from reclock.environment import Environment
-    from reclock.errors import ReclockError
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))  # answers alone go to standard output
     chance, answering = random.Random(seed), threading.Lock()
@@ -71,8 +70,8 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
             found: dict[str, Any] = {"lane": lane}
             try:
                 found["rows"] = [list(row) for result in sessions[lane].execute(text) for row in result.rows()]
-            except ReclockError as error:
-                found["error"] = str(error)
+            except Exception as error:
+                found["error"] = f"{type(error).__name__}: {error}"
             with answering:
                 print(json.dumps(found), flush=True)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 
+import structlog
+
 from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
@@ -13,7 +15,9 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.statuses import Statuses
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.storage import CreateCollections, DropCollections, StillRead, StorageCommand
+from reclock.protocol.storage import CreateCollections, DropCollections, NotDropped, StorageCommand
+
+_logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Storage:
         groups = self.frontiers.get_all().keys() - {TABLES}
         return self.tables.log.known() | {GlobalId(group) for group in groups}
 
-    def carry_out(self, command: StorageCommand) -> StillRead | None:
+    def carry_out(self, command: StorageCommand) -> NotDropped | None:
         """See `StoragePlane`."""
         match command:
             case CreateCollections():
@@ -60,25 +64,23 @@ class Storage:
             self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic)
         self.frontiers.create(command.group, since=command.since, upper=command.upper)
 
-    def _drop(self, ids: tuple[GlobalId, ...]) -> StillRead | None:
+    def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
         tables = self.tables.log.known() & set(ids)
         others = set(ids) - tables
         self.let_go([*others, TABLES])
-        read = self._drop_tables(tables) | self._drop_groups(others)
-        return StillRead(tuple(sorted(read))) if read else None
+        left = self._drop_tables(tables) | self._drop_groups(others)
+        return NotDropped(tuple(sorted(left))) if left else None
 
     def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
-        """Answers those that are read: a hold does not say which tables it is for, so every read that began before counts."""
+        """Answers those that are left: a hold does not say which tables it is for, so every read that began before counts."""
         if not ids:
             return set()
         now, first_read = self.read_ts(), self.holds.earliest_read(TABLES)
         read = {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
-        for id in sorted(ids - read):
-            self.tables.drop(id)
-        return read
+        return read | {id for id in sorted(ids - read) if not _succeeds(self.tables.drop, id)}
 
     def _drop_groups(self, ids: Set[GlobalId]) -> Set[GlobalId]:
-        """Answers those that are read."""
+        """Answers those that are left."""
         if not ids:
             return set()
         for id in sorted(ids):
@@ -86,10 +88,18 @@ class Storage:
                 self.holds.release(hold)
         held = self.holds.earliest(ids)
         read = {id for id in ids if id in held}
-        gone = sorted(ids - read)
-        for id in gone:
-            self.lake.drop_all(id)
+        gone = {id for id in sorted(ids - read) if _succeeds(self.lake.drop_all, id)}
         if gone:
             self.statuses.forget(gone)
             self.frontiers.drop(gone)
-        return read
+        return ids - gone
+
+
+def _succeeds(drop: Callable[[GlobalId], None], id: GlobalId) -> bool:
+    """What cannot be dropped now must not keep from being made what others wait for."""
+    try:
+        drop(id)
+    except OSError as failure:
+        _logger.warning("cannot drop a collection yet", id=id, error=str(failure))
+        return False
+    return True

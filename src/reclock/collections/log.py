@@ -67,13 +67,13 @@ class TableLog:
     @classmethod
     def open(cls, folder: Folder) -> TableLog:
         """The table as it is now. Raises delta-rs's ``TableNotFoundError``."""
-        return cls(folder, DeltaTable(folder.uri, storage_options=folder.storage_options))
+        return cls(folder, _open(folder))
 
     @staticmethod
     def exists(folder: Folder) -> bool:
         """Whether there is a table. (delta-rs's own ``is_deltatable`` keeps all Python threads waiting for the store's answer.)"""
         try:
-            DeltaTable(folder.uri, storage_options=folder.storage_options, without_files=True)
+            _open(folder, without_files=True)
         except TableNotFoundError:
             return False
         return True
@@ -212,6 +212,15 @@ class TableLog:
             self.checkpoint()
         except (DeltaError, OSError) as failure:
             _logger.warning("checkpoint failed", table=self._folder.uri, version=self.version, error=str(failure))
+
+
+def _open(folder: Folder, *, without_files: bool = False) -> DeltaTable:
+    try:
+        return DeltaTable(folder.uri, storage_options=folder.storage_options, without_files=without_files)
+    except DeltaError as failure:
+        if isinstance(failure, TableNotFoundError) or folder.exists(LOG):
+            raise
+        raise TableNotFoundError(f'"{folder.uri}" was dropped while it was opened') from failure
 
 
 def log_entry(version: int) -> str:

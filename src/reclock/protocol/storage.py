@@ -45,8 +45,8 @@ StorageCommand = CreateCollections | DropCollections | AdvanceCatalogFrontier
 
 
 @dataclass(frozen=True, slots=True)
-class StillRead:
-    """The answer to a drop that readers keep from being complete: command it again later."""
+class NotDropped:
+    """The answer to a drop that is not complete, because somebody reads there or the lake failed: command it again later."""
 
     ids: tuple[GlobalId, ...]
 
@@ -58,6 +58,6 @@ class StoragePlane(Protocol):
         """The objects that have collections, whole or half made: what a controller that begins reconciles with."""
         ...
 
-    def carry_out(self, command: StorageCommand) -> StillRead | None:
+    def carry_out(self, command: StorageCommand) -> NotDropped | None:
         """Returns when it is durable. Raises ``TermOver`` if another process leads the controller by now."""
         ...
