@@ -172,6 +172,24 @@ def test_what_a_reader_is_at_goes_when_it_has_left(environment: Environment) -> 
     assert index not in environment.frontiers.get_all()
 
 
+def test_a_drop_that_the_lake_refuses_is_done_later_and_holds_up_nobody(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)")
+    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
+
+    def refuse(id: GlobalId) -> None:
+        raise OSError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(environment.lake, "drop_all", refuse)
+        sql(environment, "DROP INDEX i; CREATE TABLE u (a int); INSERT INTO u VALUES (1)")
+        assert index in environment.frontiers.get_all()
+    environment.storage_controller.step()
+    assert index not in environment.frontiers.get_all()
+    assert not environment.lake.exists(StorageCollectionId(index))
+
+
 def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Environment, other: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); CREATE DEFAULT INDEX ON u")
     tick.run(environment, owner="tick")  # the index holds the tables for ever
