@@ -79,6 +79,11 @@ class ScalarType:
         return self.name in (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
 
     @property
+    def is_stored(self) -> bool:
+        """Whether a collection can hold its values."""
+        return self.element is None and self.name is not TypeName.INTERVAL and (not self.is_object_id or self.name is TypeName.OID)
+
+    @property
     def is_object_id(self) -> bool:
         """Whether its values are numbers of catalog objects, as PostgreSQL's clients know these."""
         return self.name in _OBJECT_IDS

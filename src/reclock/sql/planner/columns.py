@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import RESERVED_COLUMNS
-from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError
+from reclock.algebra.relations import RESERVED_COLUMNS, Column
+from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -17,3 +17,10 @@ def check_columns(names: Sequence[str]) -> None:
             raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
         if name in names[:i]:
             raise DuplicateColumn(name)
+
+
+def check_stored(columns: Sequence[Column]) -> None:
+    """Raises ``UnsupportedSql`` unless a collection can hold the columns."""
+    for column in columns:
+        if not column.type.is_stored:
+            raise UnsupportedSql(f'column "{column.name}" has type {column.type}, which cannot be stored', hint="cast it to text")

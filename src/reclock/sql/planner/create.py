@@ -31,7 +31,7 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.build import compute, unique_key
-from reclock.sql.planner.columns import check_columns
+from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
@@ -233,6 +233,7 @@ def _index(
     cluster_id: int,
     catalog: PlannerCatalog,
 ) -> CreateIndex:
+    check_stored(desc.columns)
     node = nodes.CreateIndexStatement(
         this=identifier(name.item),
         cluster=cluster_identifier(catalog.cluster_name(cluster_id)),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
-from reclock.errors import AggregateNotAllowed, InvalidColumnReference, TypeMismatch, UnknownColumn, UnsupportedSql
+from reclock.errors import AggregateNotAllowed, InvalidColumnReference, TypeMismatch, UnknownColumn
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planner.coercion import assign, scalar_type
-from reclock.sql.planner.columns import check_columns
+from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
@@ -39,9 +39,7 @@ def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
         for column in node.args["columns"]
     )
     check_columns([column.name for column in columns])
-    for column in columns:
-        if column.type.name is TypeName.INTERVAL:
-            raise UnsupportedSql(f'column "{column.name}" has type interval, which cannot be stored')
+    check_stored(columns)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
     for column, default in zip(columns, defaults, strict=True):
         if default is not None:

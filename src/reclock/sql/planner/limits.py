@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT
-from reclock.compute.scalars import Literal, Parameter
+from reclock.algebra.relations import BIGINT, ScalarType
+from reclock.compute.scalars import Call, Literal, Parameter
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
@@ -60,4 +60,10 @@ class NoSubqueries:
     def value(self, *_: object) -> NoReturn:
         raise UnsupportedSql("a subquery is not supported here", hint="write a constant")
 
-    exists = contains = rows = array = object_id = about_session = value
+    exists = contains = rows = array = value
+
+    def about_session(self, call: Call) -> NoReturn:
+        raise UnsupportedSql(f"{call.function} is not supported here", hint="write a constant")
+
+    def object_id(self, value: Any, target: ScalarType) -> NoReturn:
+        raise UnsupportedSql(f"a cast to {target} is not supported here", hint="write a constant")

@@ -26,7 +26,7 @@ from reclock.sql.catalog import nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner.coercion import scalar_type
-from reclock.sql.planner.columns import check_columns
+from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.statements import SourceDefinition
 
 SOURCE_OPTIONS: frozenset[str] = frozenset()
@@ -177,6 +177,7 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
         for column in node.args.get("columns") or ()
     )
     check_columns([column.name for column in columns])
+    check_stored(columns)
     return columns
 
 
