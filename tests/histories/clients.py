@@ -55,6 +55,7 @@ class Seen:
     operations: list[Operation] = field(default_factory=list)
     timed: list[Timed] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
+    attempts: int = 0
     conflicts: int = 0
     unreadable: int = 0
 
@@ -69,8 +70,9 @@ class Client:
         self._connection: psycopg.Connection | None = None
 
     def run(self, operations: int) -> None:
-        """Until all clients together have seen that many."""
-        while len(self._seen.operations) < operations:
+        """Until all clients together have seen that many, or tried three times as often."""
+        while len(self._seen.operations) < operations and self._seen.attempts < 3 * operations:
+            self._seen.attempts += 1
             self._connect()
             action = self._chance.random()
             if action < 0.08:
@@ -101,7 +103,7 @@ class Client:
             if is_block:
                 self._execute("BEGIN")
             for number, action in enumerate(actions):
-                if number and self._chance.random() < 0.1:
+                if number and self._chance.random() < 0.25:
                     time.sleep(self._chance.random())
                 steps += self._perform(action)
             if tells_time:

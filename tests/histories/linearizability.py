@@ -13,7 +13,9 @@ State = TypeVar("State", bound=Hashable)
 
 NO_ORDER = "the operations have no order"
 
-CONFIGURATIONS = 1_000_000
+UNDECIDED = "undecided"
+
+CONFIGURATIONS = 300_000
 """How many configurations are looked at before a history counts as undecided."""
 
 
@@ -28,7 +30,7 @@ class Operation:
 
 
 class Undecided(Exception):
-    """The search was given up."""
+    """The search was given up, so that nothing is known."""
 
 
 def linearization(

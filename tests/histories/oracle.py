@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from histories.forks import HOUR_MS, fork, shared_number
-from histories.linearizability import NO_ORDER, Operation, Undecided, linearization
+from histories.linearizability import NO_ORDER, UNDECIDED, Operation, Undecided, linearization
 from histories.models import OracleCall, OracleState, oracle_step
 from histories.oracle_process import use
 from histories.server_process import Faults
@@ -39,7 +39,7 @@ def violations(history: list[Operation]) -> list[str]:
     try:
         is_right = linearization(history, OracleState(1, 1), oracle_step) is not None
     except Undecided as undecided:
-        return [f"undecided: {undecided}"]
+        return [f"{UNDECIDED}: {undecided}"]
     return [] if is_right else [NO_ORDER]
 
 

@@ -33,10 +33,10 @@ class Teller:
 
 def use(url: str, offset_ms: Any, faults: Faults, calls: int, told: Connection) -> None:
     """``calls`` calls by some threads. Each is told twice: as it begins, and with its answer, if there is one."""
-    prepare(faults)
     consensus = Consensus.connect(url)
     inner = ConsensusOracle(consensus, Clock(offset_ms))
     inner.open_timeline(EPOCH_MS, Timestamp(1))
+    prepare(faults)
     oracle, teller = BatchingOracle(inner), Teller(told)
 
     def work(thread: int) -> None:

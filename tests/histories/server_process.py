@@ -71,7 +71,7 @@ def maintain(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> N
                 maintenance.maintain(environment, TABLES)
             except ReclockError as error:
                 structlog.get_logger().info("maintenance", error=str(error))
-            time.sleep(0.5)
+            time.sleep(0.2)
 
 
 def fence(home: Path, ready: Connection) -> None:

@@ -13,13 +13,13 @@ from histories.bounds import bounded
 from histories.clients import Client, Seen, definitions
 from histories.cluster import Cluster
 from histories.forks import HOUR_MS
-from histories.linearizability import NO_ORDER, Operation, Undecided, linearization
+from histories.linearizability import NO_ORDER, UNDECIDED, Operation, Undecided, linearization
 from histories.models import EMPTY, LISTS, Fence, tables_step
 from histories.server_process import Faults
 
 CLIENTS = 8
 PATIENCE_S = 120
-"""How long nothing may be answered before a history hangs."""
+"""How long clients may take to end once all that goes wrong has gone wrong."""
 
 
 def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: str | None = None) -> Seen:
@@ -33,7 +33,7 @@ def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: s
         "vacuum_grace_ms": chance.choice((0, HOUR_MS)),
     }
     text = "".join(f"{name} = {value}\n" for name, value in settings.items())
-    faults = Faults(seed, chance.choice((0.0, 0.02)), planted)
+    faults = Faults(seed, chance.choice((0.0, 0.04)), planted)
     with Cluster(folder, consensus_url, list(definitions()), faults, settings=text) as cluster:
         seen, fresh = Seen(), count(1)
         clients = [Client(cluster, seen, random.Random(chance.random()), fresh) for _ in range(CLIENTS)]
@@ -45,8 +45,9 @@ def run(folder: Path, consensus_url: str, seed: int, operations: int, planted: s
             while len(seen.operations) < number and any(thread.is_alive() for thread in threads):
                 time.sleep(0.002)
             disturb()
+        deadline = time.monotonic() + PATIENCE_S
         for thread in threads:
-            thread.join(PATIENCE_S)
+            thread.join(max(0, deadline - time.monotonic()))
             if thread.is_alive():
                 seen.unexpected.append("a client hangs")
         for _ in cluster.servers:
@@ -87,7 +88,7 @@ def violations(seen: Seen) -> list[str]:
         if linearization(bounded(seen.operations), EMPTY, tables_step) is None:
             found.append(NO_ORDER)
     except Undecided as undecided:
-        found.append(f"undecided: {undecided}")
+        found.append(f"{UNDECIDED}: {undecided}")
     return found + _wrong_times(seen)
 
 
