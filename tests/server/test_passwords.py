@@ -46,6 +46,16 @@ def test_a_role_changes_its_own_password_and_no_others(sql_server: SqlServer) ->
     assert comes_in(sql_server, "ruth", "r")
 
 
+def test_a_client_may_hash_the_password_itself_as_psql_does(sql_server: SqlServer) -> None:
+    with sql_server.connect() as root:
+        root.execute("CREATE ROLE vera LOGIN")
+        hashed = root.pgconn.encrypt_password(b"from the client", b"vera").decode()
+        assert hashed.startswith("SCRAM-SHA-256$")
+        root.execute(f"ALTER USER vera PASSWORD '{hashed}'")
+    assert comes_in(sql_server, "vera", "from the client")
+    assert not comes_in(sql_server, "vera", hashed)
+
+
 def test_a_password_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> None:
     secret = "aubergine-parapet"
     with sql_server.connect() as root:

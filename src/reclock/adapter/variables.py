@@ -85,6 +85,7 @@ VARIABLES = {
         Variable("lock_timeout", "0", "kept for clients that set it: nothing is locked"),
         Variable("max_index_keys", "32", "kept for clients that ask for it", _always("32")),
         Variable("max_identifier_length", "63", "kept for clients that ask for it", _always("63")),
+        Variable("password_encryption", "scram-sha-256", "always scram-sha-256", _always("scram-sha-256")),
         Variable("server_encoding", "UTF8", "always UTF8", _always("UTF8")),
         Variable(
             "server_version",
