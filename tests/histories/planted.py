@@ -22,7 +22,6 @@ from reclock.collections.group_commit import GroupCommit
 from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
 from reclock.consensus import fence
-from reclock.consensus.holds import ReadHold, ReadHolds
 from reclock.errors import WriteConflict
 from reclock.oracle import oracle
 from reclock.oracle.batching import BatchingOracle
@@ -266,18 +265,6 @@ def each_statement_reads_at_its_own_time() -> None:
         return time_of(self, *arguments)
 
     Transaction.time_of = anew
-
-
-@planted
-def no_read_hold_is_taken() -> None:
-    """Compaction goes on under readers, and they do not look how far it went."""
-
-    def acquire(self: ReadHolds, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
-        return ReadHold("", frozenset(groups), at, owner, None)
-
-    ReadHolds.acquire = acquire
-    ReadHolds.renew = lambda self, hold, *, lease_ms: hold
-    Collection.pin_at = lambda self, at, upper: self.pin()
 
 
 # --- following ---

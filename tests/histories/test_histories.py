@@ -13,7 +13,7 @@ from histories.planted import ORACLE, PLANTED
 PATIENCE = 12
 """Within how many histories a planted bug is found."""
 
-IN_SUITE = {"acknowledged_before_it_is_durable", "conflicts_are_not_checked", "tail_of_the_log_is_ignored"}
+IN_SUITE = {"acknowledged_before_it_is_durable", "conflicts_are_not_checked", "refused_commits_are_acknowledged"}
 """Of the bugs that only histories of tables find; all of them with ``--planted``."""
 
 
