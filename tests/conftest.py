@@ -3,7 +3,12 @@
 import os
 import sys
 
+from hypothesis import HealthCheck, settings
+
 os.environ["PYSPARK_PYTHON"] = sys.executable
+
+settings.register_profile("reclock", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # machines are slow at times
+settings.load_profile("reclock")
 
 pytest_plugins = [
     "fixtures.postgres",

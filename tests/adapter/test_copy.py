@@ -40,7 +40,7 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
 
 
 @pytest.mark.parametrize("format", WRITTEN, ids=lambda format: WRITTEN[format])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_rows=rows, cut=st.integers(1, 7))
 def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, format: CopyFormat, given_rows, cut: int) -> None:
     ours = copy_format.encode(given_rows, format)

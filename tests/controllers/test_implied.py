@@ -91,7 +91,7 @@ def history(statements: list[str]) -> list[PlannerCatalog]:
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CHANGES, min_size=1, max_size=14), st.data())
 def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(statements: list[str], data: st.DataObject) -> None:
     moments = history(statements)

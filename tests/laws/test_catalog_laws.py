@@ -169,7 +169,6 @@ def subjects(tmp_path: Path) -> list[Subject]:
 def test_every_sequence_of_transactions_has_one_result(subjects: list[Subject], pytestconfig: pytest.Config) -> None:
     @settings(
         max_examples=pytestconfig.getoption("--catalog-sequences"),
-        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.lists(ATTEMPTS, min_size=1, max_size=6))

@@ -103,7 +103,7 @@ class CollectionAgainstModel(RuleBasedStateMachine):
 
 
 CollectionAgainstModel.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=12, suppress_health_check=list(HealthCheck)
 )
 test_a_collection_says_what_its_updates_say = CollectionAgainstModel.TestCase
 
@@ -138,7 +138,7 @@ def comparable(row: Row) -> Row:
     return tuple(NAN if isinstance(value, float) and math.isnan(value) else value for value in row)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_values_of_every_type_are_kept_and_equal_ones_are_summed(data: st.DataObject) -> None:
     desc = RelationDesc(tuple(Column(f"column {i}", type) for i, type in enumerate(VALUES)))

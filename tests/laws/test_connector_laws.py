@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.algebra.timestamps import Timestamp
@@ -43,7 +43,6 @@ def rows(generator: Generator, increments: list[Increment], skips=()) -> Counter
     return +found
 
 
-@settings(deadline=None)
 @given(generators, moments)
 def test_whenever_it_is_probed_the_whole_is_the_same_and_offsets_are_bound_once(upstream, gaps):
     """Each probe knows nothing but the bindings before, as after a restart."""
@@ -65,7 +64,6 @@ def test_whenever_it_is_probed_the_whole_is_the_same_and_offsets_are_bound_once(
         assert times == sorted(times)
 
 
-@settings(deadline=None)
 @given(generators, st.integers(1, 120), st.integers(1, 119))
 def test_reading_in_pieces_is_reading_at_once(upstream, upper, cut):
     cut = min(cut, upper)
@@ -97,7 +95,6 @@ def test_a_counter_of_a_cardinality_holds_its_last_numbers(ticks, most):
     assert sorted(row[0] for (_, row), count in found.items() if count) == list(range(max(1, ticks - most + 1), ticks + 1))
 
 
-@settings(deadline=None)
 @given(st.integers(2, 80))
 def test_every_bid_is_on_an_auction_that_is_there_by_a_user_who_is_there(ticks):
     found = rows(opened(LoadGenerator("AUCTION", 100)), [Increment((), 0, ticks, ticks)])

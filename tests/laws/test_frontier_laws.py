@@ -268,7 +268,7 @@ def test_frontiers_do_what_the_model_does(consensus_url: str) -> None:
 
     run_state_machine_as_test(
         FrontierLaws,
-        settings=settings(max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)),
     )
     consensus.close()
 

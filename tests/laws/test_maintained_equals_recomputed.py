@@ -128,7 +128,7 @@ def duckdb_engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Engine, Pat
 
 
 @pytest.mark.parametrize("name", PLANS)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.lists(change, max_size=16), pauses=st.sets(st.integers(1, 10), min_size=1, max_size=3), limit=st.integers(1, 6))
 def test_maintained_equals_recomputed(
     name: str, changes: list[Any], pauses: set[int], limit: int, duckdb_engine: tuple[Engine, Path]

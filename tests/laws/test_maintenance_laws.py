@@ -91,6 +91,6 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
 
 
 MaintenanceAgainstHistory.TestCase.settings = settings(
-    max_examples=8, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=8, stateful_step_count=12, suppress_health_check=list(HealthCheck)
 )
 test_maintenance_changes_no_readable_answer = MaintenanceAgainstHistory.TestCase

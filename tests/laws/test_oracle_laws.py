@@ -88,7 +88,7 @@ def test_the_oracle_keeps_its_guarantees(consensus_url: str) -> None:
 
     run_state_machine_as_test(
         OracleLaws,
-        settings=settings(max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)),
     )
     for consensus in consensuses:
         consensus.close()

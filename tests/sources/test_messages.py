@@ -68,7 +68,7 @@ def outcome(value, format, desc):
 def test_many_messages_are_what_each_is_alone(name, pieces):
     format, desc = FORMATS[name]
 
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     @given(st.lists(st.none() | pieces, max_size=6))
     def law(values):
         rows = [alone(value, format, desc) for value in values]
@@ -87,7 +87,7 @@ def test_many_messages_are_what_each_is_alone(name, pieces):
 def test_any_bytes_are_a_row_or_a_definite_error(name):
     format, desc = FORMATS[name]
 
-    @settings(max_examples=2000, deadline=None)
+    @settings(max_examples=2000)
     @given(st.binary(max_size=40))
     @example(b'{"n":99999999999999999999}')
     @example(b'{"n":1,"n":2}')

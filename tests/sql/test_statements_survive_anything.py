@@ -84,13 +84,13 @@ def test_statements_with_words_lost_moved_and_added(round_: int) -> None:
             raise AssertionError(f"{type(error).__name__}: {error}\n{text}") from error
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
 def test_text_of_any_kind(text: str) -> None:
     survives(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join))
 def test_expressions_of_any_kind(text: str) -> None:
     survives(f"SELECT {text} FROM flights")
