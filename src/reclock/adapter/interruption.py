@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -9,6 +10,8 @@ from collections.abc import Callable, Generator, Iterator
 import pyarrow as pa
 
 from reclock.errors import QueryCanceled, StatementTimeout
+
+_BACKOFF_S = 0.02
 
 
 class Interruption:
@@ -58,6 +61,11 @@ class Interruption:
         """Waits so long. Raises ``QueryCanceled``, at once."""
         if self._asked.wait(seconds):
             raise QueryCanceled
+
+    def back_off(self, attempt: int) -> None:
+        """Waits a while, chance says how long, before another ``attempt`` at what somebody else won. Raises as ``check``."""
+        self.check()
+        self.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
 
     def pause(self, seconds: float, waiting_for: str) -> None:
         """Waits so long for what the text says. Raises as ``check``."""

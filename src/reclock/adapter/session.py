@@ -280,6 +280,7 @@ class Session:
             except UpperMismatch:
                 if attempt == ATTEMPTS - 1:
                     raise
+                self.interruption.back_off(attempt + 1)
                 continue
             break
         self.environment.storage_controller.wake()

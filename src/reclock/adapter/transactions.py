@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,9 +27,6 @@ T = TypeVar("T")
 
 ATTEMPTS = 20
 """How often a statement that reads and writes is executed before a conflict is its answer."""
-
-_BACKOFF_S = 0.02
-
 
 _AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
@@ -162,8 +158,7 @@ class Transactions:
             except WriteConflict:
                 if attempt == ATTEMPTS:
                     raise
-                self._interruption.check()
-                self._interruption.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
+                self._interruption.back_off(attempt)
         raise InternalError("a transaction neither committed nor failed")
 
     def define(self, tag: str, work: Callable[[], object]) -> None:
