@@ -83,6 +83,7 @@ class SharedHolds:
             except ReadHoldLost as lost:
                 with self._lock:
                     self._retire(one)
+                    self._shared.discard(one)
                 if one.reads:
                     _logger.warning("a read goes on without its hold", groups=sorted(one.hold.groups), error=str(lost))
 
