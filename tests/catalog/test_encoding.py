@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reclock.algebra.relations import ScalarType
 from reclock.catalog.acl import AclItem, Privilege, letters
 from reclock.catalog.encoding import CatalogUpdate, decode, decode_update, difference, encode, rows_of
 from reclock.catalog.kinds import SPECS, CatalogObject, identity
@@ -21,6 +22,7 @@ JSON = st.recursive(
 )
 PRIVILEGES = st.sets(st.sampled_from(Privilege), min_size=1).map(letters)
 FIELDS = {
+    ScalarType: {"element": st.none()},
     AuditEvent: {"details": st.dictionaries(st.text(), JSON)},
     AclItem: {"privileges": PRIVILEGES},
     DefaultPrivilege: {"privileges": PRIVILEGES},

@@ -19,6 +19,9 @@ Rows = Mapping[tuple[str, str], str]
 """The stored objects of one moment: (kind, key) → value."""
 
 
+_NEVER_STORED = {"progress": {"desc": {"columns": {"__all__": {"type": {"element"}}}}}}
+"""Arrays are of queries alone: no type that the catalog knows has elements."""
+
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -55,7 +58,7 @@ def _adapter(type_: type) -> TypeAdapter[Any]:
 def encode(thing: CatalogObject) -> tuple[str, str, str]:
     """Kind, key and value of ``thing`` as stored."""
     spec = spec_of(thing)
-    fields = _adapter(spec.type).dump_python(thing, mode="json")
+    fields = _adapter(spec.type).dump_python(thing, mode="json", exclude=_NEVER_STORED)
     key = {name: fields[name] for name in spec.key}
     value = {name: fields[name] for name in spec.value}
     return spec.kind.value, canonical(key), canonical(value)
