@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -77,6 +78,8 @@ class Environment:
         """A name no other process has: owner of read holds and of claims without a run of their own."""
         self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
         """What queries hold: reads of this process lean on one another's."""
+        self.defining = threading.Lock()
+        """Whoever defines something takes it: statements of one process would only lose the race for the catalog to one another."""
         self.published: dict[str, Timestamp] = {}
         """How far groups were complete when this process last looked; they are no less so now."""
         self._lake: Lake | None = None

@@ -6,12 +6,14 @@ import random
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
 from reclock.errors import QueryCanceled, StatementTimeout
 
 _BACKOFF_S = 0.02
+_LOOK_S = 0.05
 
 
 class Interruption:
@@ -66,6 +68,16 @@ class Interruption:
         """Waits a while, chance says how long, before another ``attempt`` at what somebody else won. Raises as ``check``."""
         self.check()
         self.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
+
+    @contextmanager
+    def taking(self, lock: threading.Lock) -> Iterator[None]:
+        """Inside the block the lock is this statement's. Raises as ``check`` while it waits for it."""
+        while not lock.acquire(timeout=_LOOK_S):
+            self.check()
+        try:
+            yield
+        finally:
+            lock.release()
 
     def pause(self, seconds: float, waiting_for: str) -> None:
         """Waits so long for what the text says. Raises as ``check``."""

@@ -39,7 +39,7 @@ from reclock.sql.planner.statement import plan_statement
 
 Answer = Result | CopyIn | CopyOut
 
-ATTEMPTS = 10
+ATTEMPTS = 50
 """How often a definition is planned anew because another actor changed the catalog meanwhile."""
 
 
@@ -264,25 +264,25 @@ class Session:
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """Plan, commit; if another actor was faster, plan again on what it left."""
         whole = parsed if isinstance(statement, statements.Skipped) else purified(parsed)
-        for attempt in range(ATTEMPTS):
-            if attempt or whole is not parsed:
-                catalog = self.environment.planner_catalog()
-                statement = self._plan(whole, catalog)
-            if isinstance(statement, statements.Skipped):
-                self.notice(statement.notice)
-                return Result(statement.tag)
-            change = Change(self.environment, self.users)
-            try:
-                change.check_planned_on(catalog.snapshot)
-                define(statement, change)
-                self.environment.catalog.commit_transaction(change.tx)
-                change.finish()
-            except UpperMismatch:
-                if attempt == ATTEMPTS - 1:
-                    raise
-                self.interruption.back_off(attempt + 1)
-                continue
-            break
+        with self.interruption.taking(self.environment.defining):
+            for attempt in range(1, ATTEMPTS + 1):
+                newest = self.environment.planner_catalog()
+                if newest is not catalog or whole is not parsed:
+                    catalog, statement = newest, self._plan(whole, newest)
+                if isinstance(statement, statements.Skipped):
+                    self.notice(statement.notice)
+                    return Result(statement.tag)
+                change = Change(self.environment, self.users)
+                try:
+                    change.check_planned_on(catalog.snapshot)
+                    define(statement, change)
+                    self.environment.catalog.commit_transaction(change.tx)
+                    change.finish()
+                    break
+                except UpperMismatch:
+                    if attempt == ATTEMPTS:
+                        raise
+                    self.interruption.back_off(attempt)
         self.environment.storage_controller.wake()
         if isinstance(statement, statements.Drop):
             dismiss(self.environment, catalog, statement.ids, self.notice)
