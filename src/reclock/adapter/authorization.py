@@ -17,7 +17,7 @@ from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql import statements
+from reclock.sql import role_statements, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
@@ -112,44 +112,44 @@ class Rules:
                 return self._require(owner_of=tuple((Kind.ITEM, id) for id in sorted(statement.named)))
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange() | statements.Rename():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
-            case statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
+            case role_statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
                 return self._require()  # nothing but the own password
             case (
-                statements.CreateRole()
-                | statements.AlterRole()
-                | statements.RenameRole()
-                | statements.DropRoles()
-                | statements.ChangeMembership()
+                role_statements.CreateRole()
+                | role_statements.AlterRole()
+                | role_statements.RenameRole()
+                | role_statements.DropRoles()
+                | role_statements.ChangeMembership()
             ):
                 return self._require(
                     Need(None, Privilege.CREATEROLE, self.users.current_id), superuser_to=self._reserved(statement)
                 )
-            case statements.SetDefault():
+            case role_statements.SetDefault():
                 if statement.role_id is None:
                     return self._require(superuser_to="change the system's configuration")
                 if statement.role_id in (self.users.current_id, self.users.session_id):
                     return self._require()
                 reserved = "alter superusers" if is_superuser(self.snapshot, statement.role_id) else None
                 return self._require(Need(None, Privilege.CREATEROLE, self.users.current_id), superuser_to=reserved)
-            case statements.ChangePrivileges():
+            case role_statements.ChangePrivileges():
                 targets = tuple(target for target, _ in statement.privileges)
                 return self._require(
                     owner_of=tuple(target for target in targets if target is not None),
                     superuser_to="grant or revoke privileges on the system" if None in targets else None,
                 )
-            case statements.ChangeDefaultPrivileges():
+            case role_statements.ChangeDefaultPrivileges():
                 is_for_all = PUBLIC_ROLE_ID in statement.owners
                 return self._require(
                     member_of=() if is_for_all else statement.owners,
                     superuser_to="alter the default privileges of all roles" if is_for_all else None,
                 )
-            case statements.ChangeOwner():
+            case role_statements.ChangeOwner():
                 return self._require(
                     *self._placing(statement.target, statement.to), owner_of=(statement.target,), member_of=(statement.to,)
                 )
-            case statements.ReassignOwned():
+            case role_statements.ReassignOwned():
                 return self._require(member_of=(*statement.role_ids, statement.to))
-            case statements.DropOwned():
+            case role_statements.DropOwned():
                 return self._require(member_of=statement.role_ids)
             case statements.SetRole():
                 return Requirements(self.users.session_id, member_of=(statement.id,) if statement.id is not None else ())
@@ -240,23 +240,23 @@ class Rules:
 
     def _reserved(
         self,
-        statement: statements.CreateRole
-        | statements.AlterRole
-        | statements.RenameRole
-        | statements.DropRoles
-        | statements.ChangeMembership,
+        statement: role_statements.CreateRole
+        | role_statements.AlterRole
+        | role_statements.RenameRole
+        | role_statements.DropRoles
+        | role_statements.ChangeMembership,
     ) -> str | None:
         """What is done to superusers only superusers do."""
         match statement:
-            case statements.CreateRole():
+            case role_statements.CreateRole():
                 return "create superusers" if "superuser" in statement.attributes else None
-            case statements.AlterRole():
+            case role_statements.AlterRole():
                 return "alter superusers" if "superuser" in (*statement.attributes, *statement.before) else None
-            case statements.RenameRole():
+            case role_statements.RenameRole():
                 return "rename superusers" if is_superuser(self.snapshot, statement.id) else None
-            case statements.DropRoles():
+            case role_statements.DropRoles():
                 return "drop superusers" if any(is_superuser(self.snapshot, id) for id in statement.ids) else None
-            case statements.ChangeMembership():
+            case role_statements.ChangeMembership():
                 return "grant superusers" if any(is_superuser(self.snapshot, id) for id in statement.role_ids) else None
             case _:
                 assert_never(statement)

@@ -17,7 +17,7 @@ from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.owned import described, name_of
 from reclock.sql.planner.drop import closure, find
 from reclock.sql.planner.roles import find_role, grantee_ids, role_ids, snapshot_of
-from reclock.sql.statements import ChangeDefaultPrivileges, ChangeOwner, ChangePrivileges, DropOwned, ReassignOwned
+from reclock.sql.role_statements import ChangeDefaultPrivileges, ChangeOwner, ChangePrivileges, DropOwned, ReassignOwned
 
 _PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
 _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)

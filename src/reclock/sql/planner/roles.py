@@ -17,15 +17,8 @@ from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, nearest
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.owned import described, role_name
-from reclock.sql.statements import (
-    AlterRole,
-    ChangeMembership,
-    CreateRole,
-    DropRoles,
-    RenameRole,
-    SetRole,
-    Skipped,
-)
+from reclock.sql.role_statements import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole
+from reclock.sql.statements import SetRole, Skipped
 
 _RESERVED = ("public", "none", "current_user", "current_role", "session_user")
 _RESERVED_PREFIXES = ("mz_", "pg_")

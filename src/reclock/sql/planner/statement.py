@@ -31,17 +31,8 @@ from reclock.sql.planner.query import new_context, plan_query, with_names
 from reclock.sql.planner.roles import alter_role, change_membership, create_role, drop_roles, rename_role, set_role, user_role
 from reclock.sql.planner.schemas import create_schema, drop_schemas
 from reclock.sql.planner.show_privileges import show_privileges
-from reclock.sql.statements import (
-    Explain,
-    ResetVariable,
-    Select,
-    SetDefault,
-    SetRole,
-    SetVariable,
-    ShowVariable,
-    Statement,
-    Transaction,
-)
+from reclock.sql.role_statements import SetDefault
+from reclock.sql.statements import Explain, ResetVariable, Select, SetRole, SetVariable, ShowVariable, Statement, Transaction
 
 ROLE = "role"
 """The variable that SET ROLE sets."""

@@ -1,0 +1,47 @@
+"""How statements become text: a writer for each of their nodes, and what writers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+Writer = Callable[[Generator, exp.Expression], str]
+WRITERS: dict[type[exp.Expression], Writer] = {}
+
+
+def writes(kind: type[exp.Expression]) -> Callable[[Writer], Writer]:
+    """Registers what writes nodes of ``kind``: text that parses to an equal node."""
+
+    def register(writer: Writer) -> Writer:
+        WRITERS[kind] = writer
+        return writer
+
+    return register
+
+
+def joined(*parts: str) -> str:
+    """The parts that are not empty, with a space between."""
+    return " ".join(part for part in parts if part)
+
+
+def when(node: exp.Expression, name: str, words: str) -> str:
+    """``words``, if the node has the argument."""
+    return words if node.args.get(name) else ""
+
+
+def clause(write: Generator, words: str, node: exp.Expression, name: str) -> str:
+    """``words`` and the argument, if the node has it."""
+    value = write.sql(node, name)
+    return f"{words} {value}" if value else ""
+
+
+def listed(write: Generator, node: exp.Expression, name: str) -> str:
+    """The items of an argument, with commas between."""
+    return ", ".join(write.sql(item) for item in node.args.get(name) or ())
+
+
+def filtered(write: Generator, node: exp.Expression) -> str:
+    """LIKE or WHERE of a SHOW."""
+    return joined(clause(write, "LIKE", node, "like"), clause(write, "WHERE", node, "where"))
