@@ -52,6 +52,11 @@ class Settings(BaseSettings):
         description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory",
     )
 
+    cluster_replica_sizes: str = Field(
+        default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"
+    )
+    experimental_mode: bool = Field(default=True, description="whether statements about clusters and their replicas are allowed")
+
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
     controller_lease_ms: int = Field(
         default=5_000,

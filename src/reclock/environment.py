@@ -16,6 +16,7 @@ from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
+from reclock.clusters.sizes import ReplicaSize, replica_sizes
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.lake import Lake
@@ -40,7 +41,7 @@ from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog import PlannerCatalog, PlannerSettings, RelationEntry
 from reclock.sql.names import QualifiedName
 
 if TYPE_CHECKING:
@@ -172,6 +173,11 @@ class Environment:
             self._tables = Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
         return self._tables
 
+    @cached_property
+    def replica_sizes(self) -> Mapping[str, ReplicaSize]:
+        """The sizes that replicas may have, by name. Raises ``ConfigurationError``."""
+        return replica_sizes(self.settings.cluster_replica_sizes)
+
     @property
     def means(self) -> Means:
         """What sources are reached with."""
@@ -189,7 +195,8 @@ class Environment:
         """The catalog as statements see it: every change committed before the call."""
         snapshot, planned = self.catalog.sync(), self._planned
         if planned is None or planned.snapshot is not snapshot:
-            planned = PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), planned)
+            settings = PlannerSettings(tuple(self.replica_sizes), self.settings.experimental_mode)
+            planned = PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), planned, settings)
             self._planned = planned  # another thread may put an older one there, but is not answered from it
         return planned
 

@@ -424,6 +424,16 @@ class UnsupportedSql(ReclockError):
     sqlstate = "0A000"
 
 
+class ExperimentalFeature(ReclockError):
+    """The statement is there in experimental mode only, and the environment is not in it."""
+
+    sqlstate = "0A000"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} requires experimental mode", hint="the setting experimental_mode turns it on")
+        self.what = what
+
+
 class UnknownRelation(ReclockError):
     """No relation of that name is in the catalog."""
 

@@ -17,7 +17,7 @@ from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql import role_statements, statements
+from reclock.sql import cluster_statements, role_statements, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
@@ -110,6 +110,16 @@ class Rules:
                 return self._require(owner_of=tuple((Kind.SCHEMA, id) for id in statement.ids))
             case statements.Drop():
                 return self._require(owner_of=tuple((Kind.ITEM, id) for id in sorted(statement.named)))
+            case cluster_statements.CreateCluster():
+                return self._require(Need(None, Privilege.CREATECLUSTER, self.users.current_id))
+            case cluster_statements.AlterCluster() | cluster_statements.RenameCluster():
+                return self._require(owner_of=((Kind.CLUSTER, statement.id),))
+            case cluster_statements.DropClusters():
+                return self._require(owner_of=tuple((Kind.CLUSTER, id) for id in statement.ids))
+            case cluster_statements.CreateClusterReplica():
+                return self._require(owner_of=((Kind.CLUSTER, statement.cluster_id),))
+            case cluster_statements.DropClusterReplicas():
+                return self._require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange() | statements.Rename():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
             case role_statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:

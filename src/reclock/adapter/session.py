@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from reclock.adapter import role_definitions  # noqa: F401  (it registers what it defines)
+from reclock.adapter import cluster_definitions, role_definitions  # noqa: F401  (they register what they define)
 from reclock.adapter.authorization import authorize
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide

@@ -123,6 +123,9 @@ class CatalogSnapshot:
     def cluster_by_name(self, name: str) -> Cluster | None:
         return self.by_name(Kind.CLUSTER, name)
 
+    def replica_by_name(self, cluster_id: int, name: str) -> ClusterReplica | None:
+        return self.by_name(Kind.CLUSTER_REPLICA, (cluster_id, name))
+
     def role_by_name(self, name: str) -> Role | None:
         return self.by_name(Kind.ROLE, name)
 

@@ -34,6 +34,17 @@ class ReplicaSize(BaseModel):
 _SIZES = TypeAdapter(dict[Annotated[str, StringConstraints(min_length=1)], ReplicaSize])
 
 
+LOCAL_SIZES: Mapping[str, ReplicaSize] = {
+    str(cores): ReplicaSize(master="local", cores=cores, memory=f"{cores}g") for cores in (1, 2, 4, 8)
+}
+"""What there is without a file: so many cores, and as many GiB of memory."""
+
+
+def replica_sizes(file: str) -> Mapping[str, ReplicaSize]:
+    """Those of ``file``, ``LOCAL_SIZES`` if its name is empty. Raises ``ConfigurationError``."""
+    return load_sizes(Path(file)) if file else LOCAL_SIZES
+
+
 def load_sizes(file: Path) -> Mapping[str, ReplicaSize]:
     """The sizes by name. Raises ``ConfigurationError`` if the file cannot be read or a size is not as it should be."""
     try:

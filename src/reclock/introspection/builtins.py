@@ -202,6 +202,14 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
     Builtin(
         "mz_catalog",
+        "mz_cluster_replicas",
+        desc(id=BIGINT, name=TEXT, cluster_id=BIGINT, size=TEXT),
+        lambda state: (
+            (replica.id, replica.name, replica.cluster_id, replica.size) for replica in state.catalog.cluster_replicas.values()
+        ),
+    ),
+    Builtin(
+        "mz_catalog",
         "mz_roles",
         desc("oid", id=TEXT, oid=OID, name=TEXT, inherit=BOOLEAN, rolcanlogin=BOOLEAN, rolsuper=BOOLEAN),
         lambda state: (

@@ -16,6 +16,15 @@ from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
 from reclock.sql.statements import SourceDefinition, TableDefinition
 
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """What the environment's settings say to planning."""
+
+    replica_sizes: tuple[str, ...] = ()
+    experimental_mode: bool = True
+
+
 Scope = tuple[str | None, str]
 """Database and schema; no database for a system schema."""
 
@@ -74,12 +83,19 @@ class PlannerCatalog:
     databases: frozenset[str] = frozenset()
     schemas: frozenset[Scope] = frozenset()
     snapshot: CatalogSnapshot | None = None
+    settings: PlannerSettings = field(default_factory=PlannerSettings)
     _builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict)
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
 
     @classmethod
-    def from_snapshot(cls, snapshot: CatalogSnapshot, builtins: Sequence[RelationEntry] = (), previous: Self | None = None) -> Self:
+    def from_snapshot(
+        cls,
+        snapshot: CatalogSnapshot,
+        builtins: Sequence[RelationEntry] = (),
+        previous: Self | None = None,
+        settings: PlannerSettings | None = None,
+    ) -> Self:
         """The catalog of ``snapshot``. An item is planned again only if it, or what it stands on, changed since ``previous``."""
         from reclock.sql.planner.items import fill  # the planner reads this module
 
@@ -92,6 +108,7 @@ class PlannerCatalog:
             databases=frozenset(databases.values()),
             schemas=frozenset(schemas.values()) | {(None, name) for name in SYSTEM_SCHEMAS},
             snapshot=snapshot,
+            settings=settings or PlannerSettings(),
             _builtin_plans=previous._builtin_plans if previous is not None else {},
         )
         for builtin in builtins:
@@ -137,6 +154,10 @@ class PlannerCatalog:
     def indexes(self, on: GlobalId | None = None) -> Iterator[IndexEntry]:
         """All indexes, or those on one relation."""
         return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry) and on in (None, entry.on))
+
+    def in_cluster(self, cluster_id: int) -> list[IndexEntry]:
+        """What a cluster maintains, in the order of ids."""
+        return [index for index in self.indexes() if index.cluster_id == cluster_id]
 
     def dependents(self, id: GlobalId) -> list[Entry]:
         """The items that directly stand on ``id``, in the order of their ids."""

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
+from reclock.sql.cluster_grammar import ClusterParser
 from reclock.sql.query_grammar import QUERY_STARTS
 from reclock.sql.role_grammar import RoleParser
 from reclock.sql.session_grammar import SessionParser
@@ -38,7 +39,7 @@ _UNSUPPORTED = frozenset(
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
+class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, SessionParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
@@ -94,6 +95,8 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
                 return nodes.CreateIndexStatement(cluster=cluster, on=self._object_name())
             if self._match_text_seq("INDEX"):
                 return self._create_index()
+            if self._match_text_seq("CLUSTER"):
+                return self._create_cluster()
             if self._match_texts(("ROLE", "USER")):
                 return self._create_role()
             if self._match_text_seq("SCHEMA"):
@@ -141,6 +144,8 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
             return self._drop_roles()
         if self._match_text_seq("OWNED", "BY"):
             return self._drop_owned()
+        if self._match_text_seq("CLUSTER"):
+            return self._drop_clusters()
         if self._match_text_seq("SCHEMA"):
             exists = self._match_text_seq("IF", "EXISTS")
             names = self._parse_csv(self._schema_name)
@@ -164,6 +169,8 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
         owner = self._alter_owner()
         if owner is not None:
             return owner
+        if self._match_text_seq("CLUSTER"):
+            return self._alter_cluster()
         if not self._match_texts(("SOURCE", "TABLE")):
             return self._unsupported("ALTER")
         kind = self._prev.text.upper()
@@ -199,6 +206,8 @@ class ReclockParser(RoleParser, TableParser, SourceParser, SessionParser):
             if not self._match_texts(("FROM", "IN")):
                 self.raise_error("Expected FROM")
             return nodes.ShowColumnsStatement(this=self._object_name(), **self._show_filter())
+        if self._match_text_seq("CLUSTER", "REPLICAS"):
+            return self._show_list("CLUSTER REPLICAS")
         if self._match_text_seq("MATERIALIZED"):
             self._expect("VIEWS")
             return self._show_list("MATERIALIZED VIEWS")

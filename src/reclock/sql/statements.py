@@ -11,6 +11,7 @@ from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Finishing, Plan
 from reclock.sources.description import Format, Upstream
+from reclock.sql.cluster_statements import ClusterStatement
 from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import QualifiedName
 from reclock.sql.role_statements import RoleStatement
@@ -354,6 +355,7 @@ Statement = (
     | CopyTo
     | CreateSchema
     | DropSchemas
+    | ClusterStatement
     | RoleStatement
     | SetRole
     | ShowVariable

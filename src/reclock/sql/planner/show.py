@@ -21,6 +21,7 @@ from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
 from reclock.sql.planner.expressions import Reading, call, condition
 from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.roles import snapshot_of
 from reclock.sql.planner.scope import Scope as ExpressionScope
 from reclock.sql.statements import Select
 
@@ -45,7 +46,7 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
         raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
     if kind == "INDEXES":
         return shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
-    if kind in ("DATABASES", "CLUSTERS", "ROLES") and within is not None:
+    if kind in ("DATABASES", "CLUSTERS", "CLUSTER REPLICAS", "ROLES") and within is not None:
         raise SqlSyntaxError(f"SHOW {kind} takes no FROM")
     if kind == "DATABASES":
         return shown({"name": TEXT}, ((name,) for name in catalog.databases), node)
@@ -54,6 +55,10 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
         return shown({"name": TEXT}, ((role.name,) for role in roles if not role.id.startswith("s")), node)
     if kind == "CLUSTERS":
         return shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
+    if kind == "CLUSTER REPLICAS":
+        replicas = snapshot_of(catalog).cluster_replicas.values()
+        found = ((catalog.cluster_name(replica.cluster_id), replica.name, replica.size) for replica in replicas)
+        return shown({"cluster": TEXT, "replica": TEXT, "size": TEXT}, found, node, ordered_by=(0, 1))
     if kind == "SCHEMAS":
         return shown({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
@@ -154,7 +159,7 @@ def shown(
     plan: Plan = Constant(found, desc)
     like, where = node.args.get("like"), node.args.get("where")
     if like is not None:
-        name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name"))
+        name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name", "replica"))
         plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
     if where is not None:
         shown = RelationDesc(desc.columns[:visible])

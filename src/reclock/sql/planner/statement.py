@@ -9,13 +9,13 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import RelationDesc
-from reclock.errors import UnsupportedSql
+from reclock.errors import ExperimentalFeature, UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
-from reclock.sql.planner import alter, create, drop, modify, show
+from reclock.sql.planner import alter, clusters, create, drop, modify, show
 from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.copy import plan_copy
 from reclock.sql.planner.create_table import create_table
@@ -42,6 +42,8 @@ Planner = Callable[[Any, PlannerCatalog, SessionNames], Statement]
 
 def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: SessionNames | None = None) -> Statement:
     """The statement with every name resolved and every expression typed. A function of its arguments; raises ``ReclockError``."""
+    if not catalog.settings.experimental_mode and (what := clusters.experimental(parsed.node)) is not None:
+        raise ExperimentalFeature(what)
     try:
         return PLANNERS[type(parsed.node)](parsed.node, catalog, session or SessionNames())
     except RecursionError as error:
@@ -153,6 +155,12 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.ResetVariableStatement: reset_variable,
     nodes.CreateSchemaStatement: create_schema,
     nodes.DropSchemasStatement: drop_schemas,
+    nodes.CreateClusterStatement: clusters.create_cluster,
+    nodes.AlterClusterStatement: clusters.alter_cluster,
+    nodes.RenameClusterStatement: clusters.rename_cluster,
+    nodes.DropClustersStatement: clusters.drop_clusters,
+    nodes.CreateClusterReplicaStatement: clusters.create_replica,
+    nodes.DropClusterReplicasStatement: clusters.drop_replicas,
     nodes.CreateRoleStatement: create_role,
     nodes.AlterRoleStatement: alter_role,
     nodes.AlterRoleRenameStatement: rename_role,

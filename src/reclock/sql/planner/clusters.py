@@ -1,0 +1,182 @@
+"""Clusters and their replicas: what their statements mean, and which make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from reclock.catalog.objects import Cluster, ClusterReplica
+from reclock.errors import (
+    DependentObjects,
+    DuplicateObject,
+    InvalidOption,
+    ReservedName,
+    SqlSyntaxError,
+    UnknownObject,
+    WrongObjectType,
+)
+from reclock.sql import nodes
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.cluster_statements import (
+    AlterCluster,
+    CreateCluster,
+    CreateClusterReplica,
+    DropClusterReplicas,
+    DropClusters,
+    RenameCluster,
+)
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.drop import closure
+from reclock.sql.planner.roles import snapshot_of
+from reclock.sql.statements import Skipped
+
+_EXPERIMENTAL: Mapping[type[nodes.Statement], str] = {
+    nodes.CreateClusterStatement: "CREATE CLUSTER",
+    nodes.AlterClusterStatement: "ALTER CLUSTER",
+    nodes.RenameClusterStatement: "ALTER CLUSTER",
+    nodes.DropClustersStatement: "DROP CLUSTER",
+    nodes.CreateClusterReplicaStatement: "CREATE CLUSTER REPLICA",
+    nodes.DropClusterReplicasStatement: "DROP CLUSTER REPLICA",
+}
+_RESERVED_PREFIXES = ("mz_", "pg_")
+
+
+def experimental(node: nodes.Statement) -> str | None:
+    """What of the statement is there in experimental mode only."""
+    match node:
+        case nodes.ShowObjectsStatement(args={"kind": "CLUSTERS" | "CLUSTER REPLICAS" as kind}):
+            return f"SHOW {kind}"
+        case nodes.AlterOwnerStatement(args={"kind": "CLUSTER"}):
+            return "ALTER CLUSTER"
+        case _:
+            return _EXPERIMENTAL.get(type(node))
+
+
+# --- clusters ---
+
+
+def create_cluster(node: nodes.CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
+    name = _new_name(node.this, catalog)
+    return CreateCluster(name, _size(node, catalog, None))
+
+
+def alter_cluster(node: nodes.AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
+    cluster = _cluster(node.this, catalog)
+    return AlterCluster(cluster.id, cluster.name, _size(node, catalog, cluster.size))
+
+
+def rename_cluster(node: nodes.RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
+    """The texts of what is in the cluster name it."""
+    cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
+    changed = []
+    for entry in catalog.in_cluster(cluster.id):
+        text = parse_one(entry.create_sql)
+        text.set("cluster", cluster_identifier(to))
+        changed.append((entry.id, to_sql(text)))
+    return RenameCluster(cluster.id, cluster.name, to, tuple(changed))
+
+
+def drop_clusters(node: nodes.DropClustersStatement, catalog: PlannerCatalog, session: SessionNames) -> DropClusters | Skipped:
+    """What is in a cluster goes with CASCADE alone."""
+    clusters: list[Cluster] = []
+    notices: list[str] = []
+    for name in node.args["names"]:
+        if node.args.get("exists") and fold(name) not in catalog.clusters:
+            notices.append(f'cluster "{fold(name)}" does not exist, skipping')
+        else:
+            clusters.append(_cluster(name, catalog))
+    if not clusters:
+        return Skipped("DROP CLUSTER", "; ".join(notices))
+    inside = [entry for cluster in clusters for entry in catalog.in_cluster(cluster.id)]
+    if inside and node.args.get("behavior") != "CASCADE":
+        occupied = next(cluster for cluster in clusters if cluster.id == inside[0].cluster_id)
+        raise DependentObjects("cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id])
+    items, _ = closure([entry.id for entry in inside], catalog)
+    return DropClusters(tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices))
+
+
+# --- replicas ---
+
+
+def create_replica(
+    node: nodes.CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateClusterReplica:
+    """Of the size of its cluster, if it says none."""
+    cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
+    _check_reserved(name)
+    if cluster.size is None:
+        raise WrongObjectType(cluster.name, "cluster with replicas", "virtual cluster")
+    if _replica(cluster, name, catalog) is not None:
+        raise DuplicateObject("cluster replica", f"{cluster.name}.{name}")
+    size = _size(node, catalog, cluster.size)
+    if size is None:
+        raise InvalidOption("a replica has a size", detail="VIRTUAL is an option of clusters")
+    return CreateClusterReplica(cluster.id, name, size)
+
+
+def drop_replicas(
+    node: nodes.DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropClusterReplicas | Skipped:
+    dropped: dict[int, ClusterReplica] = {}
+    notices: list[str] = []
+    for written in node.args["names"]:
+        cluster_name, name = parts(written)
+        found = None
+        if not node.args.get("exists") or cluster_name in catalog.clusters:
+            found = _replica(_cluster(written.args["db"], catalog), name, catalog)
+        if found is not None:
+            dropped[found.id] = found
+        elif node.args.get("exists"):
+            notices.append(f'cluster replica "{cluster_name}.{name}" does not exist, skipping')
+        else:
+            raise UnknownObject("cluster replica", f"{cluster_name}.{name}")
+    if not dropped:
+        return Skipped("DROP CLUSTER REPLICA", "; ".join(notices))
+    return DropClusterReplicas(tuple((replica.cluster_id, replica.id) for replica in dropped.values()), tuple(notices))
+
+
+# --- what all have in common ---
+
+
+def _cluster(name: exp.Expr, catalog: PlannerCatalog) -> Cluster:
+    return snapshot_of(catalog).clusters[catalog.cluster_id(fold(name))]
+
+
+def _replica(cluster: Cluster, name: str, catalog: PlannerCatalog) -> ClusterReplica | None:
+    return snapshot_of(catalog).replica_by_name(cluster.id, name)
+
+
+def _new_name(written: exp.Expr, catalog: PlannerCatalog) -> str:
+    name = fold(written)
+    _check_reserved(name)
+    if name in catalog.clusters:
+        raise DuplicateObject("cluster", name)
+    return name
+
+
+def _check_reserved(name: str) -> None:
+    if name.startswith(_RESERVED_PREFIXES):
+        raise ReservedName(name, hint='names of clusters and replicas do not begin with "mz_" or "pg_"')
+
+
+def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None) -> str | None:
+    """The size that the options ask for: None is VIRTUAL. ``otherwise`` if they ask for none."""
+    options: Sequence[nodes.ClusterOption] = node.args.get("options") or ()
+    names = [option.this for option in options]
+    for name in names:
+        if names.count(name) > 1:
+            raise SqlSyntaxError(f"{name} specified more than once")
+    if len(names) > 1:
+        raise SqlSyntaxError(f"{' and '.join(names)} exclude each other", hint="a cluster is virtual, or its replicas have a size")
+    if not options:
+        return otherwise
+    if names == ["VIRTUAL"]:
+        return None
+    size: str = options[0].args["value"].name
+    if size not in catalog.settings.replica_sizes:
+        sizes = ", ".join(f'"{name}"' for name in catalog.settings.replica_sizes)
+        raise UnknownObject("cluster replica size", size, hint=f"sizes are {sizes}")
+    return size
