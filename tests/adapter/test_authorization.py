@@ -89,6 +89,13 @@ CASES = (
     Case("ALTER SOURCE flights RENAME TO trips", owns=("flights",)),
     Case("CREATE SCHEMA n", (("CREATE", "reclock"),)),
     Case("DROP SCHEMA public CASCADE", owns=("public",)),
+    Case("CREATE CLUSTER n", (("CREATECLUSTER", "system"),)),
+    Case("ALTER CLUSTER sized VIRTUAL", owns=("sized",)),
+    Case("ALTER CLUSTER sized RENAME TO n", owns=("sized",)),
+    Case("CREATE CLUSTER REPLICA sized.n", owns=("sized",)),
+    Case("DROP CLUSTER REPLICA sized.r1", owns=("sized",)),
+    Case("DROP CLUSTER sized", owns=("sized",)),
+    Case("SHOW CLUSTERS"),
     Case("CREATE ROLE n", MANAGE),
     Case("ALTER ROLE someone PASSWORD 'x'"),
     Case("ALTER ROLE other PASSWORD 'x'", MANAGE),
@@ -201,7 +208,7 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
     assert is_allowed(case.sql, catalog(*sorted(every - set(case.needs)))) is (not case.needs and not takes_more)
 
 
-OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress")
+OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
