@@ -322,7 +322,7 @@ def test_what_show_lists(world: World) -> None:
     assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
     assert shown(world, "SHOW DATABASES") == [("reclock",)]
     assert ("lab",) in shown(world, "SHOW SCHEMAS")
-    assert shown(world, "SHOW CLUSTERS") == [("default",), ("other",)]
+    assert shown(world, "SHOW CLUSTERS") == [("default",), ("other",), ("sized",)]
     assert world.select("SHOW COLUMNS FROM airlines").desc.names == ("name", "nullable", "type")
     (created,) = shown(world, "SHOW CREATE MATERIALIZED VIEW m")
     assert created[1] == (
