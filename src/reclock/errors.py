@@ -202,6 +202,16 @@ class TermOver(ReclockError):
         super().__init__(f"term {own} of the {controller} controller is over", detail="another process leads it")
 
 
+class ReportersGone(ReclockError):
+    """Others report in those names by now: what this process still had to say in them is not kept. Clients do not see this."""
+
+    sqlstate = "40001"
+
+    def __init__(self, tokens: frozenset[str]) -> None:
+        super().__init__(f"{len(tokens)} reporters of introspection were replaced")
+        self.tokens = tokens
+
+
 class NothingClaimed(ReclockError):
     """A decision was made about a claim, but the frontier group has none."""
 

@@ -145,7 +145,7 @@ def published_before_it_is_appended() -> None:
         empty = [replace(each, writes={table: _without_rows(payload) for table, payload in each.writes.items()}) for each in batch]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
-        writes = table_log._writes
+        writes = table_log.OF_TABLES.writes
         for outcome, each in zip(outcomes, batch, strict=True):
             for table, payload in each.writes.items():
                 change = sa.update(writes).where(writes.c.at == outcome, writes.c.table_id == table).values(ipc=payload.rows)

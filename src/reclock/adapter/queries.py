@@ -189,7 +189,7 @@ class Query:
     def _peek(self, ready: ReadPlan) -> Peek:
         """System relations and progress as the rows they are now, or then; the rest is for the replica to read."""
         read, at = collections(ready.plan), ready.time.at
-        rows = {id: system_rows(self.environment, self.catalog, id.source_id) for id in read if id.source_id.startswith("s")}
+        rows = {id: system_rows(self.environment, self.catalog, id.source_id) for id in read if id.is_system}
         for id in read - rows.keys():
             if id.collection is CollectionType.REMAPPING:
                 rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
@@ -200,7 +200,7 @@ class Query:
 
 def groups_of(plan: Plan) -> frozenset[str]:
     """The frontier groups a plan reads; system relations are of none."""
-    return frozenset(id.group for id in collections(plan) if not id.source_id.startswith("s"))
+    return frozenset(id.group for id in collections(plan) if not id.is_system)
 
 
 def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:

@@ -54,7 +54,7 @@ class Transaction:
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
-        read = [id for id in collections(definition) if not id.source_id.startswith("s")]
+        read = [id for id in collections(definition) if not id.is_system]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
             if self.is_block:
@@ -95,7 +95,7 @@ class Transaction:
             if entry.name.scope in scopes and not entry.is_system:
                 plan = entry.query
                 ids = collections(expand(plan, catalog)) if plan is not None else {entry.collection}
-                found |= {id.group for id in ids if not id.source_id.startswith("s")}
+                found |= {id.group for id in ids if not id.is_system}
         return frozenset(found)
 
     # --- writing ---

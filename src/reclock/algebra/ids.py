@@ -24,6 +24,9 @@ class CollectionType(StrEnum):
 TABLES = "tables"
 """The frontier group of all tables."""
 
+INTROSPECTION = "introspection"
+"""The frontier group of all that replicas and processes report of themselves: tables with system ids."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class StorageCollectionId:
@@ -46,5 +49,12 @@ class StorageCollectionId:
 
     @property
     def group(self) -> str:
-        """The frontier group it belongs to: its source's or index's own, or that of all tables."""
-        return TABLES if self.collection is CollectionType.TABLE else self.source_id
+        """The frontier group it belongs to: its source's or index's own, or that of all tables, or of all introspection."""
+        if self.collection is not CollectionType.TABLE:
+            return self.source_id
+        return INTROSPECTION if self.is_system else TABLES
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is a system relation's: what that is, is said by the program, and queries are given its rows."""
+        return self.source_id.startswith("s")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from reclock.algebra.ids import TABLES, GlobalId
+from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables
@@ -39,7 +39,7 @@ class Storage:
 
     def present(self) -> frozenset[GlobalId]:
         """See `StoragePlane`."""
-        groups = self.frontiers.get_all().keys() - {TABLES}
+        groups = self.frontiers.get_all().keys() - {TABLES, INTROSPECTION}
         return self.tables.log.known() | {GlobalId(group) for group in groups}
 
     def carry_out(self, command: StorageCommand) -> NotDropped | None:

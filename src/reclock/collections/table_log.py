@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from reclock import crashpoints
-from reclock.algebra.ids import TABLES, GlobalId
+from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
@@ -26,37 +26,61 @@ from reclock.oracle.oracle import allocate_write, applied, record_write
 
 T = TypeVar("T")
 
-_records = sa.Table(
-    "reclock_table_record",
-    metadata,
-    sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("token", sa.Text, nullable=False, unique=True),  # finds out about a commit whose outcome is unknown
-)
 
-_writes = sa.Table(
-    "reclock_table_write",
-    metadata,
-    sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("table_id", sa.Text, nullable=False, index=True),
-    sa.Column("ipc", sa.LargeBinary),
-    sa.Column("staged", sa.Text),
-    sa.CheckConstraint("(ipc IS NULL) <> (staged IS NULL)", name="reclock_table_write_payload"),
-)
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """How one log stands in the database: the tables it knows are frontier group ``group``, whose upper it moves.
 
-_tables = sa.Table(
-    "reclock_table",
-    metadata,
-    sa.Column("table_id", sa.Text, primary_key=True),
-    sa.Column("last_write", sa.BigInteger, nullable=False),  # when it was made, or written last
-)
+    Where ``is_applied``, times are the oracle's write timestamps, and it learns of each: reads that begin later see the commit.
+    Elsewhere they are the clock's; whoever wants to see what is newest reads below the group's upper.
+    """
 
-_staging = sa.Table(
-    "reclock_table_staging",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("lease_until", sa.BigInteger, nullable=False),
-)
+    group: str
+    is_applied: bool
+    records: sa.Table
+    writes: sa.Table
+    tables: sa.Table
+    staging: sa.Table
+
+    @classmethod
+    def named(cls, prefix: str, group: str, *, is_applied: bool) -> Ledger:
+        """The ledger whose database tables have names that begin with ``prefix``."""
+        return cls(
+            group,
+            is_applied,
+            sa.Table(
+                f"{prefix}_record",
+                metadata,
+                sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
+                sa.Column("token", sa.Text, nullable=False, unique=True),  # finds out about a commit whose outcome is unknown
+            ),
+            sa.Table(
+                f"{prefix}_write",
+                metadata,
+                sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
+                sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
+                sa.Column("table_id", sa.Text, nullable=False, index=True),
+                sa.Column("ipc", sa.LargeBinary),
+                sa.Column("staged", sa.Text),
+                sa.CheckConstraint("(ipc IS NULL) <> (staged IS NULL)", name=f"{prefix}_write_payload"),
+            ),
+            sa.Table(
+                prefix,
+                metadata,
+                sa.Column("table_id", sa.Text, primary_key=True),
+                sa.Column("last_write", sa.BigInteger, nullable=False),  # when it was made, or written last
+            ),
+            sa.Table(
+                f"{prefix}_staging",
+                metadata,
+                sa.Column("name", sa.Text, primary_key=True),
+                sa.Column("lease_until", sa.BigInteger, nullable=False),
+            ),
+        )
+
+
+OF_TABLES = Ledger.named("reclock_table", TABLES, is_applied=True)
+OF_INTROSPECTION = Ledger.named("reclock_introspection", INTROSPECTION, is_applied=False)
 
 _ATTEMPTS = 5
 """How often a commit that is known not to have landed is made again."""
@@ -142,7 +166,8 @@ def _refusal(commit: Commit, found: Found, written: set[GlobalId]) -> WriteConfl
 class TableLog:
     """The log, as an actor of one epoch sees and writes it. Every write raises ``Fenced`` once that epoch is over."""
 
-    def __init__(self, consensus: Consensus, leadership: Leadership, clock: Clock) -> None:
+    def __init__(self, consensus: Consensus, leadership: Leadership, clock: Clock, ledger: Ledger = OF_TABLES) -> None:
+        self.ledger = ledger
         self._consensus = consensus
         self._leadership = leadership
         self._clock = clock
@@ -176,41 +201,46 @@ class TableLog:
 
     def _commit(self, connection: sa.Connection, batch: Sequence[Commit], token: str, at: Timestamp | None) -> list[Outcome]:
         touched = {table for commit in batch for table in (*commit.reads, *commit.writes)}
-        last_writes = _get_last_writes(connection, touched)
+        last_writes = self._last_writes(connection, touched)
         staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
         found = Found(last_writes, applied(connection, CATALOG), self._reserved(connection, staged))
         refusals = decide(batch, found)
         accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
-        upper = get_group(connection, TABLES).upper
-        time = Timestamp(max(allocate_write(connection, EPOCH_MS, self._clock()), upper)) if at is None else at
+        upper = get_group(connection, self.ledger.group).upper
+        time = Timestamp(max(self._next_time(connection), upper)) if at is None else at
         moved = connection.execute(
             sa.update(frontiers)
-            .where(frontiers.c.group_id == TABLES, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
+            .where(frontiers.c.group_id == self.ledger.group, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
             .values(upper=time + 1)
         )
         if moved.rowcount != 1:
-            raise UpperMismatch(TABLES, expected=time, found=upper)
+            raise UpperMismatch(self.ledger.group, expected=time, found=upper)
         writes = [(table, payload) for commit in accepted for table, payload in commit.writes.items()]
-        connection.execute(sa.insert(_records).values(at=time, token=token))
+        connection.execute(sa.insert(self.ledger.records).values(at=time, token=token))
         connection.execute(
-            sa.insert(_writes),
+            sa.insert(self.ledger.writes),
             [
                 {"at": time, "part": part, "table_id": table, "ipc": payload.rows, "staged": payload.staged}
                 for part, (table, payload) in enumerate(writes)
             ],
         )
         for some in batches(sorted({table for table, _ in writes})):
-            connection.execute(sa.update(_tables).where(_tables.c.table_id.in_(some)).values(last_write=time))
+            connection.execute(sa.update(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(some)).values(last_write=time))
         for names in batches(staged):
-            connection.execute(sa.delete(_staging).where(_staging.c.name.in_(names)))
-        record_write(connection, EPOCH_MS, time)
+            connection.execute(sa.delete(self.ledger.staging).where(self.ledger.staging.c.name.in_(names)))
+        if self.ledger.is_applied:
+            record_write(connection, EPOCH_MS, time)
         return [time if refusal is None else refusal for refusal in refusals]
+
+    def _next_time(self, connection: sa.Connection) -> Timestamp:
+        now = self._clock()
+        return allocate_write(connection, EPOCH_MS, now) if self.ledger.is_applied else now
 
     def _has_landed(self, token: str) -> bool:
         # A write transaction waits for the one in doubt to end; a mere read would not.
-        query = sa.select(_records.c.at).where(_records.c.token == token)
+        query = sa.select(self.ledger.records.c.at).where(self.ledger.records.c.token == token)
         return self._consensus.transact(lambda connection: connection.scalar(query)) is not None
 
     # --- staging ---
@@ -219,7 +249,9 @@ class TableLog:
         """Files will be staged under ``name``, to be committed within the lease; until then nobody takes them away."""
 
         def work(connection: sa.Connection) -> None:
-            connection.execute(sa.insert(_staging).values(name=name, lease_until=self._consensus.now(connection) + lease_ms))
+            connection.execute(
+                sa.insert(self.ledger.staging).values(name=name, lease_until=self._consensus.now(connection) + lease_ms)
+            )
 
         self._write(work)
 
@@ -227,16 +259,20 @@ class TableLog:
         """The names under which files are staged that a record needs, or that a commit may still need. All others are garbage."""
 
         def work(connection: sa.Connection) -> frozenset[str]:
-            connection.execute(sa.delete(_staging).where(_staging.c.lease_until <= self._consensus.now(connection)))
-            reserved = connection.scalars(sa.select(_staging.c.name)).all()
-            needed = connection.scalars(sa.select(_writes.c.staged).where(_writes.c.staged.is_not(None))).all()
+            connection.execute(
+                sa.delete(self.ledger.staging).where(self.ledger.staging.c.lease_until <= self._consensus.now(connection))
+            )
+            reserved = connection.scalars(sa.select(self.ledger.staging.c.name)).all()
+            needed = connection.scalars(
+                sa.select(self.ledger.writes.c.staged).where(self.ledger.writes.c.staged.is_not(None))
+            ).all()
             return frozenset([*reserved, *needed])
 
         return self._write(work)
 
     def _reserved(self, connection: sa.Connection, names: Sequence[str]) -> frozenset[str]:
-        query = sa.select(_staging.c.name)
-        found = (connection.scalars(query.where(_staging.c.name.in_(some))) for some in batches(names))
+        query = sa.select(self.ledger.staging.c.name)
+        found = (connection.scalars(query.where(self.ledger.staging.c.name.in_(some))) for some in batches(names))
         return frozenset(name for some in found for name in some)
 
     # --- following ---
@@ -246,11 +282,11 @@ class TableLog:
 
         A write that is not in it, and was committed before the call, is in its Delta table already.
         """
-        query = sa.select(_writes).order_by(_writes.c.at, _writes.c.part)
+        query = sa.select(self.ledger.writes).order_by(self.ledger.writes.c.at, self.ledger.writes.c.part)
         if tables is not None:
-            query = query.where(_writes.c.table_id.in_(sorted(set(tables))))
+            query = query.where(self.ledger.writes.c.table_id.in_(sorted(set(tables))))
         if through is not None:
-            query = query.where(_writes.c.at <= through)
+            query = query.where(self.ledger.writes.c.at <= through)
         return self._consensus.read(lambda connection: [_as_write(row) for row in connection.execute(query)])
 
     def trim(self, uppers: Mapping[GlobalId, Timestamp]) -> None:
@@ -258,10 +294,14 @@ class TableLog:
 
         def work(connection: sa.Connection) -> None:
             for table, upper in uppers.items():
-                connection.execute(sa.delete(_writes).where(_writes.c.table_id == table, _writes.c.at < upper))
-            kept = sa.select(_writes.c.at)
+                connection.execute(
+                    sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id == table, self.ledger.writes.c.at < upper)
+                )
+            kept = sa.select(self.ledger.writes.c.at)
             old = Timestamp(applied(connection, EPOCH_MS) - TOKENS_KEPT_MS)
-            connection.execute(sa.delete(_records).where(_records.c.at < old, _records.c.at.not_in(kept)))
+            connection.execute(
+                sa.delete(self.ledger.records).where(self.ledger.records.c.at < old, self.ledger.records.c.at.not_in(kept))
+            )
 
         self._write(work)
 
@@ -269,15 +309,15 @@ class TableLog:
 
     def known(self) -> frozenset[GlobalId]:
         """The tables that can be written."""
-        query = sa.select(_tables.c.table_id)
+        query = sa.select(self.ledger.tables.c.table_id)
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query).all()))
 
     def register(self, table: GlobalId, at: Timestamp) -> None:
         """The table can be written from now on. One that could be before stays as it is."""
 
         def work(connection: sa.Connection) -> None:
-            if not _get_last_writes(connection, [table]):
-                connection.execute(sa.insert(_tables).values(table_id=table, last_write=at))
+            if not self._last_writes(connection, [table]):
+                connection.execute(sa.insert(self.ledger.tables).values(table_id=table, last_write=at))
 
         self._write(work)
 
@@ -286,21 +326,21 @@ class TableLog:
 
         def work(connection: sa.Connection) -> None:
             for some in batches(tables):
-                connection.execute(sa.delete(_writes).where(_writes.c.table_id.in_(some)))
-                connection.execute(sa.delete(_tables).where(_tables.c.table_id.in_(some)))
+                connection.execute(sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(some)))
+                connection.execute(sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(some)))
 
         self._write(work)
 
+    def _last_writes(self, connection: sa.Connection, tables: Iterable[GlobalId]) -> dict[GlobalId, Timestamp]:
+        query = sa.select(self.ledger.tables)
+        return {
+            row.table_id: row.last_write
+            for some in batches(sorted(tables))
+            for row in connection.execute(query.where(self.ledger.tables.c.table_id.in_(some)))
+        }
+
     def _write(self, work: Callable[[sa.Connection], T]) -> T:
         return self._consensus.transact(fence.guard(self._leadership, work))
-
-
-def _get_last_writes(connection: sa.Connection, tables: Iterable[GlobalId]) -> dict[GlobalId, Timestamp]:
-    return {
-        row.table_id: row.last_write
-        for some in batches(sorted(tables))
-        for row in connection.execute(sa.select(_tables).where(_tables.c.table_id.in_(some)))
-    }
 
 
 def _as_write(row: sa.Row[Any]) -> PendingWrite:

@@ -1,0 +1,280 @@
+"""The CollectionManager: writes the collections that storage manages, on behalf of replicas and processes that report of
+themselves.
+
+It takes appends, and deletions by a filter, and applies them to each collection strictly in the order they were issued. All that
+waits, of all collections, is one commit. A deletion reads the collection back as it is when its turn has come, so no append that
+was issued before it can come after it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.reporters import Token
+from reclock.errors import Fenced, InternalError, ReclockError, ReportersGone, WriteConflict
+from reclock.protocol.introspection import Change, IntrospectionType, Reporter, Row
+
+_logger = structlog.get_logger(__name__)
+
+_ATTEMPTS = 20
+"""How often a commit is decided again because another process wrote where rows are to be deleted."""
+
+_LONGEST_QUEUE = 100_000
+"""Changes that wait, in one process. Beyond it every reporter begins again, as after a failure."""
+
+Matches = Callable[[Row], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    matches: Matches
+
+
+Request = Append | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What collections hold at ``at``, the latest time at which they can be read."""
+
+    at: Timestamp
+    rows: Mapping[IntrospectionType, Mapping[Row, int]]
+
+
+class ManagedCollections(Protocol):
+    """The collections, in the lake."""
+
+    def read(self, collections: Set[IntrospectionType]) -> Contents: ...
+
+    def commit(
+        self,
+        changes: Mapping[IntrospectionType, Mapping[Row, int]],
+        *,
+        tokens: Set[Token],
+        unchanged: Set[IntrospectionType],
+        since: Timestamp | None,
+    ) -> None:
+        """All at one time, or nothing.
+
+        Raises ``ReportersGone`` for tokens that hold no more, and ``WriteConflict`` if one of ``unchanged`` was written after
+        ``since``.
+        """
+        ...
+
+
+class Names(Protocol):
+    """Who reports in which name: see `consensus.reporters`."""
+
+    lease_ms: int
+
+    def take(self, name: str) -> Token: ...
+    def take_abandoned(self) -> dict[str, Token]: ...
+    def renew(self, tokens: Iterable[Token]) -> frozenset[Token]: ...
+    def leave(self, tokens: Iterable[Token]) -> None: ...
+
+
+def settle(requests: Sequence[Request], contents: Mapping[Row, int]) -> dict[Row, int]:
+    """What a collection that holds ``contents`` changes by when the requests are applied to it one after the other."""
+    changes: Counter[Row] = Counter()
+    for request in requests:
+        match request:
+            case Append(appended):
+                for row, diff in appended:
+                    changes[row] += diff
+            case Delete(matches):
+                for row in {*contents, *changes}:
+                    if matches(row):
+                        changes[row] = -contents.get(row, 0)
+    return {row: diff for row, diff in changes.items() if diff}
+
+
+@dataclass(slots=True, eq=False)
+class _Reporter:
+    """See `Reporter`."""
+
+    manager: CollectionManager
+    name: str
+    token: Token
+    lost: Callable[[], None]
+    is_closed: bool = False
+
+    def append(self, collection: IntrospectionType, changes: Iterable[Change]) -> None:
+        if listed := tuple(changes):
+            self.manager.issue(self, collection, Append(listed))
+
+    def delete(self, collection: IntrospectionType, matches: Matches) -> None:
+        self.manager.issue(self, collection, Delete(matches))
+
+    def close(self) -> None:
+        self.manager.erase(self)
+        self.is_closed = True
+
+
+@dataclass(slots=True)
+class CollectionManager:
+    """See the module. One for a process; safe for threads. ``histories`` are the collections whose rows stay when a reporter
+    goes.
+    """
+
+    collections: ManagedCollections
+    names: Names
+    histories: Set[IntrospectionType]
+    monotonic_ms: Callable[[], float] = lambda: time.monotonic() * 1000
+    _queues: dict[IntrospectionType, deque[tuple[_Reporter, Request]]] = field(default_factory=dict)
+    _reporters: dict[Token, _Reporter] = field(default_factory=dict)
+    _waiting: int = 0
+    _guard: threading.RLock = field(default_factory=threading.RLock)
+    _flushing: threading.Lock = field(default_factory=threading.Lock)
+    _due: float = 0
+
+    def report(self, name: str, lost: Callable[[], None] = lambda: None) -> Reporter:
+        """See `Recorder`."""
+        reporter = _Reporter(self, name, self.names.take(name), lost)
+        with self._guard:
+            self._reporters[reporter.token] = reporter
+            self.erase(reporter)
+        return reporter
+
+    def issue(self, reporter: _Reporter, collection: IntrospectionType, request: Request) -> None:
+        """Returns at once. What is issued for a reporter that is closed or lost is nothing."""
+        with self._guard:
+            if reporter.is_closed or reporter.token not in self._reporters:
+                return
+            self._queues.setdefault(collection, deque()).append((reporter, request))
+            self._waiting += len(request.changes) if isinstance(request, Append) else 1
+
+    def erase(self, reporter: _Reporter) -> None:
+        """Delete what is there in the name of the reporter."""
+        name = reporter.name
+        for collection in IntrospectionType:
+            if collection not in self.histories:
+                self.issue(reporter, collection, Delete(lambda row: row[0] == name))
+
+    def flush(self) -> bool:
+        """Apply everything that was issued before the call, in one commit; whether there was anything to commit.
+
+        Where it fails so that nobody knows what was kept, all reporters are lost: what they reported is deleted when they begin
+        again, or when their leases are over. Raises what failed.
+        """
+        with self._flushing:
+            try:
+                self._keep_leases()
+                if self._waiting > _LONGEST_QUEUE:
+                    raise InternalError(f"{self._waiting} changes of introspection wait to be written")
+                has_written = self._apply()
+                self._leave()
+            except BaseException:
+                self._lose(list(self._reporters))
+                raise
+            return has_written
+
+    def loop(self, stopping: threading.Event, *, interval_ms: int) -> None:
+        """Flush every so often until ``stopping`` is set, and once more then."""
+        failure = ""
+        while True:
+            is_last = stopping.wait(interval_ms / 1000)
+            try:
+                self.flush()
+                failure = ""
+            except Fenced:
+                return
+            except Exception as error:  # the edge of the loop: it may go better the next time
+                if str(error) != failure:
+                    detail = error.detail if isinstance(error, ReclockError) else None
+                    _logger.warning("introspection is not written", error=str(error), detail=detail)
+                failure = str(error)
+            if is_last:
+                return
+
+    def _apply(self) -> bool:
+        for _ in range(_ATTEMPTS):
+            taken = self._take()
+            if not taken:
+                return False
+            deletes = {name for name, requests in taken.items() if any(isinstance(request, Delete) for _, request in requests)}
+            contents = self.collections.read(deletes) if deletes else None
+            changes = {
+                name: settle([request for _, request in requests], contents.rows.get(name, {}) if contents else {})
+                for name, requests in taken.items()
+            }
+            tokens = {reporter.token for requests in taken.values() for reporter, _ in requests}
+            try:
+                self.collections.commit(
+                    {name: rows for name, rows in changes.items() if rows},
+                    tokens=tokens,
+                    unchanged=deletes,
+                    since=contents.at if contents else None,
+                )
+            except WriteConflict:
+                continue
+            except ReportersGone as gone:
+                self._lose([Token(token) for token in gone.tokens])
+                continue
+            self._drop(taken)
+            return any(changes.values())
+        raise InternalError(
+            f"introspection could not be written in {_ATTEMPTS} attempts", detail="other processes write all the time"
+        )
+
+    def _take(self) -> dict[IntrospectionType, list[tuple[_Reporter, Request]]]:
+        with self._guard:
+            return {collection: list(queue) for collection, queue in self._queues.items() if queue}
+
+    def _drop(self, taken: Mapping[IntrospectionType, Sequence[tuple[_Reporter, Request]]]) -> None:
+        with self._guard:
+            for collection, requests in taken.items():
+                for _ in requests:
+                    _, request = self._queues[collection].popleft()
+                    self._waiting -= len(request.changes) if isinstance(request, Append) else 1
+
+    def _lose(self, tokens: Iterable[Token]) -> None:
+        with self._guard:
+            lost = [self._reporters.pop(token) for token in tokens if token in self._reporters]
+            gone = {reporter.token for reporter in lost}
+            for collection, queue in self._queues.items():
+                self._queues[collection] = deque(each for each in queue if each[0].token not in gone)
+            self._waiting = sum(
+                len(request.changes) if isinstance(request, Append) else 1
+                for queue in self._queues.values()
+                for _, request in queue
+            )
+        for reporter in lost:
+            reporter.lost()
+
+    def _keep_leases(self) -> None:
+        """Renew those of this process, and clear away after those who did not."""
+        now = self.monotonic_ms()
+        if now < self._due:
+            return
+        self._due = now + self.names.lease_ms / 3
+        own = set(self._reporters)
+        self._lose(own - self.names.renew(own))
+        for name, token in self.names.take_abandoned().items():
+            abandoned = _Reporter(self, name, token, lambda: None)
+            with self._guard:
+                self._reporters[token] = abandoned
+            abandoned.close()
+
+    def _leave(self) -> None:
+        """Give back the names of those who are closed and have nothing left to be written."""
+        with self._guard:
+            busy = {reporter.token for queue in self._queues.values() for reporter, _ in queue}
+            done = [token for token, reporter in self._reporters.items() if reporter.is_closed and token not in busy]
+        if done:
+            self.names.leave(done)
+            with self._guard:
+                for token in done:
+                    del self._reporters[token]

@@ -1,0 +1,127 @@
+"""Storage-managed collections where they are kept: as the tables of a log and a frontier group of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from reclock.algebra.ids import INTROSPECTION, GlobalId
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Clock, Timestamp
+from reclock.collections.consolidate import consolidated_rows
+from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
+from reclock.collections.table_log import OF_INTROSPECTION, TableLog
+from reclock.collections.tables import Tables, rows_schema
+from reclock.consensus.fence import Leadership
+from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.reporters import Token, require
+from reclock.consensus.store import Consensus
+from reclock.introspection.collection_manager import Contents
+from reclock.introspection.types import MANAGED
+from reclock.protocol.introspection import IntrospectionType, Row
+
+Ids = Callable[[], Mapping[IntrospectionType, GlobalId]]
+"""The ids that the catalog gives the collections."""
+
+
+@dataclass(slots=True)
+class Managed:
+    """See `ManagedCollections`. A collection is made when it is first written; until then it is empty."""
+
+    lake: Lake
+    consensus: Consensus
+    leadership: Leadership
+    clock: Clock
+    ids: Ids
+    apply_delay_ms: int | None
+    tables: Tables = field(init=False)
+    _writing_as: Set[Token] = frozenset()
+    _known: frozenset[GlobalId] = frozenset()
+
+    def __post_init__(self) -> None:
+        log = TableLog(self.consensus.guarded(self._check), self.leadership, self.clock, OF_INTROSPECTION)
+        self.tables = Tables(self.lake, log, apply_delay_ms=self.apply_delay_ms)
+
+    def rows(self, id: GlobalId, desc: RelationDesc, at: Timestamp | None = None) -> pa.Table:
+        """The collection's rows at ``at``, or as they are now, which needs neither hold nor wait."""
+        if at is None:
+            at = self.newest()
+        if not self._is_known(id):
+            return arrow_schema(desc, with_updates=False).empty_table()
+        counted = self._snapshot(id, desc, at)
+        times = counted.column(DIFF_COLUMN).to_pylist()
+        repeated = pa.array([index for index, count in enumerate(times) for _ in range(count)], pa.int64())
+        return counted.select(list(desc.names)).take(repeated)
+
+    def newest(self) -> Timestamp:
+        """The latest time at which the collections can be read."""
+        group = Frontiers(self.consensus, self.leadership).get_all([INTROSPECTION]).get(INTROSPECTION)
+        return Timestamp(group.upper - 1) if group is not None else MINIMUM
+
+    def read(self, collections: Set[IntrospectionType]) -> Contents:
+        ids, at = self.ids(), self.newest()
+        rows: dict[IntrospectionType, Mapping[Row, int]] = {}
+        for collection in collections:
+            if self._is_known(ids[collection]):
+                found = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
+                diffs = found.pop(DIFF_COLUMN)
+                rows[collection] = dict(zip(zip(*found.values(), strict=True), diffs, strict=True))
+        return Contents(at, rows)
+
+    def commit(
+        self,
+        changes: Mapping[IntrospectionType, Mapping[Row, int]],
+        *,
+        tokens: Set[Token],
+        unchanged: Set[IntrospectionType],
+        since: Timestamp | None,
+    ) -> None:
+        if not changes:
+            return
+        ids = self.ids()
+        for collection in changes:
+            if not self._is_known(ids[collection]):
+                self._make(ids[collection], MANAGED[collection].desc)
+        writes = {ids[collection]: _as_table(MANAGED[collection].desc, rows) for collection, rows in changes.items()}
+        reads = frozenset(ids[collection] for collection in unchanged if self._is_known(ids[collection]))
+        self._writing_as = tokens
+        try:
+            self.tables.commit(writes, catalog_ts=MAXIMUM, reads=reads, read_at=since)
+        finally:
+            self._writing_as = frozenset()
+
+    def close(self) -> None:
+        self.tables.close()
+
+    def _check(self, connection: sa.Connection) -> None:
+        if self._writing_as:
+            require(connection, self._writing_as)
+
+    def _make(self, id: GlobalId, desc: RelationDesc) -> None:
+        now = self.clock()
+        Frontiers(self.consensus, self.leadership).create(INTROSPECTION, since=now, upper=Timestamp(now + 1))
+        self.tables.create(id, desc, at=self.newest())
+        self._known |= {id}
+
+    def _is_known(self, id: GlobalId) -> bool:
+        if id not in self._known:
+            self._known = self.tables.log.known()
+        return id in self._known
+
+    def _snapshot(self, id: GlobalId, desc: RelationDesc, at: Timestamp) -> pa.Table:
+        [pinned] = self.tables.pin([id], at).values()
+        columns = arrow_schema(desc, with_updates=False)
+        with pinned.version.reading():
+            files = list(pinned.version.files(upper=Timestamp(at + 1)))
+            updates = pa.concat_tables([pinned.version.dataset(files).to_table(), pinned.tail]) if files else pinned.tail
+        return consolidated_rows(updates, columns, at)
+
+
+def _as_table(desc: RelationDesc, rows: Mapping[Row, int]) -> pa.Table:
+    schema = rows_schema(desc)
+    columns = zip(*((*row, diff) for row, diff in rows.items()), strict=True)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -1,0 +1,97 @@
+"""The collections that storage manages: what their rows are. Each is the second of the three parts of a unified relation.
+
+The first, what a replica measures, is in `clusters.measurements` and subscribed to in `controllers.subscribes`; the third, the
+relation that queries read, is the entry of that name in `introspection.builtins`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, TEXT, TIMESTAMPTZ, Column, RelationDesc, ScalarType
+from reclock.protocol.introspection import IntrospectionType, LogName
+
+
+def _columns(**columns: ScalarType) -> tuple[Column, ...]:
+    return tuple(Column(name, type) for name, type in columns.items())
+
+
+LOGS: dict[LogName, RelationDesc] = {
+    name: RelationDesc(columns)
+    for name, columns in {
+        LogName.ACTIVE_PEEKS: _columns(id=TEXT, engine=TEXT, time=BIGINT, began_at=TIMESTAMPTZ),
+        LogName.ARRANGEMENT_SIZES: _columns(export_id=TEXT, records=BIGINT, batches=BIGINT, size=BIGINT),
+        LogName.ERROR_COUNTS: _columns(export_id=TEXT, count=BIGINT),
+        LogName.FRONTIERS: _columns(export_id=TEXT, time=BIGINT),
+        LogName.HYDRATION_TIMES: _columns(export_id=TEXT, time_ns=BIGINT),
+        LogName.REFRESH_DURATIONS: _columns(export_id=TEXT, duration_ns=BIGINT, count=BIGINT),
+        LogName.PEEK_DURATIONS: _columns(engine=TEXT, duration_ns=BIGINT, count=BIGINT),
+        LogName.PROCESS_USAGE: _columns(process=TEXT, cpu_percent=DOUBLE, memory_bytes=BIGINT, memory_percent=DOUBLE),
+    }.items()
+}
+"""What a replica's logs hold. Durations are upper bounds of buckets, powers of two of nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """``is_history``: rows stay when the reporter goes, until they are older than the retention of histories, by their last
+    column.
+    """
+
+    desc: RelationDesc
+    is_history: bool = False
+
+
+def _unified(log: LogName) -> RelationDesc:
+    return RelationDesc((Column("replica_id", TEXT), *LOGS[log].columns))
+
+
+def _history(desc: RelationDesc) -> Managed:
+    return Managed(RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True)
+
+
+_STATUS = RelationDesc(_columns(replica_id=TEXT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT))
+_SESSION = RelationDesc(
+    _columns(
+        process=TEXT, id=TEXT, connection_id=BIGINT, role_id=TEXT, client_ip=TEXT, application_name=TEXT, connected_at=TIMESTAMPTZ
+    )
+)
+
+MANAGED: dict[IntrospectionType, Managed] = {
+    IntrospectionType.ACTIVE_PEEKS: Managed(_unified(LogName.ACTIVE_PEEKS)),
+    IntrospectionType.ARRANGEMENT_SIZES: Managed(_unified(LogName.ARRANGEMENT_SIZES)),
+    IntrospectionType.ERROR_COUNTS: Managed(_unified(LogName.ERROR_COUNTS)),
+    IntrospectionType.FRONTIERS: Managed(_unified(LogName.FRONTIERS)),
+    IntrospectionType.HYDRATION_TIMES: Managed(_unified(LogName.HYDRATION_TIMES)),
+    IntrospectionType.REFRESH_DURATIONS: Managed(_unified(LogName.REFRESH_DURATIONS)),
+    IntrospectionType.PEEK_DURATIONS: Managed(_unified(LogName.PEEK_DURATIONS)),
+    IntrospectionType.REPLICA_METRICS: Managed(_unified(LogName.PROCESS_USAGE)),
+    IntrospectionType.REPLICA_METRICS_HISTORY: _history(_unified(LogName.PROCESS_USAGE)),
+    IntrospectionType.REPLICA_STATUSES: Managed(RelationDesc((*_STATUS.columns, Column("updated_at", TIMESTAMPTZ)))),
+    IntrospectionType.REPLICA_STATUS_HISTORY: _history(_STATUS),
+    IntrospectionType.SESSIONS: Managed(_SESSION),
+    IntrospectionType.SESSION_HISTORY: Managed(
+        RelationDesc((*_SESSION.columns, Column("disconnected_at", TIMESTAMPTZ))), is_history=True
+    ),
+    IntrospectionType.STATEMENTS: Managed(
+        RelationDesc(
+            _columns(
+                process=TEXT,
+                execution_id=TEXT,
+                session_id=TEXT,
+                authenticated_user=TEXT,
+                cluster_name=TEXT,
+                sql=TEXT,
+                finished_status=TEXT,
+                error_message=TEXT,
+                rows_returned=BIGINT,
+                duration_ms=DOUBLE,
+                began_at=TIMESTAMPTZ,
+            )
+        ),
+        is_history=True,
+    ),
+    IntrospectionType.WALLCLOCK_LAG_HISTORY: _history(RelationDesc(_columns(process=TEXT, object_id=TEXT, lag_s=INTEGER))),
+}
+
+HISTORIES = frozenset(name for name, managed in MANAGED.items() if managed.is_history)
