@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     s3_access_key_id: str = Field(default="", description="access key; the usual AWS chain if empty")
     s3_secret_access_key: SecretStr = Field(default=SecretStr(""), description="secret of the access key")
 
+    secrets_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Fernet key that the values of secrets are encrypted with; if empty, the one in <home>/secrets.key, which is "
+        "made with the first secret",
+    )
+
     spark_master: str = Field(default="local[2]", description="master of the environment's own Spark session")
     spark_remote: str = Field(default="", description="sc:// URL of a Spark Connect server to use instead of an own session")
     spark_driver_memory: str = Field(default="2g", description="memory of the Spark driver")

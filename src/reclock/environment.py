@@ -29,6 +29,7 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
+from reclock.consensus.secrets import Secrets
 from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
@@ -156,6 +157,11 @@ class Environment:
     def passwords(self) -> Passwords:
         return Passwords(self.consensus, self.leadership)
 
+    @property
+    def secrets(self) -> Secrets:
+        key = self.settings.secrets_key.get_secret_value()
+        return Secrets(self.consensus, self.leadership, key, self.settings.home / "secrets.key")
+
     def note_published(self, uppers: Mapping[str, Timestamp]) -> None:
         """Remember uppers that were published."""
         self.published |= {group: max(upper, self.published.get(group, upper)) for group, upper in uppers.items()}
@@ -189,7 +195,7 @@ class Environment:
             access_key_id=settings.s3_access_key_id,
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
-        return Means(buckets, self.clock)
+        return Means(buckets, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name))
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""

@@ -947,6 +947,16 @@ class UpstreamUnavailable(SourceError):
     sqlstate = "08001"
 
 
+class SecretUnavailable(SourceError):
+    """The value of a secret cannot be had: it, or the key it was encrypted with, is missing."""
+
+    sqlstate = "58000"
+
+    def __init__(self, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'the value of secret "{name}" cannot be had', detail=detail, hint=hint)
+        self.name = name
+
+
 class UpstreamChanged(SourceError):
     """What was read before reads differently now: an object shrank, changed under its bytes, or is gone."""
 

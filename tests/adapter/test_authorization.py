@@ -44,6 +44,7 @@ class Case:
 
 
 INSIDE = (("USAGE", "reclock"), ("USAGE", "public"))
+AWAY = "CREATE SECRET word AS 'x'; CREATE CONNECTION away TO KAFKA (BROKER 'b')"
 READ = (("USAGE", "default"), *INSIDE)
 MAKE = (("USAGE", "reclock"), ("CREATE", "public"))
 MANAGE = (("CREATEROLE", "system"),)
@@ -80,6 +81,12 @@ CASES = (
     Case("CREATE OR REPLACE VIEW delays AS SELECT 1 AS one", MAKE, ("delays",)),
     Case("CREATE MATERIALIZED VIEW n AS SELECT * FROM flights", (*MAKE, ("CREATE", "default"))),
     Case("CREATE SOURCE n (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV", MAKE),
+    Case("CREATE SECRET n AS 'x'", MAKE),
+    Case("ALTER SECRET word AS 'x'", owns=("word",)),
+    Case("CREATE CONNECTION n TO KAFKA (BROKER 'b', PASSWORD SECRET word)", (*MAKE, *INSIDE, ("USAGE", "word"))),
+    Case("VALIDATE CONNECTION away", (*INSIDE, ("USAGE", "away"))),
+    Case("CREATE SOURCE n FROM KAFKA CONNECTION away (TOPIC 't') FORMAT TEXT", (*MAKE, *INSIDE, ("USAGE", "away"))),
+    Case("DROP CONNECTION away", owns=("away",)),
     Case("CREATE DEFAULT INDEX ON delays", (*MAKE, ("CREATE", "default")), ("delays",)),
     Case("DROP VIEW delays", owns=("delays",)),
     Case("DROP SOURCE flights CASCADE", owns=("flights",)),
@@ -132,7 +139,7 @@ CASES = (
 def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
-    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int)")
+    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); {AWAY}")
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
@@ -208,7 +215,7 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
     assert is_allowed(case.sql, catalog(*sorted(every - set(case.needs)))) is (not case.needs and not takes_more)
 
 
-OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized")
+OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized", "word", "away")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)

@@ -20,6 +20,7 @@ from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption
 from reclock.ingest import payload
+from reclock.sources.connections import broker
 from reclock.sources.description import KafkaConnector, LoadGenerator, SourceSpec, TextFormat
 from reclock.sources.generated import GENERATED
 
@@ -137,7 +138,9 @@ class Upserts(Upstream):
     def __init__(self, kafka):
         self.kafka, self.topic = kafka, kafka.topic(2)
         columns = (Column("text", TEXT), Column("key", TEXT, is_nullable=False))
-        connector = KafkaConnector(kafka.address, self.topic, key_format=TextFormat(), include=(("KEY", "key"),), envelope="UPSERT")
+        connector = KafkaConnector(
+            broker(kafka.address), self.topic, key_format=TextFormat(), include=(("KEY", "key"),), envelope="UPSERT"
+        )
         self.source = SourceSpec(GlobalId("u4"), "topic", connector, TextFormat(), RelationDesc(columns, key=("key",)))
 
     def fill(self, world):

@@ -19,7 +19,9 @@ from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.step import State
 from reclock.sources import kafka as connector
+from reclock.sources.connections import broker
 from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
+from reclock.sources.opening import Means, open_connector
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +29,7 @@ WORDS = RelationDesc((Column("text", TEXT),))
 
 
 def over(kafka, topic: str, *, format: Any = TextFormat(), desc: RelationDesc = WORDS, id: str = "u4", **more: Any) -> SourceSpec:  # noqa: B008
-    return SourceSpec(GlobalId(id), f"source {id}", KafkaConnector(kafka.address, topic, **more), format, desc)
+    return SourceSpec(GlobalId(id), f"source {id}", KafkaConnector(broker(kafka.address), topic, **more), format, desc)
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     source = over(kafka, topic)
     world = open_world(source)
     kafka.send(topic, [(b"k", f"v{i}".encode()) for i in range(50)])
-    read = connector.Kafka(source.connector, source.format, source.desc)
+    read = open_connector(source, Means(world.store))
     [first] = read.probe({})
 
     def rows() -> list[str]:
@@ -286,7 +288,7 @@ def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
     kafka.send(topic, [b"a", b"b"])
     world = open_world(source)
     world.tick(10)
-    connector.Kafka(source.connector, source.format, source.desc).acknowledge({0: 2})
+    open_connector(source, Means(world.store)).acknowledge({0: 2})
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "watched"})
     [committed] = consumer.committed([TopicPartition(topic, 0)], timeout=10)
     consumer.close()

@@ -28,6 +28,20 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     """CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (0, 10) GROUP ID 'g' KEY FORMAT TEXT VALUE FORMAT BYTES
        INCLUDE KEY AS id, PARTITION, OFFSET AS o, TIMESTAMP, HEADERS ENVELOPE UPSERT""": nodes.CreateSourceStatement,
     "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": nodes.CreateSourceStatement,
+    "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": nodes.CreateSecretStatement,
+    "CREATE SECRET x STORED AS 'y'": nodes.CreateSecretStatement,
+    "ALTER SECRET s.x AS $$y$$": nodes.AlterSecretStatement,
+    "ALTER SECRET IF EXISTS s.x RENAME TO y": nodes.AlterRenameStatement,
+    "CREATE CONNECTION IF NOT EXISTS c TO KAFKA (BROKERS ('x:1', 'y:1'), PASSWORD SECRET s) WITH (validate = false)": (
+        nodes.CreateConnectionStatement
+    ),
+    "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')": nodes.CreateConnectionStatement,
+    "CREATE CONNECTION c TO AWS (ACCESS KEY ID 'x', REGION 'eu')": nodes.CreateConnectionStatement,
+    "VALIDATE CONNECTION s.c": nodes.ValidateConnectionStatement,
+    "SHOW CREATE CONNECTION c": nodes.ShowCreateStatement,
+    "DROP CONNECTION IF EXISTS c, d CASCADE": nodes.DropStatement,
+    "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT": nodes.CreateSourceStatement,
+    "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES": nodes.CreateSourceStatement,
     "CREATE VIEW v AS SELECT 1": nodes.CreateViewStatement,
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": nodes.CreateViewStatement,
     "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": nodes.CreateViewStatement,

@@ -17,7 +17,7 @@ from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql import cluster_statements, role_statements, statements
+from reclock.sql import cluster_statements, connection_statements, role_statements, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
@@ -97,8 +97,16 @@ class Rules:
                     (Kind.ITEM, id) for id in (statement.replaces if isinstance(statement, statements.CreateView) else ())
                 )
                 needs = [*self._creating(statement.name), *self._arranging(statement.index)]
+                if isinstance(statement, statements.CreateSource):
+                    needs += self._using(statement.depends_on)
                 return self._require(*needs, owner_of=replaced)
-            case statements.CreateTable():
+            case connection_statements.CreateConnection():
+                return self._require(*self._creating(statement.name), *self._using(statement.depends_on))
+            case connection_statements.ValidateConnection():
+                return self._require(*self._using([statement.id]))
+            case connection_statements.AlterSecret():
+                return self._require(owner_of=((Kind.ITEM, statement.id),))
+            case statements.CreateTable() | connection_statements.CreateSecret():
                 return self._require(*self._creating(statement.name))
             case statements.CreateIndex():
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
@@ -229,6 +237,10 @@ class Rules:
         if schema is None:
             raise InternalError(f'schema of "{name}" is gone')
         yield from self._within(schema, self.users.current_id, Privilege.CREATE)
+
+    def _using(self, ids: Iterable[GlobalId]) -> Iterator[Need]:
+        for id in sorted(ids):
+            yield from self._on(id, Privilege.USAGE)
 
     def _arranging(self, index: statements.CreateIndex | None) -> Iterator[Need]:
         if index is not None:

@@ -16,7 +16,9 @@ from reclock.consensus.verifiers import NewPassword
 from reclock.environment import Environment
 from reclock.errors import InternalError, UpperMismatch
 from reclock.sql import statements
+from reclock.sql.connection_statements import NewSecret
 from reclock.sql.names import QualifiedName
+from reclock.sql.parse import parse_one
 
 
 class Change:
@@ -30,6 +32,8 @@ class Change:
         self.now = environment.clock()
         self._passwords = environment.passwords
         self._new_passwords: list[tuple[str, str | None]] = []
+        self._secrets = environment.secrets
+        self._old_secrets: list[str] = []
 
     def check_planned_on(self, snapshot: CatalogSnapshot | None) -> None:
         """What was planned, and allowed, on ``snapshot`` holds for this transaction. Raises ``UpperMismatch``."""
@@ -47,8 +51,18 @@ class Change:
         if password is not None:
             self._new_passwords.append((role_id, password.verifier))
 
+    def keep_secret(self, secret: NewSecret) -> None:
+        """The value is kept before the catalog says so; if the change is not committed, nobody knows where."""
+        self._secrets.put(secret.reference, secret.value)
+
+    def forget_secret(self, item: Item) -> None:
+        """Once the change is committed, the value that the item has now is not kept any more."""
+        self._old_secrets.append(parse_one(item.create_sql or "").args["reference"].name)
+
     def finish(self) -> None:
         """Do what follows the committed change."""
+        if self._old_secrets:
+            self._secrets.forget(self._old_secrets)
         for role_id, verifier in self._new_passwords:
             self._passwords.set(role_id, verifier)
 
@@ -172,4 +186,6 @@ def drop_item(change: Change, id_: GlobalId) -> None:
     schema = snapshot.schemas[item.schema_id]
     database = snapshot.databases[schema.database_id].name if schema.database_id is not None else None
     change.tx.delete(item)
+    if item.type is ItemType.SECRET:
+        change.forget_secret(item)
     change.audit("drop", item.type.value, QualifiedName(database, schema.name, item.name), id=id_)

@@ -9,7 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from reclock.adapter import cluster_definitions, role_definitions  # noqa: F401  (they register what they define)
+from reclock.adapter import (  # they register what they define
+    cluster_definitions,  # noqa: F401
+    connection_definitions,  # noqa: F401
+    role_definitions,  # noqa: F401
+)
 from reclock.adapter.authorization import authorize
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
@@ -29,8 +33,10 @@ from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.compute.plan import Constant
 from reclock.environment import Environment
 from reclock.errors import ReclockError, TransactionActive, UpperMismatch
+from reclock.sources.validation import validate
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.connection_statements import CreateConnection, ValidateConnection
 from reclock.sql.names import DEFAULT_USER, SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
@@ -192,6 +198,9 @@ class Session:
                 self.environment.await_storage(catalog, self.interruption.pause)
                 self.transactions.define(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
+            case ValidateConnection(connection=connection):
+                validate(connection, self.environment.means.reveal)
+                return Result(statement.tag)
             case statements.ShowVariable():
                 return self._show(statement)
             case statements.SetRole():
@@ -263,7 +272,9 @@ class Session:
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """Plan, commit; if another actor was faster, plan again on what it left."""
-        whole = parsed if isinstance(statement, statements.Skipped) else purified(parsed)
+        if isinstance(statement, CreateConnection) and statement.is_validated:
+            validate(statement.connection, self.environment.means.reveal)
+        whole = parsed if isinstance(statement, statements.Skipped) else purified(parsed, statement, self.environment.means.reveal)
         with self.interruption.taking(self.environment.defining):
             for attempt in range(1, ATTEMPTS + 1):
                 newest = self.environment.planner_catalog()

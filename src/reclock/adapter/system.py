@@ -18,7 +18,7 @@ from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.relation import IndexFacts, State
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog import ConnectionEntry, PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 
@@ -59,6 +59,9 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
                 index.on, index.cluster_id, tuple(catalog.relation(index.on).desc.names[position] for position in index.key)
             )
             for index in catalog.indexes()
+        },
+        connection_types={
+            entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
         },
         frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),

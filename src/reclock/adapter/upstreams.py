@@ -14,9 +14,11 @@ from reclock.algebra.relations import RelationDesc
 from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
+from reclock.sources.clients import postgres_parameters
+from reclock.sources.connections import Reveal
 from reclock.sources.description import PostgresConnector
 from reclock.sources.opening import open_connector
-from reclock.sql import nodes
+from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import fold, identifier
 from reclock.sql.parse import ParsedStatement, parse_one
@@ -29,49 +31,48 @@ def dismiss(environment: Environment, catalog: PlannerCatalog, dropped: Iterable
     for id in dropped:
         entry = catalog.entry(id)
         if isinstance(entry, RelationEntry) and entry.source is not None:
-            connector = open_connector(source_spec(catalog, entry), environment.means)
             try:
-                connector.dismiss()
+                open_connector(source_spec(catalog, entry), environment.means).dismiss()
             except SourceError as error:
                 notice(f'the upstream of "{entry.name}" was not told that it is gone: {error.message}')
 
 
-def purified(parsed: ParsedStatement) -> ParsedStatement:
-    """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer.
+def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Reveal) -> ParsedStatement:
+    """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer. ``planned`` is the
+    statement as it was planned without that.
 
     Raises a ``SourceError`` if that cannot be reached.
     """
     node = parsed.node
-    if isinstance(node, nodes.CreateSourceStatement) and isinstance(node.args["connector"], nodes.PostgresFrom):
-        return replace(parsed, node=_of_publication(node.copy()))
+    upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
+    if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
+        return replace(parsed, node=_of_publication(node.copy(), upstream, reveal))
     return parsed
 
 
-def _of_publication(node: nodes.CreateSourceStatement) -> nodes.CreateSourceStatement:
+def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:
     """Every table with its columns, and the name of a slot that no other source has."""
     from psycopg import ProgrammingError
-    from psycopg.conninfo import conninfo_to_dict
 
     from reclock.sources.postgres import Postgres
 
     connector = node.args["connector"]
-    connection, publication = connector.args["connection"].name, connector.args["publication"].name
     try:
-        known = conninfo_to_dict(connection)
+        parameters = postgres_parameters(upstream.connection, reveal)
     except ProgrammingError as error:
         raise InvalidOption(
             "the connection is not one of libpq's", detail=str(error).strip(), hint="host=… dbname=… user=…"
         ) from error
-    if "password" in known:
+    if isinstance(upstream.connection, str) and "password" in parameters:
         raise InvalidOption(
             "a password does not belong into a definition, which others can read",
-            hint="keep it in a password file (PGPASSFILE) or in the service file (service=…), where the processes of Reclock run",
+            hint="CREATE SECRET and CREATE CONNECTION … TO POSTGRES keep it",
         )
     if connector.args.get("slot") is None:
         connector.set("slot", exp.Literal.string(f"reclock_{secrets.token_hex(8)}"))
-    found = Postgres(PostgresConnector(connection, publication, connector.args["slot"].name), {}).describe()
+    found = Postgres(upstream, {}, parameters).describe()
     if not found:
-        raise InvalidOption(f'publication "{publication}" has no tables')
+        raise InvalidOption(f'publication "{upstream.publication}" has no tables')
     if node.args.get("all_tables"):
         wanted = dict.fromkeys(found)
     else:

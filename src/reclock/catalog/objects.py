@@ -44,6 +44,8 @@ class ItemType(StrEnum):
     VIEW = "view"
     INDEX = "index"
     SINK = "sink"
+    SECRET = "secret"  # noqa: S105  (a word, no password)
+    CONNECTION = "connection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A source, table, view, index, sink or progress relation.
+    """A source, table, view, index, sink, progress relation, secret or connection.
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has ``progress`` instead.
     ``created_at`` is a time of the data timeline: the item's collections begin there.

@@ -21,6 +21,8 @@ APPLICABLE: Mapping[str, str] = {
     "view": "r",
     "index": "",
     "sink": "",
+    "secret": "U",
+    "connection": "U",
     "schema": "UC",
     "database": "UC",
     "cluster": "UC",

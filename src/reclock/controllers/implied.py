@@ -74,7 +74,7 @@ def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
         own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
-    assert entry is not None
+    assert isinstance(entry, RelationEntry)
     if entry.source is not None:
         found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))
     else:

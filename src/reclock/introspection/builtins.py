@@ -18,6 +18,7 @@ from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
 from reclock.consensus.statuses import Status
+from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.pg_catalog import PG_CATALOG
@@ -276,4 +277,4 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
 )
 
-BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)
+BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)

@@ -68,7 +68,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
         LEFT JOIN (SELECT oid, count(*) AS columns FROM mz_internal.mz_attributes GROUP BY oid) c ON c.oid = o.oid
         LEFT JOIN (SELECT DISTINCT on_oid FROM mz_internal.mz_index_keys) i ON i.on_oid = o.oid
         LEFT JOIN mz_internal.mz_acls a ON a.kind = 'relation' AND a.oid = o.oid
-        WHERE s.database_id IS NULL OR d.name = current_database()""",
+        WHERE (s.database_id IS NULL OR d.name = current_database()) AND o.type NOT IN ('secret', 'connection')""",
         ("oid",),
         oid=OID,
         relname=TEXT,

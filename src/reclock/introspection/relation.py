@@ -31,6 +31,7 @@ class State:
     catalog: CatalogSnapshot
     descs: Mapping[GlobalId, RelationDesc]
     indexes: Mapping[GlobalId, IndexFacts]
+    connection_types: Mapping[GlobalId, str]
     frontiers: Callable[[], Mapping[str, GroupFrontier]]
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]

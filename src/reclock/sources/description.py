@@ -9,6 +9,7 @@ from typing import ClassVar
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.sources.connections import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class KafkaConnector:
     ``UPSERT`` a message replaces the row of its key, and one without a value deletes it.
     """
 
-    broker: str
+    connection: Connection
     topic: str
     start_offsets: tuple[int, ...] = ()
     start_timestamp: int | None = None
@@ -124,9 +125,9 @@ class KafkaConnector:
 
 @dataclass(frozen=True, slots=True)
 class PostgresConnector:
-    """The tables of ``publication`` at ``connection`` (libpq's form, without a password), read through the replication slot."""
+    """The tables of ``publication`` at ``connection`` (which may be libpq's text, without a password), read through the slot."""
 
-    connection: str
+    connection: Connection | str
     publication: str
     slot: str
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,8 @@ class Kafka:
     upstream: KafkaConnector
     format: Format
     desc: RelationDesc
+    client: Mapping[str, str] = field(repr=False)
+    """How the broker is reached, as librdkafka is told."""
 
     # --- in the driver ---
 
@@ -208,7 +210,7 @@ class Kafka:
     # --- both ---
 
     def _settings(self) -> dict[str, Any]:
-        return {"bootstrap.servers": self.upstream.broker, "socket.timeout.ms": _REQUEST_S * 1000, "log_level": 0}
+        return {**self.client, "socket.timeout.ms": _REQUEST_S * 1000, "log_level": 0}
 
     def _admin(self) -> AdminClient:
         return AdminClient(self._settings())
@@ -244,7 +246,9 @@ class Kafka:
 
     def _unavailable(self, error: Exception) -> SourceError:
         detail = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
-        return UpstreamUnavailable(f'cannot read topic "{self.upstream.topic}" at "{self.upstream.broker}"', detail=detail)
+        return UpstreamUnavailable(
+            f'cannot read topic "{self.upstream.topic}" at "{self.client["bootstrap.servers"]}"', detail=detail
+        )
 
 
 def _timestamps(messages: Sequence[Message]) -> pa.Array:

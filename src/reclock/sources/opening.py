@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from reclock.algebra.timestamps import Clock, system_clock
+from reclock.sources.clients import kafka_client, postgres_parameters
+from reclock.sources.connections import Reveal, no_secrets
 from reclock.sources.connector import Connector
 from reclock.sources.description import (
     CsvFormat,
@@ -28,6 +30,7 @@ class Means:
 
     buckets: ObjectStore
     clock: Clock = system_clock
+    reveal: Reveal = no_secrets
 
 
 def open_connector(source: SourceSpec, means: Means) -> Connector:
@@ -56,11 +59,11 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
     from reclock.sources.kafka import Kafka  # its client is a library that others need not load
 
     assert source.format is not None
-    return Kafka(upstream, source.format, source.desc)
+    return Kafka(upstream, source.format, source.desc, kafka_client(upstream.connection, means.reveal))
 
 
 @_open.register
 def _(upstream: PostgresConnector, source: SourceSpec, means: Means) -> Connector:
     from reclock.sources.postgres import Postgres
 
-    return Postgres(upstream, source.outputs)
+    return Postgres(upstream, source.outputs, postgres_parameters(upstream.connection, means.reveal))

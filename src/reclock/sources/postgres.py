@@ -19,6 +19,7 @@ from typing import Any, LiteralString
 import psycopg
 import pyarrow as pa
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.collections.schema import arrow_schema
@@ -74,6 +75,8 @@ class Postgres:
     upstream: PostgresConnector
     outputs: Mapping[str, RelationDesc]
     """By ``schema.table``."""
+    parameters: Mapping[str, str] = field(repr=False)
+    """How the server is reached, by libpq's names."""
 
     # --- in the driver ---
 
@@ -204,7 +207,7 @@ class Postgres:
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         try:
             with psycopg.connect(
-                self.upstream.connection,
+                make_conninfo("", **self.parameters),
                 autocommit=True,
                 connect_timeout=_CONNECT_S,
                 application_name="reclock",

@@ -13,6 +13,7 @@ from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.plan import Plan
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
+from reclock.sources.connections import Connection
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
 from reclock.sql.statements import SourceDefinition, TableDefinition
 
@@ -72,7 +73,33 @@ class IndexEntry:
         return self.name.database is None
 
 
-Entry = RelationEntry | IndexEntry
+@dataclass(frozen=True, slots=True)
+class SecretEntry:
+    """A secret; ``reference`` is where its value is kept."""
+
+    id: GlobalId
+    name: QualifiedName
+    reference: str
+    create_sql: str
+    type: ItemType = ItemType.SECRET
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEntry:
+    """How an upstream is reached; it stands on its secrets."""
+
+    id: GlobalId
+    name: QualifiedName
+    connection: Connection
+    create_sql: str
+    depends_on: frozenset[GlobalId]
+    type: ItemType = ItemType.CONNECTION
+    is_system: bool = False
+
+
+Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry
 
 
 @dataclass(slots=True)
@@ -256,7 +283,7 @@ class PlannerCatalog:
             return f'there is no schema "{written}"'
         found = self.find(parts, session)
         if found is not None:
-            return f'"{parts[-1]}" is an index, which a query cannot read'
+            return f'"{parts[-1]}" is of type {found.type.value}, which a query cannot read'
         return nearest(
             parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
         )

@@ -10,7 +10,7 @@ from sqlglot.generator import Generator
 from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
-from reclock.sql import cluster_writers, nodes, role_writers  # noqa: F401  (they register what they write)
+from reclock.sql import cluster_writers, connection_writers, nodes, role_writers  # noqa: F401  (they register what they write)
 from reclock.sql.grammar import ReclockParser
 from reclock.sql.writing import WRITERS, clause, filtered, joined, listed, when, writes
 
@@ -85,20 +85,24 @@ def _load_generator_from(write: Generator, node: exp.Expression) -> str:
 
 @writes(nodes.KafkaFrom)
 def _kafka_from(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"KAFKA BROKER {write.sql(node, 'broker')} TOPIC {write.sql(node, 'topic')}",
+    options = (
+        f"TOPIC {write.sql(node, 'topic')}",
         f"START OFFSET ({listed(write, node, 'start_offset')})" if node.args.get("start_offset") else "",
         clause(write, "START TIMESTAMP", node, "start_timestamp"),
         clause(write, "GROUP ID", node, "group"),
     )
+    if node.args.get("connection"):
+        return f"KAFKA CONNECTION {write.sql(node, 'connection')} ({', '.join(option for option in options if option)})"
+    return joined(f"KAFKA BROKER {write.sql(node, 'broker')}", *options)
 
 
 @writes(nodes.PostgresFrom)
 def _postgres_from(write: Generator, node: exp.Expression) -> str:
-    return joined(
-        f"POSTGRES CONNECTION {write.sql(node, 'connection')} PUBLICATION {write.sql(node, 'publication')}",
-        clause(write, "SLOT", node, "slot"),
-    )
+    connection = f"POSTGRES CONNECTION {write.sql(node, 'connection')}"
+    options = (f"PUBLICATION {write.sql(node, 'publication')}", clause(write, "SLOT", node, "slot"))
+    if isinstance(node.args["connection"], exp.Table):
+        return f"{connection} ({', '.join(option for option in options if option)})"
+    return joined(connection, *options)
 
 
 @writes(nodes.Metadata)

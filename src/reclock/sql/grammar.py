@@ -17,7 +17,9 @@ from reclock.sql.session_grammar import SessionParser
 from reclock.sql.source_grammar import SourceParser
 from reclock.sql.table_grammar import TableParser
 
-_SHOW_LISTS = frozenset({"SOURCES", "TABLES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS", "ROLES"})
+_SHOW_LISTS = frozenset(
+    {"SECRETS", "CONNECTIONS", "SOURCES", "TABLES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS", "ROLES"}
+)
 _UNSUPPORTED = frozenset(
     {
         "ANALYZE",
@@ -99,6 +101,10 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
                 return self._create_cluster()
             if self._match_texts(("ROLE", "USER")):
                 return self._create_role()
+            if self._match_text_seq("SECRET"):
+                return self._create_secret()
+            if self._match_text_seq("CONNECTION"):
+                return self._create_connection()
             if self._match_text_seq("SCHEMA"):
                 exists = self._match_text_seq("IF", "NOT", "EXISTS")
                 return nodes.CreateSchemaStatement(this=self._schema_name(), exists=exists)
@@ -151,7 +157,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
             names = self._parse_csv(self._schema_name)
             behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
             return nodes.DropSchemasStatement(names=names, exists=exists, behavior=behavior)
-        for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",)):
+        for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SECRET",), ("CONNECTION",)):
             if self._match_text_seq(*words):
                 exists = self._match_text_seq("IF", "EXISTS")
                 names = self._parse_csv(self._object_name)
@@ -171,7 +177,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
             return owner
         if self._match_text_seq("CLUSTER"):
             return self._alter_cluster()
-        if not self._match_texts(("SOURCE", "TABLE")):
+        if not self._match_texts(("SOURCE", "TABLE", "SECRET", "CONNECTION")):
             return self._unsupported("ALTER")
         kind = self._prev.text.upper()
         exists = self._match_text_seq("IF", "EXISTS")
@@ -179,7 +185,9 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
         if self._match_text_seq("RENAME"):
             self._expect("TO")
             return nodes.AlterRenameStatement(kind=kind, this=name, exists=exists, to=self._name())
-        if exists or kind == "TABLE":
+        if kind == "SECRET" and not exists:
+            return self._alter_secret(name)
+        if exists or kind != "SOURCE":
             self.raise_error("Expected RENAME TO")
         if self._match_text_seq("RETRY"):
             return nodes.AlterSourceRetryStatement(this=name)
@@ -198,7 +206,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
 
     def _show(self) -> nodes.Statement:
         if self._match_text_seq("CREATE"):
-            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",)):
+            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("CONNECTION",)):
                 if self._match_text_seq(*words):
                     return nodes.ShowCreateStatement(kind=" ".join(words), this=self._object_name())
             return self._unsupported("SHOW CREATE")
@@ -284,6 +292,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
         "INSERT": TableParser._insert,
         "UPDATE": TableParser._update,
         "DELETE": TableParser._delete,
+        "VALIDATE": SourceParser._validate,
         "TRUNCATE": TableParser._truncate,
         "COPY": TableParser._copy,
         "DROP": _drop,

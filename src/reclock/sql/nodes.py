@@ -72,10 +72,12 @@ class LoadGeneratorFrom(exp.Expression):
 
 
 class KafkaFrom(exp.Expression):
-    """``FROM KAFKA BROKER … TOPIC …``, from ``start_offset`` of each partition, or from a time, in milliseconds."""
+    """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC …)``, from ``start_offset`` of each partition, or from a time, in
+    milliseconds."""
 
     arg_types: ClassVar[dict[str, bool]] = {
-        "broker": True,
+        "broker": False,
+        "connection": False,
         "topic": True,
         "start_offset": False,
         "start_timestamp": False,
@@ -84,7 +86,8 @@ class KafkaFrom(exp.Expression):
 
 
 class PostgresFrom(exp.Expression):
-    """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``."""
+    """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``. ``connection`` is libpq's
+    text, or the name of a connection: then what follows stands in parentheses."""
 
     arg_types: ClassVar[dict[str, bool]] = {"connection": True, "publication": True, "slot": False}
 
@@ -125,6 +128,44 @@ class CreateSubsourceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "table": True}
 
 
+class CreateSecretStatement(Statement):
+    """``reference`` is where the value is kept. The value itself is no argument: the text of the statement does not have it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "reference": True}
+
+
+class AlterSecretStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "reference": True}
+
+
+class SecretName(exp.Expression):
+    """``SECRET name`` as the value of an option."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+class ConnectionOption(exp.Expression):
+    """``name`` is of ``sources.connections.OPTIONS``; ``value`` a string or a ``SecretName``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"name": True, "value": True}
+
+
+class CreateConnectionStatement(Statement):
+    """``options`` are those of WITH."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "kind": True,
+        "connection_options": True,
+        "options": False,
+    }
+
+
+class ValidateConnectionStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class CreateViewStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -144,7 +185,7 @@ class CreateIndexStatement(Statement):
 
 
 class DropStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW`` or ``INDEX``.
+    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SECRET`` or ``CONNECTION``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """
@@ -165,7 +206,7 @@ class AlterSourceSkipStatement(Statement):
 
 
 class AlterRenameStatement(Statement):
-    """``kind`` is ``SOURCE`` or ``TABLE``."""
+    """``kind`` is ``SOURCE``, ``TABLE``, ``SECRET`` or ``CONNECTION``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "exists": False, "to": True}
 

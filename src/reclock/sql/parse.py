@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
 from reclock.sql import nodes
-from reclock.sql.dialect import Reclock
+from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.grammar import ReclockParser
 from reclock.sql.query_grammar import Rejected
 
@@ -19,7 +19,7 @@ _DIALECT = Reclock()
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """One statement of a text; ``position`` is where it begins, counted from 1."""
+    """One statement of a text; ``position`` is where it begins, counted from 1. ``text`` never has the value of a secret."""
 
     node: nodes.Statement
     text: str
@@ -70,7 +70,8 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
-    return ParsedStatement(node, text[start:end], start + 1)
+    is_secret = isinstance(node, nodes.CreateSecretStatement | nodes.AlterSecretStatement)
+    return ParsedStatement(node, to_sql(node) if is_secret else text[start:end], start + 1)
 
 
 def _first_line(error: Exception) -> str:

@@ -115,8 +115,11 @@ class QueryParser(MaterializeParser):
         item, schema, database = [*reversed(parts), None, None][:3]
         return exp.Table(this=item, db=schema, catalog=database)
 
+    def _is_string(self) -> bool:
+        return bool(self._curr) and self._curr.token_type in (TokenType.STRING, *_STRINGS)
+
     def _text(self) -> exp.Literal:
-        if self._curr.token_type not in (TokenType.STRING, *_STRINGS):
+        if not self._is_string():
             self.raise_error("Expected a string")
         self._advance()
         return exp.Literal.string(self._prev.text)

@@ -30,9 +30,20 @@ _OTHER_ATTRIBUTES = frozenset(
         "ADMIN",
     }
 )
-_OWNED = (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SCHEMA",), ("DATABASE",), ("CLUSTER",))
-_GRANTED = ("TABLE", "SCHEMA", "DATABASE", "CLUSTER")
-_PLURALS = {"TABLES": "TABLE", "SCHEMAS": "SCHEMA", "DATABASES": "DATABASE", "CLUSTERS": "CLUSTER"}
+_OWNED = (
+    ("MATERIALIZED", "VIEW"),
+    ("SOURCE",),
+    ("TABLE",),
+    ("VIEW",),
+    ("INDEX",),
+    ("SECRET",),
+    ("CONNECTION",),
+    ("SCHEMA",),
+    ("DATABASE",),
+    ("CLUSTER",),
+)
+_GRANTED = ("TABLE", "SECRET", "CONNECTION", "SCHEMA", "DATABASE", "CLUSTER")
+_PLURALS = {f"{kind}S": kind for kind in _GRANTED}
 
 
 class RoleParser(VariableParser):

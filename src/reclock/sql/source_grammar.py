@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.connection_grammar import ConnectionParser
 
 _GENERATORS = ("COUNTER", "AUCTION")
 _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
 
 
-class SourceParser(QueryParser):
+class SourceParser(ConnectionParser):
     """Rules of sources."""
 
     def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
@@ -90,6 +92,8 @@ class SourceParser(QueryParser):
         return nodes.LoadGeneratorFrom(**found)
 
     def _kafka(self) -> nodes.KafkaFrom:
+        if self._match_text_seq("CONNECTION"):
+            return self._kafka_connection()
         self._expect("BROKER")
         broker = self._text()
         self._expect("TOPIC")
@@ -101,8 +105,42 @@ class SourceParser(QueryParser):
         group = self._text() if self._match_text_seq("GROUP", "ID") else None
         return nodes.KafkaFrom(broker=broker, topic=topic, start_offset=offsets, start_timestamp=timestamp, group=group)
 
+    def _kafka_connection(self) -> nodes.KafkaFrom:
+        found: dict[str, object] = {"connection": self._object_name()}
+        self._wrapped(
+            {
+                "TOPIC": lambda: found.update(topic=self._text()),
+                "START OFFSET": lambda: found.update(start_offset=self._parse_wrapped_csv(self._integer)),
+                "START TIMESTAMP": lambda: found.update(start_timestamp=self._integer()),
+                "GROUP ID": lambda: found.update(group=self._text()),
+            }
+        )
+        return nodes.KafkaFrom(**found)
+
+    def _wrapped(self, options: Mapping[str, Callable[[], object]]) -> None:
+        """Options in parentheses, each by what reads its value."""
+
+        def option() -> bool:
+            name = next((name for name in options if self._match_text_seq(*name.split())), None)
+            if name is None:
+                self.raise_error(f"Expected {', '.join(options)}")
+            self._match(TokenType.EQ)
+            options[name]()
+            return True
+
+        self._parse_wrapped_csv(option)
+
     def _postgres(self) -> nodes.PostgresFrom:
         self._expect("CONNECTION")
+        if not self._is_string():
+            named: dict[str, object] = {"connection": self._object_name()}
+            self._wrapped(
+                {
+                    "PUBLICATION": lambda: named.update(publication=self._text()),
+                    "SLOT": lambda: named.update(slot=self._text()),
+                }
+            )
+            return nodes.PostgresFrom(**named)
         connection = self._text()
         self._expect("PUBLICATION")
         publication = self._text()
@@ -168,14 +206,6 @@ class SourceParser(QueryParser):
         alias = self._object_name() if self._match(TokenType.ALIAS) else None
         columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
         return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns)
-
-    def _option(self) -> nodes.Option:
-        name = self._name()
-        if not self._match(TokenType.EQ):
-            self.raise_error("Expected =")
-        return nodes.Option(
-            this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
-        )
 
     def _unsupported(self, verb: str) -> nodes.Statement:
         if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):

@@ -12,6 +12,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Finishing, Plan
 from reclock.sources.description import Format, Upstream
 from reclock.sql.cluster_statements import ClusterStatement
+from reclock.sql.connection_statements import ConnectionStatement
 from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import QualifiedName
 from reclock.sql.role_statements import RoleStatement
@@ -71,12 +72,14 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class SourceDefinition:
-    """What CREATE SOURCE says of the upstream. ``subsources`` are the tables it has, if it is not one relation."""
+    """What CREATE SOURCE says of the upstream. ``subsources`` are the tables it has, if it is not one relation; ``depends_on`` the
+    connections it names."""
 
     desc: RelationDesc
     connector: Upstream
     format: Format | None
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
+    depends_on: frozenset[GlobalId] = frozenset()
 
     @property
     def progress_desc(self) -> RelationDesc:
@@ -357,6 +360,7 @@ Statement = (
     | DropSchemas
     | ClusterStatement
     | RoleStatement
+    | ConnectionStatement
     | SetRole
     | ShowVariable
     | SetVariable

@@ -26,7 +26,7 @@ from reclock.errors import (
 )
 from reclock.sources.description import ObjectsConnector
 from reclock.sql import nodes
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, nearest
+from reclock.sql.catalog import Entry, PlannerCatalog, nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
@@ -41,7 +41,7 @@ from reclock.sql.statements import CreateIndex, CreateSource, CreateSubsource, C
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
 
 
-def kind_of(entry: RelationEntry | IndexEntry) -> str:
+def kind_of(entry: Entry) -> str:
     return _KINDS.get(entry.type, entry.type.value)
 
 
@@ -53,7 +53,8 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
     if skipped is not None:
         return skipped
-    source = define_source(node)
+    normal = node.copy()
+    source = define_source(normal, catalog, session)
     progress = node.args.get("progress")
     if progress is not None:
         progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
@@ -70,7 +71,6 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     if node.args.get("materialized"):
         taken = [name.item, progress_name.item]
         index = _default_index(name, source.desc, None, _cluster(node, catalog, session), catalog, taken)
-    normal = node.copy()
     for argument in ("exists", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
@@ -84,7 +84,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         for table in described.values():
             table.set("alias", None)
         normal.set("tables", [described.get(table) or nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
-    return CreateSource(name, stored(normal), source, progress_name, index, subsources)
+    return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
 
 
 def create_subsource(node: nodes.CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:

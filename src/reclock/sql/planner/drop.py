@@ -18,6 +18,8 @@ _TYPES = {
     "VIEW": ItemType.VIEW,
     "MATERIALIZED VIEW": ItemType.VIEW,
     "INDEX": ItemType.INDEX,
+    "SECRET": ItemType.SECRET,
+    "CONNECTION": ItemType.CONNECTION,
 }
 
 
@@ -25,8 +27,8 @@ def find(name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: Ses
     """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …). Raises ``Unknown…`` or ``WrongObjectType``."""
     entry = catalog.find(name, session)
     if entry is None:
-        if kind == "INDEX":
-            raise UnknownObject("index", ".".join(name))
+        if kind in ("INDEX", "SECRET", "CONNECTION"):
+            raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))
     is_materialized = entry.type is ItemType.VIEW and any(catalog.indexes(entry.id))

@@ -9,9 +9,10 @@ from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError
 from reclock.sql import nodes
-from reclock.sql.catalog import Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope
+from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope, SecretEntry
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
+from reclock.sql.planner.connections import define_connection
 from reclock.sql.planner.create import define_view, index_key
 from reclock.sql.planner.create_table import define_table
 from reclock.sql.planner.sources import define_source
@@ -51,8 +52,15 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
     text = item.create_sql or ""
     match parse_one(text):
         case nodes.CreateSourceStatement() as node:
-            source = define_source(node)
-            return RelationEntry(item.id, collection, name, item.type, source.desc, create_sql=text, source=source)
+            source = define_source(node, catalog, _SESSION)
+            return RelationEntry(
+                item.id, collection, name, item.type, source.desc, create_sql=text, depends_on=source.depends_on, source=source
+            )
+        case nodes.CreateSecretStatement() as node:
+            return SecretEntry(item.id, name, node.args["reference"].name, text)
+        case nodes.CreateConnectionStatement() as node:
+            defined = define_connection(node, catalog, _SESSION)
+            return ConnectionEntry(item.id, name, defined.connection, text, defined.depends_on)
         case nodes.CreateSubsourceStatement() as node:
             of = catalog.resolve(parts(node.args["source"]), _SESSION)
             table = node.args["table"].name

@@ -49,11 +49,13 @@ def _targets(node: nodes.PrivilegesStatement, catalog: PlannerCatalog, session: 
             if relation.is_system:
                 raise SystemObjectProtected(str(relation.name))
             yield Kind.ITEM, relation.id
+    elif kind in ("SECRET", "CONNECTION"):
+        yield from ((Kind.ITEM, find(parts(name), kind, catalog, session).id) for name in node.args["names"])
     elif kind == "ALL TABLES IN SCHEMA":
         for table in node.args["names"]:
             _, schema_id = _place("SCHEMA", table, catalog, session)
             items = sorted(snapshot_of(catalog).items.values(), key=lambda item: int(item.id[1:]))
-            yield from ((Kind.ITEM, item.id) for item in items if item.schema_id == schema_id and APPLICABLE[item.type])
+            yield from ((Kind.ITEM, item.id) for item in items if item.schema_id == schema_id and "r" in APPLICABLE[item.type])
     else:
         for name in node.args["names"]:
             yield _place(kind, name, catalog, session)

@@ -13,7 +13,7 @@ from reclock.compute.plan import Constant, Filter, Finishing, Ordering, Plan
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql import nodes
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, Scope
+from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, Scope
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
@@ -62,6 +62,14 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
     if kind == "SCHEMAS":
         return shown({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
+    if kind == "SECRETS":
+        return shown(
+            {"name": TEXT}, ((name,) for name, entry in catalog.within(scope).items() if entry.type is ItemType.SECRET), node
+        )
+    if kind == "CONNECTIONS":
+        connections = [entry for entry in catalog.within(scope).values() if isinstance(entry, ConnectionEntry)]
+        named = ((entry.name.item, entry.connection.type_name) for entry in connections)
+        return shown({"name": TEXT, "type": TEXT}, named, node)
     relations = [entry for entry in catalog.within(scope).values() if isinstance(entry, RelationEntry)]
     match kind:
         case "SOURCES":

@@ -9,7 +9,7 @@ from reclock.algebra.relations import TEXT
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import Database, Item, Kind, Schema
-from reclock.catalog.roles import acl_of, memberships, owned, shown_acl, type_of
+from reclock.catalog.roles import APPLICABLE, acl_of, memberships, owned, shown_acl, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
@@ -69,7 +69,8 @@ def _default_rows(snapshot: CatalogSnapshot, kind: str | None, grantees: Collect
 
 
 def _listed_as(thing: Owned) -> str:
-    return "TABLES" if isinstance(thing, Item) else f"{type_of(thing)}S".upper()
+    kind = type_of(thing)
+    return "TABLES" if "r" in APPLICABLE[kind] else f"{kind}S".upper()
 
 
 def _place(snapshot: CatalogSnapshot, thing: Owned) -> tuple[str | None, str | None]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from sqlglot import exp
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.errors import InvalidOption, SqlSyntaxError
+from reclock.sources.connections import KAFKA, POSTGRES, Connection, broker
 from reclock.sources.description import (
     BytesFormat,
     CsvFormat,
@@ -22,11 +25,12 @@ from reclock.sources.description import (
 from reclock.sources.generated import GENERATED
 from reclock.sources.patterns import compile_pattern
 from reclock.sql import nodes
-from reclock.sql.catalog import nearest
+from reclock.sql.catalog import PlannerCatalog, nearest
 from reclock.sql.dialect import to_sql
-from reclock.sql.names import fold
+from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.coercion import scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
+from reclock.sql.planner.connection_names import connection_of
 from reclock.sql.statements import SourceDefinition
 
 SOURCE_OPTIONS: frozenset[str] = frozenset()
@@ -43,8 +47,11 @@ _METADATA = {
 }
 
 
-def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
-    """The source that the statement describes. Raises for columns, formats or options that cannot be."""
+def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
+    """The source that the statement describes. The connection that ``node`` names is then qualified in it.
+
+    Raises for columns, formats or options that cannot be.
+    """
     options = [
         (fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()
     ]
@@ -52,16 +59,32 @@ def define_source(node: nodes.CreateSourceStatement) -> SourceDefinition:
         if name not in SOURCE_OPTIONS:
             known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source has no options"
             raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
-    return _define(node.args["connector"], node)
+    names = Names(catalog, session)
+    definition = _define(node.args["connector"], node, names)
+    return replace(definition, depends_on=frozenset(names.used))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names mean, and which were ``used``."""
+
+    catalog: PlannerCatalog
+    session: SessionNames
+    used: set[GlobalId] = field(default_factory=set)
+
+    def connection(self, name: exp.Table, kind: str) -> Connection:
+        entry = connection_of(name, kind, self.catalog, self.session)
+        self.used.add(entry.id)
+        return entry.connection
 
 
 @singledispatch
-def _define(connector: exp.Expression, node: nodes.CreateSourceStatement) -> SourceDefinition:
+def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     raise NotImplementedError(type(connector).__name__)
 
 
 @_define.register
-def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
     columns = _columns(node)
     format = _format(node.args.get("format"), len(columns))
@@ -75,7 +98,7 @@ def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement) -> Source
 
 
 @_define.register
-def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     _refuse(node, "a load generator", "columns", "format", "include", "envelope")
     kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
@@ -97,7 +120,7 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement) -> 
 
 
 @_define.register
-def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     _refuse(node, "a source over a topic", "all_tables", "tables")
     format = node.args.get("format")
     key_node, value_node = (
@@ -122,12 +145,13 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement) -> SourceDe
         described.append(Column(name, plain.type, plain.is_nullable))
     check_columns([column.name for column in described])
     keys = [name for kind, name in include if kind == "KEY"]
-    if not connector.args["topic"].name or not connector.args["broker"].name:
+    named, topic = connector.args.get("connection"), connector.args.get("topic")
+    if topic is None or not topic.name or (named is None and not connector.args["broker"].name):
         raise InvalidOption("the broker and the topic cannot be empty")
     timestamp, group = connector.args.get("start_timestamp"), connector.args.get("group")
     upstream = KafkaConnector(
-        connector.args["broker"].name,
-        connector.args["topic"].name,
+        names.connection(named, KAFKA) if named is not None else broker(connector.args["broker"].name),
+        topic.name,
         tuple(int(offset.name[:19]) for offset in connector.args.get("start_offset") or ()),
         int(timestamp.name[:19]) if timestamp is not None else None,
         key,  # type: ignore[arg-type]
@@ -139,7 +163,7 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement) -> SourceDe
 
 
 @_define.register
-def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement) -> SourceDefinition:
+def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
     _refuse(node, "a publication", "columns", "format", "include", "envelope")
     tables: dict[str, RelationDesc] = {}
@@ -150,7 +174,10 @@ def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement) -> Sourc
         tables[name] = RelationDesc(_columns(table) if table.args.get("columns") else ())
     if not tables and not node.args.get("all_tables"):
         raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
-    connection, publication = (connector.args[part].name for part in ("connection", "publication"))
+    if connector.args.get("publication") is None:
+        raise InvalidOption("the name of a publication is missing", hint="FROM POSTGRES CONNECTION c (PUBLICATION '…')")
+    written, publication = connector.args["connection"], connector.args["publication"].name
+    connection = names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
     slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
     return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot), None, tables)
 

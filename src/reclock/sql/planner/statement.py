@@ -17,6 +17,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner import alter, clusters, create, drop, modify, show
 from reclock.sql.planner.as_of import plan_as_of
+from reclock.sql.planner.connections import alter_secret, create_connection, create_secret, validate_connection
 from reclock.sql.planner.copy import plan_copy
 from reclock.sql.planner.create_table import create_table
 from reclock.sql.planner.privileges import (
@@ -137,6 +138,10 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.CreateViewStatement: create.create_view,
     nodes.CreateIndexStatement: create.create_index,
     nodes.CreateTableStatement: create_table,
+    nodes.CreateSecretStatement: create_secret,
+    nodes.AlterSecretStatement: alter_secret,
+    nodes.CreateConnectionStatement: create_connection,
+    nodes.ValidateConnectionStatement: validate_connection,
     nodes.InsertStatement: modify.insert,
     nodes.UpdateStatement: modify.update,
     nodes.DeleteStatement: modify.delete,

@@ -1,0 +1,112 @@
+"""Connections: how upstreams are reached, as CREATE CONNECTION says it. What is secret in them is a reference until it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reclock.errors import SecretUnavailable
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """Where the value of a secret is kept; ``name`` is for people."""
+
+    name: str
+    reference: str
+
+
+Reveal = Callable[[SecretReference], str]
+"""The value of a secret. Raises ``SecretUnavailable``."""
+
+
+class Secrecy(StrEnum):
+    """Whether the value of an option is written in the statement."""
+
+    PLAIN = "plain"
+    EITHER = "either"
+    SECRET = "secret"  # noqa: S105  (a word, no password)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What an option of a connection may be; ``choices``, if any, are all there are."""
+
+    secrecy: Secrecy = Secrecy.PLAIN
+    is_required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+_TLS: Mapping[str, Option] = {
+    "SSL KEY": Option(Secrecy.SECRET),
+    "SSL CERTIFICATE": Option(Secrecy.EITHER),
+    "SSL CERTIFICATE AUTHORITY": Option(Secrecy.EITHER),
+}
+_KAFKA_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+KAFKA, POSTGRES, SCHEMA_REGISTRY, AWS = "KAFKA", "POSTGRES", "CONFLUENT SCHEMA REGISTRY", "AWS"
+
+OPTIONS: Mapping[str, Mapping[str, Option]] = {
+    KAFKA: {
+        "BROKER": Option(is_required=True),
+        "SECURITY PROTOCOL": Option(choices=_KAFKA_PROTOCOLS),
+        "SASL MECHANISMS": Option(choices=("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")),
+        "SASL USERNAME": Option(Secrecy.EITHER),
+        "SASL PASSWORD": Option(Secrecy.SECRET),
+        **_TLS,
+    },
+    POSTGRES: {
+        "HOST": Option(is_required=True),
+        "PORT": Option(),
+        "DATABASE": Option(is_required=True),
+        "USER": Option(Secrecy.EITHER, is_required=True),
+        "PASSWORD": Option(Secrecy.SECRET),
+        "SSL MODE": Option(choices=_SSL_MODES),
+    },
+    SCHEMA_REGISTRY: {
+        "URL": Option(is_required=True),
+        "USERNAME": Option(Secrecy.EITHER),
+        "PASSWORD": Option(Secrecy.SECRET),
+    },
+    AWS: {
+        "ENDPOINT": Option(),
+        "REGION": Option(),
+        "ACCESS KEY ID": Option(Secrecy.EITHER),
+        "SECRET ACCESS KEY": Option(Secrecy.SECRET),
+        "SESSION TOKEN": Option(Secrecy.EITHER),
+    },
+}
+"""The kinds of connection, and what can be said of each."""
+
+ALIASES: Mapping[str, Mapping[str, str]] = {
+    KAFKA: {"BROKERS": "BROKER", "USERNAME": "SASL USERNAME", "PASSWORD": "SASL PASSWORD"},
+}
+"""Other words for options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection of a ``kind``: the options that were given, in the order of ``OPTIONS``."""
+
+    kind: str
+    options: tuple[tuple[str, str | SecretReference], ...]
+
+    @property
+    def type_name(self) -> str:
+        return self.kind.lower().replace(" ", "-")
+
+    def revealed(self, reveal: Reveal) -> dict[str, str]:
+        """The options with the values of secrets: to be used, never kept or shown."""
+        return {name: reveal(value) if isinstance(value, SecretReference) else value for name, value in self.options}
+
+
+def no_secrets(secret: SecretReference) -> str:
+    """Reveals nothing."""
+    raise SecretUnavailable(secret.name, detail="secrets are not to be had here")
+
+
+def broker(addresses: str) -> Connection:
+    """A connection to brokers that ask for nothing."""
+    return Connection(KAFKA, (("BROKER", addresses),))

@@ -1,0 +1,80 @@
+"""Whether a connection leads anywhere: the other end is asked for something that costs it nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reclock.errors import UpstreamUnavailable
+from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
+from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, Reveal
+
+_PATIENCE_S = 10
+
+
+def validate(connection: Connection, reveal: Reveal) -> None:
+    """Raises ``UpstreamUnavailable`` with what the other end, or the way to it, has against it; ``SecretUnavailable``."""
+    _VALIDATORS[connection.kind](connection, reveal)
+
+
+def _kafka(connection: Connection, reveal: Reveal) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    said: list[KafkaError] = []
+    client = kafka_client(connection, reveal)
+    try:
+        AdminClient({**client, "log_level": 0, "error_cb": said.append}).list_topics(timeout=_PATIENCE_S)
+    except KafkaException as error:
+        reasons = [each.str() for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
+        raise UpstreamUnavailable(
+            f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
+        ) from error
+
+
+def _postgres(connection: Connection, reveal: Reveal) -> None:
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    parameters = postgres_parameters(connection, reveal)
+    try:
+        psycopg.connect(make_conninfo("", **parameters), connect_timeout=_PATIENCE_S).close()
+    except psycopg.Error as error:
+        detail = str(error).splitlines()[0] if str(error) else None
+        raise UpstreamUnavailable(f'cannot reach the server at "{parameters["host"]}"', detail=detail) from error
+
+
+def _registry(connection: Connection, reveal: Reveal) -> None:
+    from confluent_kafka.schema_registry import SchemaRegistryError
+    from httpx import HTTPError
+
+    client, url = registry_client(connection, reveal), dict(connection.options)["URL"]
+    try:
+        client.get_subjects()
+    except (SchemaRegistryError, HTTPError) as error:
+        raise UpstreamUnavailable(f'cannot reach the schema registry at "{url}"', detail=str(error)) from error
+
+
+def _aws(connection: Connection, reveal: Reveal) -> None:
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    options = connection.revealed(reveal)
+    try:
+        boto3.client(
+            "sts",
+            endpoint_url=options.get("ENDPOINT"),
+            region_name=options.get("REGION", "us-east-1"),
+            aws_access_key_id=options.get("ACCESS KEY ID"),
+            aws_secret_access_key=options.get("SECRET ACCESS KEY"),
+            aws_session_token=options.get("SESSION TOKEN"),
+        ).get_caller_identity()
+    except (BotoCoreError, ClientError) as error:
+        raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
+
+
+_VALIDATORS: Mapping[str, Callable[[Connection, Reveal], None]] = {
+    KAFKA: _kafka,
+    POSTGRES: _postgres,
+    SCHEMA_REGISTRY: _registry,
+    AWS: _aws,
+}

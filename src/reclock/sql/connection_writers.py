@@ -1,0 +1,46 @@
+"""Secrets and connections: the statements as text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.sql import nodes
+from reclock.sql.writing import clause, joined, listed, when, writes
+
+
+@writes(nodes.CreateSecretStatement)
+def _create_secret(write: Generator, node: exp.Expression) -> str:
+    exists = when(node, "exists", "IF NOT EXISTS")
+    return joined("CREATE SECRET", exists, write.sql(node, "this"), clause(write, "STORED AS", node, "reference"))
+
+
+@writes(nodes.AlterSecretStatement)
+def _alter_secret(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SECRET {write.sql(node, 'this')} STORED AS {write.sql(node, 'reference')}"
+
+
+@writes(nodes.SecretName)
+def _secret_name(write: Generator, node: exp.Expression) -> str:
+    return f"SECRET {write.sql(node, 'this')}"
+
+
+@writes(nodes.ConnectionOption)
+def _connection_option(write: Generator, node: exp.Expression) -> str:
+    return f"{node.args['name']} = {write.sql(node, 'value')}"
+
+
+@writes(nodes.CreateConnectionStatement)
+def _create_connection(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        "CREATE CONNECTION",
+        when(node, "exists", "IF NOT EXISTS"),
+        write.sql(node, "this"),
+        f"TO {node.args['kind']} ({listed(write, node, 'connection_options')})",
+        f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+    )
+
+
+@writes(nodes.ValidateConnectionStatement)
+def _validate_connection(write: Generator, node: exp.Expression) -> str:
+    return f"VALIDATE CONNECTION {write.sql(node, 'this')}"

@@ -1,0 +1,131 @@
+"""Secrets and connections: what the statements define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import ItemType
+from reclock.errors import InvalidOption
+from reclock.sources.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
+from reclock.sql import nodes
+from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SecretEntry, nearest
+from reclock.sql.connection_grammar import VALUE
+from reclock.sql.connection_statements import AlterSecret, CreateConnection, CreateSecret, NewSecret, ValidateConnection
+from reclock.sql.names import SessionNames, fold, parts
+from reclock.sql.planner.create import skip_existing, stored
+from reclock.sql.planner.drop import find
+from reclock.sql.statements import Skipped
+
+# --- secrets ---
+
+
+def create_secret(node: nodes.CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSecret | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.SECRET, catalog)
+    if skipped is not None:
+        return skipped
+    secret = _new(node)
+    return CreateSecret(name, _secret_text(name.to_table(), secret), secret)
+
+
+def alter_secret(node: nodes.AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
+    entry = find(parts(node.this), "SECRET", catalog, session)
+    secret = _new(node)
+    return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
+
+
+def _new(node: nodes.Statement) -> NewSecret:
+    if VALUE not in node.meta:
+        raise InvalidOption("a secret needs a value", hint="write AS '…'")
+    return NewSecret(node.args["reference"].name, node.meta[VALUE])
+
+
+def _secret_text(name: exp.Table, secret: NewSecret) -> str:
+    return stored(nodes.CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+
+
+# --- connections ---
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedConnection:
+    connection: Connection
+    depends_on: frozenset[GlobalId]
+
+
+def create_connection(
+    node: nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateConnection | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.CONNECTION, catalog)
+    if skipped is not None:
+        return skipped
+    normal = node.copy()
+    defined = define_connection(normal, catalog, session)
+    is_validated = True
+    for option in node.args.get("options") or ():
+        if fold(option.this) != "validate" or not isinstance(option.args["value"], exp.Boolean):
+            raise InvalidOption("WITH takes VALIDATE = TRUE or FALSE")
+        is_validated = option.args["value"].this
+    for argument in ("exists", "options"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    return CreateConnection(name, stored(normal), defined.connection, defined.depends_on, is_validated)
+
+
+def define_connection(node: nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
+    """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
+    kind: str = node.args["kind"]
+    given: dict[str, str | SecretReference] = {}
+    depends_on: set[GlobalId] = set()
+    for clause in node.args["connection_options"]:
+        name, value = clause.args["name"], clause.args["value"]
+        if name in given:
+            raise InvalidOption(f"option {name} is given twice")
+        if isinstance(value, nodes.SecretName):
+            secret = find(parts(value.this), "SECRET", catalog, session)
+            assert isinstance(secret, SecretEntry)
+            value.set("this", secret.name.to_table())
+            depends_on.add(secret.id)
+            given[name] = SecretReference(str(secret.name), secret.reference)
+        else:
+            given[name] = value.name
+        given[name] = _checked(name, given[name], OPTIONS[kind][name])
+    for name, option in OPTIONS[kind].items():
+        if option.is_required and name not in given:
+            raise InvalidOption(f"a connection to {kind} needs the option {name}")
+    return DefinedConnection(
+        Connection(kind, tuple((name, given[name]) for name in OPTIONS[kind] if name in given)), frozenset(depends_on)
+    )
+
+
+def _checked(name: str, value: str | SecretReference, option: Option) -> str | SecretReference:
+    if isinstance(value, SecretReference):
+        if option.secrecy is Secrecy.PLAIN:
+            raise InvalidOption(f"{name} is no secret", hint="write its value")
+        return value
+    if option.secrecy is Secrecy.SECRET:
+        raise InvalidOption(
+            f"{name} must be a secret: others can read a definition", hint=f"CREATE SECRET …, then {name} = SECRET …"
+        )
+    if not value:
+        raise InvalidOption(f"{name} cannot be empty")
+    if option.choices:
+        found = next((choice for choice in option.choices if choice.lower() == value.lower()), None)
+        if found is None:
+            raise InvalidOption(
+                f'invalid value "{value}" of {name}', hint=nearest(value, option.choices) or f"one of {', '.join(option.choices)}"
+            )
+        return found
+    return value
+
+
+def validate_connection(
+    node: nodes.ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ValidateConnection:
+    entry = find(parts(node.this), "CONNECTION", catalog, session)
+    assert isinstance(entry, ConnectionEntry)
+    return ValidateConnection(entry.id, entry.name, entry.connection)

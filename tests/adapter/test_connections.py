@@ -1,0 +1,251 @@
+"""Secrets are kept encrypted and shown nowhere; connections use them, and what uses a connection holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from fixtures.server import SqlServer
+
+from reclock.adapter.session import Session
+from reclock.adapter.sources import source_specs
+from reclock.environment import Environment
+from reclock.errors import (
+    ConfigurationError,
+    DependentObjects,
+    DuplicateObject,
+    InvalidOption,
+    PermissionDenied,
+    SecretUnavailable,
+    SqlSyntaxError,
+    UnknownObject,
+    UpstreamUnavailable,
+)
+from reclock.sources.clients import kafka_client, postgres_parameters
+from reclock.sql.dialect import to_sql
+from reclock.sql.parse import parse, parse_one
+
+VALUE = "aubergine-parapet"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path / "home") as opened:
+        yield opened
+
+
+def run(environment: Environment, text: str, **more: Any) -> list[tuple[Any, ...]]:
+    return [row for result in Session(environment, **more).execute(text) for row in result.rows()]
+
+
+def client(environment: Environment, source: str) -> dict[str, str]:
+    """How the upstream of a source is reached."""
+    [spec] = source_specs(environment, [source])
+    connector: Any = spec.connector
+    return kafka_client(connector.connection, environment.means.reveal)
+
+
+MADE = f"""
+CREATE SECRET word AS '{VALUE}';
+CREATE CONNECTION k TO KAFKA (BROKERS ('a:1', 'b:2'), SASL MECHANISMS 'scram-sha-256', USERNAME = 'me', PASSWORD = SECRET word)
+    WITH (validate = false);
+CREATE SOURCE s FROM KAFKA CONNECTION k (TOPIC 't', START OFFSET (3)) FORMAT TEXT;
+"""
+
+
+def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(environment: Environment) -> None:
+    run(environment, MADE)
+    assert client(environment, "s") == {
+        "bootstrap.servers": "a:1,b:2",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": "SCRAM-SHA-256",
+        "sasl.username": "me",
+        "sasl.password": VALUE,
+    }
+    run(environment, "ALTER SECRET word AS 'another'; ALTER SECRET word RENAME TO password; ALTER CONNECTION k RENAME TO kafka")
+    assert client(environment, "s")["sasl.password"] == "another"
+    assert run(environment, "SHOW CREATE SOURCE s")[0][1].startswith(
+        "CREATE SOURCE reclock.public.s FROM KAFKA CONNECTION reclock.public.kafka (TOPIC 't', START OFFSET (3)) FORMAT TEXT"
+    )
+    with Environment.open(environment.settings.home) as again:
+        assert client(again, "s")["sasl.password"] == "another"
+
+
+def test_what_is_used_is_not_dropped(environment: Environment) -> None:
+    run(environment, MADE)
+    for drop in ("DROP SECRET word", "DROP CONNECTION k"):
+        with pytest.raises(DependentObjects):
+            run(environment, drop)
+    run(environment, "DROP SOURCE s; DROP CONNECTION k; DROP SECRET word; DROP SECRET IF EXISTS word")
+    assert run(environment, "SHOW SECRETS") == run(environment, "SHOW CONNECTIONS") == []
+
+
+def test_a_value_is_not_kept_longer_than_the_secret_has_it(environment: Environment) -> None:
+    kept: list[str] = []
+    put = environment.secrets.put
+    for text in ("CREATE SECRET word AS 'one'", "ALTER SECRET word AS 'two'", "DROP SECRET word"):
+        run(environment, text)
+        for item in environment.catalog.sync().items.values():
+            kept.append(parse_one(item.create_sql or "").args["reference"].name)
+    assert len(set(kept)) == 2
+    for reference in kept:
+        with pytest.raises(SecretUnavailable):
+            environment.secrets.get(reference, "word")
+    put("r", "x")
+    assert environment.secrets.get("r", "word") == "x"
+
+
+def test_connections_and_secrets_are_listed_without_values(environment: Environment) -> None:
+    run(environment, MADE)
+    assert run(environment, "SHOW SECRETS") == [("word",)]
+    assert run(environment, "SHOW CONNECTIONS") == [("k", "kafka")]
+    assert run(environment, "SELECT name, type FROM mz_connections") == [("k", "kafka")]
+    assert run(environment, "SELECT name, owner_id FROM mz_secrets") == [("word", "u1")]
+    [(_, text)] = run(environment, "SHOW CREATE CONNECTION k")
+    assert text == (
+        "CREATE CONNECTION reclock.public.k TO KAFKA (BROKER = 'a:1,b:2', SASL MECHANISMS = 'scram-sha-256', "
+        "SASL USERNAME = 'me', SASL PASSWORD = SECRET reclock.public.word)"
+    )
+    assert run(environment, "SELECT name FROM mz_objects WHERE type IN ('secret', 'connection') ORDER BY 1") == [("k",), ("word",)]
+    assert run(environment, "SELECT relname FROM pg_class WHERE relname IN ('k', 'word')") == []
+
+
+def test_a_value_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -> None:
+    with sql_server.connect() as root:
+        root.execute(f"CREATE SECRET hidden AS '{VALUE}'")
+        root.execute(f"ALTER SECRET hidden AS '{VALUE}'")
+        root.execute(
+            "CREATE CONNECTION away TO POSTGRES (HOST 'h', DATABASE d, USER u, PASSWORD SECRET hidden) WITH (validate = false)"
+        )
+        for wrong in (
+            f"CREATE SECRET other '{VALUE}'",
+            f"CREATE SECRET other AS {VALUE}",
+            f"CREATE SECRET other AS '{VALUE}' NONSENSE",
+            f"CREATE SECRET other AS '{VALUE}' '{VALUE}'",
+            f"CREATE SECRET hidden AS '{VALUE}'",
+            f"ALTER SECRET other AS '{VALUE}'",
+        ):
+            with pytest.raises(psycopg.Error) as error:
+                root.execute(wrong)
+            said = error.value.diag
+            assert VALUE.split("-")[0] not in f"{said.message_primary} {said.message_detail} {said.message_hint}"
+        shown = root.execute("SELECT details FROM mz_audit_events UNION ALL SELECT create_sql FROM mz_connections").fetchall()
+        root.execute("DROP CONNECTION away")
+        root.execute("DROP SECRET hidden")
+    assert not any(VALUE in text for (text,) in shown)
+    assert (sql_server.home / "secrets.key").stat().st_mode & 0o777 == 0o600
+    for path in sql_server.home.rglob("*"):
+        assert not path.is_file() or VALUE.encode() not in path.read_bytes(), path
+
+
+def test_what_is_parsed_does_not_show_the_value() -> None:
+    [parsed] = parse(f"CREATE SECRET s AS '{VALUE}'")
+    assert VALUE not in repr(parsed) + to_sql(parsed.node) + parsed.text
+    assert parse_one(to_sql(parsed.node)) == parsed.node
+
+
+def test_nobody_names_the_place_of_a_value(environment: Environment) -> None:
+    run(environment, MADE)
+    [stored] = [item.create_sql or "" for item in environment.catalog.sync().items.values() if item.name == "word"]
+    with pytest.raises(InvalidOption, match="a secret needs a value"):
+        run(environment, stored.replace("word", "mine"))
+
+
+def test_without_its_key_a_secret_stays_closed(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(environment, MADE)
+    key = environment.settings.home / "secrets.key"
+    text = key.read_text()
+    key.unlink()
+    with pytest.raises(SecretUnavailable, match="cannot be had"):
+        client(environment, "s")
+    with pytest.raises(ConfigurationError, match="the key of the secrets is not here"):
+        run(environment, "CREATE SECRET other AS 'x'")
+    monkeypatch.setenv("RECLOCK_SECRETS_KEY", text.strip())
+    with Environment.open(environment.settings.home) as elsewhere:
+        assert client(elsewhere, "s")["sasl.password"] == VALUE
+    monkeypatch.setenv("RECLOCK_SECRETS_KEY", "A" * 43 + "=")
+    with Environment.open(environment.settings.home) as stranger, pytest.raises(SecretUnavailable):
+        client(stranger, "s")
+
+
+def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environment) -> None:
+    run(environment, "CREATE SECRET a AS 'x'; CREATE SECRET b AS 'y'")
+    references = [parse_one(item.create_sql or "").args["reference"].name for item in environment.catalog.sync().items.values()]
+    find, swap = "SELECT reference, token FROM reclock_secrets", "UPDATE reclock_secrets SET token = ? WHERE reference = ?"
+
+    def exchange(connection: sa.Connection) -> None:  # whoever can write to consensus can do that
+        tokens = dict(connection.exec_driver_sql(find).all())
+        for one, other in zip(references, reversed(references), strict=True):
+            connection.exec_driver_sql(swap, (tokens[one], other))
+
+    environment.consensus.transact(exchange)
+    with pytest.raises(SecretUnavailable):
+        environment.secrets.get(references[0], "a")
+
+
+def test_usage_is_what_it_takes_to_use_them(environment: Environment) -> None:
+    run(environment, MADE + "CREATE ROLE ada LOGIN; GRANT CREATE ON SCHEMA public TO ada")
+    connection = "CREATE CONNECTION own TO KAFKA (BROKER 'a:1', PASSWORD SECRET word) WITH (validate = false)"
+    source = "CREATE SOURCE mine FROM KAFKA CONNECTION k (TOPIC 't') FORMAT TEXT"
+    for text in (connection, source, "ALTER SECRET word AS 'x'", "DROP SECRET word CASCADE", "VALIDATE CONNECTION k"):
+        with pytest.raises(PermissionDenied):
+            run(environment, text, user="ada")
+    run(environment, "GRANT USAGE ON SECRET word TO ada; GRANT USAGE ON CONNECTION k TO ada")
+    run(environment, f"{connection}; {source}", user="ada")
+    [shown] = run(environment, "SHOW PRIVILEGES ON SECRETS FOR ada")
+    assert shown[1:] == ("ada", "reclock", "public", "word", "secret", "USAGE")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path_factory.mktemp("made")) as opened:
+        run(opened, MADE)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("CREATE CONNECTION c TO KAFKA (SASL USERNAME 'x')", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1', BROKERS 'b:1')", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER SECRET word)", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1', SASL PASSWORD 'plain')", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1', SECURITY PROTOCOL 'TELNET')", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1', PASSWORD SECRET nobody)", UnknownObject),
+        ("CREATE CONNECTION c TO KAFKA (COLOUR 'red')", SqlSyntaxError),
+        ("CREATE CONNECTION c TO FAX (NUMBER 1)", SqlSyntaxError),
+        ("CREATE CONNECTION c TO KAFKA (BROKER 'a:1') WITH (colour = 'red')", InvalidOption),
+        ("CREATE CONNECTION k TO KAFKA (BROKER 'a:1')", DuplicateObject),
+        ("CREATE SOURCE x FROM KAFKA CONNECTION nobody (TOPIC 't') FORMAT TEXT", UnknownObject),
+        ("CREATE SOURCE x FROM KAFKA CONNECTION k FORMAT TEXT", SqlSyntaxError),
+        ("CREATE SOURCE x FROM KAFKA CONNECTION k (GROUP ID 'g') FORMAT TEXT", InvalidOption),
+        ("CREATE SOURCE x FROM POSTGRES CONNECTION k (PUBLICATION 'p') FOR ALL TABLES", InvalidOption),
+        ("CREATE CONNECTION c TO KAFKA (BROKER '127.0.0.1:1')", UpstreamUnavailable),
+        ("CREATE CONNECTION c TO POSTGRES (HOST '127.0.0.1', PORT 1, DATABASE d, USER u)", UpstreamUnavailable),
+    ],
+)
+def test_what_is_refused(made: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reclock.sources.validation._PATIENCE_S", 1)
+    with pytest.raises(error):
+        run(made, text)
+
+
+def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> None:
+    run(
+        environment,
+        f"CREATE SECRET word AS '{VALUE}'; CREATE CONNECTION p TO POSTGRES (HOST 'h', PORT 5433, DATABASE shop, USER = 'me', "
+        "PASSWORD = SECRET word, SSL MODE 'verify-full') WITH (validate = false)",
+    )
+    [entry] = [entry for entry in environment.planner_catalog().entries() if entry.name.item == "p"]
+    assert postgres_parameters(entry.connection, environment.means.reveal) == {  # type: ignore[union-attr]
+        "host": "h",
+        "port": "5433",
+        "dbname": "shop",
+        "user": "me",
+        "password": VALUE,
+        "sslmode": "verify-full",
+    }
