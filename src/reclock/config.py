@@ -62,6 +62,18 @@ class Settings(BaseSettings):
         default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"
     )
     experimental_mode: bool = Field(default=True, description="whether statements about clusters and their replicas are allowed")
+    replica_lease_ms: int = Field(
+        default=5_000, gt=0, description="how long a replica that gives no sign of life counts as alive; then it is started anew"
+    )
+    replica_start_ms: int = Field(
+        default=60_000, gt=0, description="how long a replica may take from the start of its process until it can be asked"
+    )
+    replica_linger_ms: int = Field(
+        default=120_000, gt=0, description="how long a replica lives on that nobody leads and nobody asks anything"
+    )
+    replica_warm_up: bool = Field(
+        default=True, description="whether a replica starts its Spark session at once, not when it first needs it"
+    )
 
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
     controller_lease_ms: int = Field(

@@ -681,6 +681,39 @@ class QueryCanceled(ReclockError):
         super().__init__("canceling statement due to user request")
 
 
+# --- replicas ---
+
+
+class ReplicaLost(ReclockError):
+    """A replica died or hangs while it was at work. Another one, or its next incarnation, can be asked again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, detail: str | None = None) -> None:
+        super().__init__(f'lost the replica "{name}"', detail=detail, hint="run the statement again")
+        self.name = name
+
+
+class ReplicaBehind(ReclockError):
+    """A replica was asked for something at a time of the catalog up to which it was not commanded yet. Clients do not see this."""
+
+    sqlstate = "55000"
+
+    def __init__(self, *, wanted: int, found: int) -> None:
+        super().__init__("the replica is behind the catalog", detail=f"it was commanded up to {found}, {wanted} is wanted")
+        self.wanted, self.found = wanted, found
+
+
+class ReplicaSuperseded(ReclockError):
+    """A process is no longer the replica that it was: there is a newer incarnation, or it is not wanted any more. It ends."""
+
+    sqlstate = "57P03"
+
+    def __init__(self, replica_id: int, incarnation: int) -> None:
+        super().__init__(f"incarnation {incarnation} of replica {replica_id} is not wanted any more")
+        self.replica_id, self.incarnation = replica_id, incarnation
+
+
 # --- the SQL port ---
 
 

@@ -14,7 +14,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.compute.plan import Finishing, Get
 from reclock.controllers.compute import ComputeController
 from reclock.environment import Environment
-from reclock.errors import InternalError, QueryCanceled, UnknownCollection
+from reclock.errors import QueryCanceled, ReplicaBehind, UnknownCollection
 from reclock.protocol.compute import CancelPeek, Peek
 
 CLUSTER = 1
@@ -84,7 +84,7 @@ def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) ->
 
 def test_a_peek_before_its_time_in_the_catalog_is_not_answered(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-    with pytest.raises(InternalError):
+    with pytest.raises(ReplicaBehind):
         environment.compute_controller(CLUSTER).peek(replace(peek_of(environment, "t"), catalog_ts=MAXIMUM))
 
 

@@ -19,7 +19,7 @@ from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
-from reclock.errors import InternalError, UnknownCollection, VersionGone
+from reclock.errors import ReplicaBehind, UnknownCollection, VersionGone
 from reclock.protocol.compute import (
     CancelPeek,
     ComputeCommand,
@@ -78,7 +78,7 @@ class VirtualReplica:
                 large=self.large,
                 threshold_bytes=self.settings.spark_threshold_bytes,
             )
-        return PeekResponse(answer.engine, self._batches(peek.id, answer, inputs))
+        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek.id, answer, inputs))
 
     def engine_of(self, peek: Peek) -> str:
         return "spark" if peeks.is_large(self._inputs(peek), peek.as_of, self.settings.spark_threshold_bytes) else "duckdb"
@@ -113,7 +113,7 @@ class VirtualReplica:
     def _inputs(self, peek: Peek) -> dict[StorageCollectionId, Input]:
         """Each collection pinned to one version, tables as the log and Delta have them together."""
         if peek.catalog_ts > self.catalog_frontier:
-            raise InternalError(f"a peek of {peek.catalog_ts} in the catalog came before the commands up to then")
+            raise ReplicaBehind(wanted=peek.catalog_ts, found=self.catalog_frontier)
         for used in peek.dataflows:
             self._dataflow(used)
         inputs: dict[StorageCollectionId, Input] = {id: TableInput(rows) for id, rows in peek.rows.items()}

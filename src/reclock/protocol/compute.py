@@ -89,6 +89,7 @@ class PeekResponse:
     """Rows on their way out: they may be computed while ``batches`` is read, which must be closed. ``engine`` names who does."""
 
     engine: str
+    schema: pa.Schema
     batches: Generator[pa.RecordBatch, None, None]
 
 
@@ -112,7 +113,8 @@ class Replica(Protocol):
     def carry_out(self, command: ComputeCommand) -> None: ...
 
     def peek(self, peek: Peek) -> PeekResponse:
-        """Raises ``UnknownCollection`` for what is not there any more, ``NotReadable``, ``VersionGone``, what its engines do."""
+        """Raises ``ReplicaBehind`` before it was commanded up to the peek's time in the catalog, ``UnknownCollection`` for what is
+        not there any more, ``NotReadable``, ``VersionGone``, what its engines do."""
         ...
 
     def engine_of(self, peek: Peek) -> str:

@@ -1,0 +1,113 @@
+"""A replica on the wire: its protocol over Arrow Flight, for whoever knows the token of this incarnation.
+
+Commands and questions are Flight actions, rows are Flight streams. An error of ours travels with its class and fields.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from reclock.errors import ReclockError
+from reclock.protocol import wire
+from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+
+CARRY_OUT, RUNNING, ENGINE_OF, REFRESH = "carry_out", "running", "engine_of", "refresh"
+
+HEADER = "authorization"
+ENGINE = b"engine"
+
+_LOOK_S = 0.2
+
+
+class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves ``replica`` on a free port of ``host`` from now on, until it is shut down. A context manager."""
+
+    def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1") -> None:
+        super().__init__(f"grpc://{host}:0", middleware={"token": _Guard(token)})
+        self.address = f"grpc://{host}:{self.port}"
+        self._replica = replica
+        self._asking: dict[str, flight.ServerCallContext] = {}
+        """Who waits for which peek."""
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._actions: dict[str, Callable[[bytes], bytes]] = {
+            CARRY_OUT: self._carry_out,
+            RUNNING: lambda _: wire.encode(list(replica.running().values())),
+            ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
+            REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
+        }
+        self._watch = threading.Thread(target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True)
+        self._watch.start()
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[pa.Buffer]:
+        if action.type not in self._actions:
+            raise flight.FlightServerError(f"unknown action {action.type!r}")
+        with _sent():
+            return [pa.py_buffer(self._actions[action.type](action.body.to_pybytes()))]
+
+    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
+        with _sent():
+            peek = wire.decode(ticket.ticket, Peek)
+            response = self._replica.peek(peek)
+        schema = response.schema.with_metadata({ENGINE: response.engine.encode()})
+        return flight.GeneratorStream(schema, self._batches(peek.id, response.batches, context))
+
+    def shutdown(self) -> None:
+        """Ends what is still asked for, and serves nobody any more."""
+        self._stopping.set()
+        self._watch.join()
+        super().shutdown()
+
+    def _carry_out(self, body: bytes) -> bytes:
+        self._replica.carry_out(wire.decode_command(body))
+        return b""
+
+    def _batches(
+        self, id: str, batches: Generator[pa.RecordBatch, None, None], context: flight.ServerCallContext
+    ) -> Iterator[pa.RecordBatch]:
+        with self._lock:
+            self._asking[id] = context
+        try:
+            with _sent():
+                yield from batches
+        finally:
+            with self._lock:  # the context ends with the stream
+                del self._asking[id]
+            batches.close()
+
+    def _cancel_what_nobody_waits_for(self) -> None:
+        """A client that is gone asks for nothing any more, and an endless query would see that only at its next batch."""
+        while not (is_over := self._stopping.wait(_LOOK_S)) or self._asking:
+            with self._lock:
+                abandoned = [id for id, context in self._asking.items() if is_over or context.is_cancelled()]
+            for id in abandoned:
+                self._replica.carry_out(CancelPeek(id))
+
+
+@contextmanager
+def _sent() -> Iterator[None]:
+    """An error raised inside the block reaches the caller as what it is."""
+    try:
+        yield
+    except (flight.FlightError, GeneratorExit):
+        raise
+    except Exception as error:  # the edge of the process
+        message = error.message if isinstance(error, ReclockError) else type(error).__name__
+        raise flight.FlightServerError(message, extra_info=wire.encode_error(error)) from error
+
+
+class _Guard(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode()
+
+    def start_call(self, info: flight.CallInfo, headers: dict[str, Any]) -> None:
+        given = next((values for name, values in headers.items() if name.lower() == HEADER), [""])[0]
+        if not hmac.compare_digest(given.encode() if isinstance(given, str) else given, self._expected):
+            raise flight.FlightUnauthenticatedError("this token is not that of the replica")

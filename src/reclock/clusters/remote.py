@@ -1,0 +1,141 @@
+"""A replica in another process, as its callers see it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from reclock.algebra.ids import GlobalId
+from reclock.clusters.flight import CARRY_OUT, ENGINE, ENGINE_OF, HEADER, REFRESH, RUNNING
+from reclock.errors import ReplicaLost
+from reclock.protocol import wire
+from reclock.protocol.compute import ComputeCommand, Dataflow, Peek, PeekResponse, Refresh, Refreshed
+
+T = TypeVar("T")
+
+COMMAND_TIMEOUT_S = 2.0
+"""How long a command may take, which is only noted: who takes longer hangs."""
+
+_LOOK_S = 0.5
+_AHEAD = 2
+"""How many batches are fetched before they are asked for."""
+
+
+class RemoteReplica:
+    """See `Replica`. Every method raises ``ReplicaLost`` where the process is gone, hangs, or is another. Safe for threads."""
+
+    def __init__(self, name: str, address: str, token: str, is_alive: Callable[[], bool]) -> None:
+        """``is_alive`` says whether the replica still gives signs of life; it is asked while an answer is waited for."""
+        self._name, self._is_alive = name, is_alive
+        self._client = flight.connect(address)
+        self._headers = [(HEADER.encode(), f"Bearer {token}".encode())]
+
+    def running(self) -> Mapping[GlobalId, Dataflow]:
+        found = wire.decode(self._quickly(RUNNING, b""), list[Dataflow])
+        return {dataflow.id: dataflow for dataflow in found}
+
+    def carry_out(self, command: ComputeCommand) -> None:
+        self._quickly(CARRY_OUT, wire.encode_command(command))
+
+    def engine_of(self, peek: Peek) -> str:
+        [answer] = self._attended(lambda: self._act(ENGINE_OF, wire.encode(peek)))
+        return answer.decode()
+
+    def refresh(self, refresh: Refresh) -> Refreshed:
+        [answer] = self._attended(lambda: self._act(REFRESH, wire.encode(refresh)))
+        return wire.decode(answer, Refreshed)
+
+    def peek(self, peek: Peek) -> PeekResponse:
+        opened: list[flight.FlightStreamReader] = []
+
+        def read() -> Generator[Any, None, None]:
+            opened.append(reader := self._client.do_get(flight.Ticket(wire.encode(peek)), self._options()))
+            try:
+                yield reader.schema
+                for chunk in reader:
+                    yield chunk.data
+            finally:
+                reader.cancel()
+
+        found = self._attended(read, lambda: [reader.cancel() for reader in opened])
+        schema = next(found)
+        return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _quickly(self, action: str, body: bytes) -> bytes:
+        with self._received():
+            [answer] = self._act(action, body, timeout_s=COMMAND_TIMEOUT_S)
+        return answer
+
+    def _act(self, action: str, body: bytes, *, timeout_s: float | None = None) -> Generator[bytes, None, None]:
+        for result in self._client.do_action(flight.Action(action, body), self._options(timeout_s)):
+            yield result.body.to_pybytes()
+
+    def _options(self, timeout_s: float | None = None) -> flight.FlightCallOptions:
+        return flight.FlightCallOptions(timeout=timeout_s, headers=self._headers)
+
+    @contextmanager
+    def _received(self) -> Iterator[None]:
+        """What the other side raised is raised here; that there is no other side, as ``ReplicaLost``."""
+        try:
+            yield
+        except (flight.FlightError, pa.ArrowException, OSError) as error:
+            if extra := getattr(error, "extra_info", b""):
+                raise wire.decode_error(extra) from error
+            raise ReplicaLost(self._name, detail=str(error).partition(". gRPC client debug context")[0]) from error
+
+    def _attended(
+        self, call: Callable[[], Generator[T, None, None]], interrupt: Callable[[], object] = lambda: None
+    ) -> Generator[T, None, None]:
+        """What ``call`` yields, read by a thread of its own, so that a replica that hangs can be left.
+
+        ``interrupt`` ends what the thread waits for; otherwise it ends when the process at the other end does.
+        """
+        arrived: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(_AHEAD)
+        is_left = threading.Event()
+
+        def offer(item: tuple[T] | BaseException | None) -> bool:
+            while not is_left.is_set():
+                try:
+                    arrived.put(item, timeout=_LOOK_S)
+                    return True
+                except queue.Full:
+                    continue
+            return False
+
+        def work() -> None:
+            try:
+                with closing(call()) as items:
+                    for item in items:
+                        if not offer((item,)):
+                            return
+                offer(None)
+            except BaseException as error:  # it is raised where somebody waits
+                offer(error)
+
+        threading.Thread(target=work, name=f"replica-{self._name}", daemon=True).start()
+        try:
+            with self._received():
+                while True:
+                    try:
+                        item = arrived.get(timeout=_LOOK_S)
+                    except queue.Empty:
+                        if not self._is_alive():
+                            raise ReplicaLost(self._name, detail="it gives no sign of life") from None
+                        continue
+                    if item is None:
+                        return
+                    if isinstance(item, BaseException):
+                        raise item
+                    yield item[0]
+        finally:
+            is_left.set()
+            interrupt()

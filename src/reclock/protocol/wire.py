@@ -1,0 +1,147 @@
+"""The protocol as bytes: JSON of its values, Arrow where they hold rows. Nothing that is read can name code to run."""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, TypeVar, cast
+
+import pyarrow as pa
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.preconf.json import JsonConverter, make_converter
+from cattrs.strategies import configure_tagged_union
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.compute.plan import Constant, Plan
+from reclock.compute.scalars import Aggregate, Literal, Scalar
+from reclock.errors import InternalError, ReclockError
+from reclock.protocol.compute import ComputeCommand
+
+T = TypeVar("T")
+
+_US = dt.timedelta(microseconds=1)
+
+_VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "float": (float, float.hex, float.fromhex),
+    "decimal": (Decimal, str, Decimal),
+    "bytes": (bytes, bytes.hex, bytes.fromhex),
+    "timestamp": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
+    "interval": (dt.timedelta, lambda value: value // _US, lambda us: us * _US),
+    "tuple": (tuple, lambda values: [write_value(each) for each in values], lambda values: tuple(map(read_value, values))),
+    "list": (list, lambda values: [write_value(each) for each in values], lambda values: list(map(read_value, values))),
+}
+"""What JSON has no form for, by the name it is written under."""
+
+
+def encode(value: Any, type_: Any = None) -> bytes:
+    """``value``, of a class of the protocol or of the union ``type_``, as bytes."""
+    return _converter.dumps(value, unstructure_as=type_).encode()
+
+
+def decode(data: bytes, type_: type[T]) -> T:
+    """The inverse. Raises ``InternalError`` if it is no such value: the two sides are of different releases."""
+    try:
+        return _converter.loads(data, type_)
+    except Exception as error:  # whatever the bytes made of it
+        raise InternalError("a message between processes cannot be read", detail=f"{type(error).__name__}: {error}") from error
+
+
+def encode_command(command: ComputeCommand) -> bytes:
+    return encode(command, ComputeCommand)
+
+
+def decode_command(data: bytes) -> ComputeCommand:
+    command: ComputeCommand = decode(data, ComputeCommand)  # type: ignore[arg-type]
+    return command
+
+
+def encode_error(error: Exception) -> bytes:
+    """An error of ours with its fields; of any other, that it was internal, and what it said."""
+    if not isinstance(error, ReclockError):
+        error = InternalError(f"{type(error).__name__}: {error}")
+    fields = {name: write_value(value) for name, value in error.__dict__.items() if _is_plain(value)}
+    return json.dumps({"class": type(error).__name__, "fields": fields}).encode()
+
+
+def decode_error(data: bytes) -> ReclockError:
+    """An error that equals the one encoded, of the same class."""
+    try:
+        written = json.loads(data)
+        fields = {name: read_value(value) for name, value in written["fields"].items()}
+        class_ = next(each for each in _subclasses(ReclockError) if each.__name__ == written["class"])
+    except (ValueError, KeyError, StopIteration) as invalid:
+        return InternalError("an error of another process cannot be read", detail=str(invalid))
+    error = class_.__new__(class_)
+    error.args = (fields["message"],)
+    error.__dict__.update(fields)
+    return error
+
+
+def write_value(value: Any) -> Any:
+    """A constant of a plan as JSON."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    for name, (class_, write, _) in _VALUES.items():
+        if isinstance(value, class_):
+            return {name: write(value)}
+    raise InternalError(f"a constant of a plan cannot be sent: {type(value).__name__}")
+
+
+def read_value(written: Any) -> Any:
+    if not isinstance(written, dict):
+        return written
+    [(name, form)] = written.items()
+    return _VALUES[name][2](form)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, str, float))
+
+
+def _subclasses(class_: type[T]) -> Iterator[type[T]]:
+    yield class_
+    for each in class_.__subclasses__():
+        yield from _subclasses(each)
+
+
+def _write_table(table: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return base64.b64encode(sink.getvalue()).decode("ascii")
+
+
+def _read_table(text: str, _: object) -> pa.Table:
+    return pa.ipc.open_stream(base64.b64decode(text)).read_all()
+
+
+def _made() -> JsonConverter:
+    converter = make_converter(forbid_extra_keys=True)
+    converter.register_unstructure_hook(StorageCollectionId, str)
+    converter.register_structure_hook(StorageCollectionId, lambda text, _: StorageCollectionId.parse(text))
+    converter.register_unstructure_hook(pa.Table, _write_table)
+    converter.register_structure_hook(pa.Table, _read_table)
+    plainly = override(unstruct_hook=write_value, struct_hook=lambda written, _: read_value(written))
+    converter.register_unstructure_hook(Literal, make_dict_unstructure_fn(Literal, converter, value=plainly))
+    converter.register_structure_hook(Literal, make_dict_structure_fn(Literal, converter, value=plainly))
+    converter.register_unstructure_hook(Constant, make_dict_unstructure_fn(Constant, converter, rows=plainly))
+    converter.register_structure_hook(Constant, make_dict_structure_fn(Constant, converter, rows=plainly))
+    configure_tagged_union(Scalar, converter)  # under "_type": operators have a "kind"
+    optional = override(
+        unstruct_hook=lambda given: given and converter.unstructure(given, unstructure_as=Scalar),
+        struct_hook=lambda written, _: written and converter.structure(written, cast(type[Scalar], Scalar)),
+    )
+    converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))
+    converter.register_structure_hook(Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional))
+    for union in (Plan, ComputeCommand):
+        configure_tagged_union(union, converter)
+    return converter
+
+
+_converter = _made()

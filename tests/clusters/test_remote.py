@@ -1,0 +1,162 @@
+"""A replica behind the wire answers as it does without, and whoever asks learns when it is gone, hangs or is another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
+from reclock.clusters.flight import ReplicaServer
+from reclock.clusters.remote import RemoteReplica
+from reclock.environment import Environment
+from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection
+from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+from reclock.sql.planner.views import expand
+from reclock.sql.statements import Select
+
+CLUSTER = 1
+TOKEN = "token of this incarnation"
+NUMBERS = ", ".join(f"({number})" for number in range(2_000))
+TABLES = (
+    f"CREATE TABLE t (a int); INSERT INTO t VALUES {NUMBERS}; CREATE VIEW v AS SELECT sum(a) AS s FROM t; CREATE INDEX i ON v (s)"
+)
+
+
+@dataclass
+class World:
+    environment: Environment
+    replica: Replica
+    servers: list[ReplicaServer] = field(default_factory=list)
+
+    def sql(self, text: str) -> list[tuple]:
+        return [row for result in Session(self.environment).execute(text) for row in result.rows()]
+
+    def serve(self) -> ReplicaServer:
+        self.servers.append(ReplicaServer(self.replica, TOKEN))
+        return self.servers[-1]
+
+    def remote(self, server: ReplicaServer, *, token: str = TOKEN, is_alive: Callable[[], bool] = lambda: True) -> RemoteReplica:
+        return RemoteReplica("c.r1", server.address, token, is_alive)
+
+    def peek(self, query: str) -> Peek:
+        session, catalog = Session(self.environment), self.environment.planner_catalog()
+        statement = session._plan(session._parse(query)[0], catalog)
+        assert isinstance(statement, Select)
+        at = self.environment.oracle.read_ts(EPOCH_MS)
+        return Peek("p1", catalog.snapshot.content_upper, at, expand(statement.plan, catalog), statement.finishing)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with Environment.initialise(tmp_path) as opened:
+        controller = opened.compute_controller(CLUSTER)
+        made = World(opened, controller.replica)
+        made.sql(TABLES)
+        controller.step()
+        yield made
+        for server in made.servers:
+            server.shutdown()
+
+
+def rows(response: object) -> list[dict]:
+    return pa.Table.from_batches(response.batches, response.schema).to_pylist()
+
+
+def test_it_answers_as_the_replica_does(world: World) -> None:
+    remote, peek = world.remote(world.serve()), world.peek("SELECT a, a::text AS b FROM t WHERE a > 1990 ORDER BY a DESC")
+    assert remote.running() == world.replica.running() != {}
+    assert remote.engine_of(peek) == world.replica.engine_of(peek) == "duckdb"
+    near, far = world.replica.peek(peek), remote.peek(peek)
+    assert (far.engine, far.schema) == (near.engine, near.schema)
+    assert rows(far) == rows(near) != []
+
+
+def test_an_answer_without_rows_has_its_columns(world: World) -> None:
+    far = world.remote(world.serve()).peek(world.peek("SELECT a FROM t WHERE a < 0"))
+    assert (far.schema.names, rows(far)) == (["a"], [])
+
+
+def test_it_refreshes_and_is_commanded(world: World) -> None:
+    remote = world.remote(world.serve())
+    tick.publish(world.environment, [], tick.allocate(world.environment), owner="t")
+    tick._complete_tables(world.environment, world.environment.oracle.read_ts(EPOCH_MS))
+    [index] = world.replica.running()
+    at = world.environment.oracle.read_ts(EPOCH_MS)
+    done = remote.refresh(Refresh(index, at, "tick"))
+    assert (done.upper, done.updates) == (at + 1, 1)
+    assert world.sql("SELECT s FROM v") == [(1_999_000,)]
+    world.sql("DROP INDEX i")
+    world.environment.compute_controller(CLUSTER).step()
+    with pytest.raises(UnknownCollection):
+        remote.refresh(Refresh(index, at, "tick"))
+
+
+def test_its_errors_are_the_callers(world: World) -> None:
+    remote = world.remote(world.serve())
+    with pytest.raises(ReplicaBehind):
+        remote.peek(replace(world.peek("SELECT a FROM t"), catalog_ts=MAXIMUM))
+    with pytest.raises(EvaluationError) as raised:
+        rows(remote.peek(world.peek("SELECT 1 / a FROM t")))
+    assert raised.value.sqlstate == "22012"
+
+
+def test_only_who_knows_the_token_is_answered(world: World) -> None:
+    for token in ("", TOKEN.upper()):
+        with pytest.raises(ReplicaLost):
+            world.remote(world.serve(), token=token).running()
+
+
+def test_a_peek_is_cancelled_from_afar(world: World) -> None:
+    remote, peek = world.remote(world.serve()), world.peek("SELECT x.a FROM t x, t y, t z")
+    batches = remote.peek(peek).batches
+    next(batches)
+    remote.carry_out(CancelPeek(peek.id))
+    with pytest.raises(QueryCanceled):
+        list(batches)
+
+
+def test_who_is_gone_is_lost(world: World) -> None:
+    server = world.serve()
+    remote = world.remote(server)
+    server.shutdown()
+    with pytest.raises(ReplicaLost):
+        remote.running()
+    with pytest.raises(ReplicaLost):
+        remote.peek(world.peek("SELECT a FROM t"))
+
+
+def test_who_gives_no_sign_of_life_is_left(world: World) -> None:
+    """And what it computes ends, though it has no batch to give at which it would see that."""
+    lives = threading.Event()
+    lives.set()
+    remote = world.remote(world.serve(), is_alive=lives.is_set)
+    batches = remote.peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w")).batches
+    lives.clear()
+    with pytest.raises(ReplicaLost):
+        next(batches)
+    wait_until(lambda: not world.replica._peeks)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = threading.Event()
+    for _ in range(6_000):
+        if is_so():
+            return
+        deadline.wait(0.01)
+    raise AssertionError("it did not come to that within a minute")
+
+
+def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
+    server = world.serve()
+    batches = world.remote(server).peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w")).batches
+    wait_until(lambda: bool(world.replica._peeks))
+    server.shutdown()
+    with pytest.raises(QueryCanceled):
+        next(batches)
