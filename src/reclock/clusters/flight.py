@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,7 @@ HEADER = "authorization"
 ENGINE = b"engine"
 
 _LOOK_S = 0.2
+_AGAIN_S = 0.02
 
 
 class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
@@ -84,11 +86,15 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def _cancel_what_nobody_waits_for(self) -> None:
         """A client that is gone asks for nothing any more, and an endless query would see that only at its next batch."""
-        while not (is_over := self._stopping.wait(_LOOK_S)) or self._asking:
+        is_over = False
+        while not is_over or self._asking:
+            is_over = self._stopping.wait(_LOOK_S)
             with self._lock:
                 abandoned = [id for id, context in self._asking.items() if is_over or context.is_cancelled()]
             for id in abandoned:
                 self._replica.carry_out(CancelPeek(id))
+            if abandoned:
+                time.sleep(_AGAIN_S)
 
 
 @contextmanager
