@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint) for builtin in BUILTINS)
 
+SYSTEM_CLUSTER_ID = 0
+"""That of no cluster in the catalog: their ids begin at 1."""
+
 _SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
 # log_level = "INFO"
 """
@@ -262,19 +265,26 @@ class Environment:
         """Commands the replica that the cluster has in this process."""
         found = self._compute_controllers.get(cluster_id)
         if found is None:
-            replica = VirtualReplica(
-                self.lake,
-                self.tables,
-                self.frontiers,
-                self.holds,
-                self.settings,
-                lambda: self.small_engine,
-                self.large_engine,
-                self.published,
-            )
-            made = ComputeController(self.planner_catalog, cluster_id, replica)
+            made = ComputeController(self.planner_catalog, cluster_id, self._virtual_replica())
             found = self._compute_controllers.setdefault(cluster_id, made)
         return found
+
+    @cached_property
+    def system_controller(self) -> ComputeController:
+        """Answers what is about the system itself, in this process: it can be asked while no cluster is there to be asked."""
+        return ComputeController(self.planner_catalog, SYSTEM_CLUSTER_ID, self._virtual_replica())
+
+    def _virtual_replica(self) -> VirtualReplica:
+        return VirtualReplica(
+            self.lake,
+            self.tables,
+            self.frontiers,
+            self.holds,
+            self.settings,
+            lambda: self.small_engine,
+            self.large_engine,
+            self.published,
+        )
 
     def spark(self) -> SparkSession:
         """The environment's Spark session, started at the first call."""

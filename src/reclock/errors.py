@@ -479,10 +479,10 @@ class UnknownFunction(ReclockError):
 
     sqlstate = "42883"
 
-    def __init__(self, name: str, argument_types: list[str]) -> None:
+    def __init__(self, name: str, argument_types: list[str], *, hint: str | None = None) -> None:
         super().__init__(
             f"function {name}({', '.join(argument_types)}) does not exist",
-            hint="no function matches the given name and argument types; you might need to add explicit casts",
+            hint=hint or "no function matches the given name and argument types; you might need to add explicit casts",
         )
         self.name, self.argument_types = name, argument_types
 

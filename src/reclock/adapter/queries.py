@@ -173,7 +173,17 @@ class Query:
         return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 
     def _controller(self) -> ComputeController:
-        return self.environment.compute_controller(self.catalog.cluster_id(self.variables.get("cluster")))
+        """The active cluster's; what reads nothing but system relations needs none, so that one can always look around."""
+        reads = collections(self.select.plan)
+        if not all(id.source_id.startswith("s") for id in reads):
+            return self.environment.compute_controller(self._active_cluster())
+        if not reads and self.select.tag == "SELECT":
+            self._active_cluster()
+        return self.environment.system_controller
+
+    def _active_cluster(self) -> int:
+        """Raises ``UnknownObject``."""
+        return self.catalog.cluster_id(self.variables.get("cluster"))
 
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""

@@ -213,6 +213,7 @@ class Session:
                     return Result(statement.tag)
                 value = ",".join(statement.values) if statement.values is not None else None
                 self.variables.set(statement.name, value, is_local=statement.is_local)
+                self._note_unknown_cluster(statement.name, catalog)
                 return Result(statement.tag)
             case statements.ResetVariable():
                 if statement.name is None:
@@ -224,6 +225,12 @@ class Session:
             case _:
                 self.transactions.define(statement.tag, lambda: self._define(parsed, statement, catalog))
                 return Result(statement.tag)
+
+    def _note_unknown_cluster(self, variable: str, catalog: PlannerCatalog) -> None:
+        """A cluster that is not there may be made later: only using it is an error."""
+        cluster = self.variables.get("cluster")
+        if variable == "cluster" and cluster not in catalog.clusters:
+            self.notice(f'cluster "{cluster}" does not exist')
 
     def _query(self, catalog: PlannerCatalog, select: statements.Select, transaction: Transaction | None) -> Query:
         return Query(self.environment, catalog, self.variables, select, self.notice, self.interruption, transaction)
@@ -247,7 +254,8 @@ class Session:
 
     def _names(self, catalog: PlannerCatalog) -> SessionNames:
         assert catalog.snapshot is not None
-        return self.users.named(self.variables.names, catalog.snapshot)
+        names = replace(self.variables.names, installation_id=self.environment.mark.id)
+        return self.users.named(names, catalog.snapshot)
 
     def _plan(
         self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS

@@ -60,6 +60,8 @@ class SessionNames:
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
     process_id: int = 0
     """What the client knows the session by."""
+    installation_id: str = ""
+    """What the environment is known by."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
 

@@ -49,6 +49,8 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
     values = [scalar(argument, reading) for argument in arguments]
+    if name == "mz_cluster_id":
+        raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
     if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
         return call("concat_ws", [Literal("", TEXT), *values])
     if is_about_session(name):

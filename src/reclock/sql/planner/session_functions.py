@@ -39,6 +39,7 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     "current_setting": ((TEXT, BOOLEAN), 1, TEXT, _setting),
     "current_user": ((), 0, TEXT, lambda session: session.current_user),
     "session_user": ((), 0, TEXT, lambda session: session.session_user),
+    "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
     "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id),
 }
 

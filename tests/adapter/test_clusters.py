@@ -1,0 +1,237 @@
+"""Statements about clusters: what the catalog holds after any number of them, where the active cluster comes from, and
+experimental mode."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import MAXIMUM
+from reclock.catalog.objects import Kind
+from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
+from reclock.environment import Environment
+from reclock.errors import ExperimentalFeature, ReclockError, UnknownFunction, UnknownObject
+
+SIZES = ("1", "2", "4")
+NAMES = ("a", "b", '"C d"', "default")
+REPLICAS = ("r1", "r2", "r3")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
+        yield opened
+
+
+def sql(session: Session, text: str) -> list[tuple]:
+    return [row for result in session.execute(text) for row in result.rows()]
+
+
+class Model:
+    """What there should be: clusters and their replicas with sizes, indexes with clusters."""
+
+    def __init__(self) -> None:
+        self.clusters: dict[str, str | None] = {"default": None}
+        self.replicas: dict[tuple[str, str], str] = {}
+        self.indexes: dict[str, str] = {}
+
+    def create(self, cluster: str, size: str | None) -> bool:
+        if cluster in self.clusters:
+            return False
+        self.clusters[cluster] = size
+        if size is not None:
+            self.replicas[cluster, "r1"] = size
+        return True
+
+    def alter(self, cluster: str, size: str | None) -> bool:
+        if cluster not in self.clusters:
+            return False
+        if self.clusters[cluster] is None and size is not None:
+            self.replicas[cluster, "r1"] = size
+        self.clusters[cluster] = size
+        own = [key for key in self.replicas if key[0] == cluster]
+        for key in own:
+            if size is None:
+                del self.replicas[key]
+            else:
+                self.replicas[key] = size
+        return True
+
+    def rename(self, cluster: str, to: str) -> bool:
+        if cluster not in self.clusters or to in self.clusters:
+            return False
+        self.clusters[to] = self.clusters.pop(cluster)
+        self.replicas = {(to if of == cluster else of, name): size for (of, name), size in self.replicas.items()}
+        self.indexes = {index: to if of == cluster else of for index, of in self.indexes.items()}
+        return True
+
+    def drop(self, cluster: str, *, cascade: bool) -> bool:
+        if cluster not in self.clusters or (cluster in self.indexes.values() and not cascade):
+            return False
+        del self.clusters[cluster]
+        self.replicas = {key: size for key, size in self.replicas.items() if key[0] != cluster}
+        self.indexes = {index: of for index, of in self.indexes.items() if of != cluster}
+        return True
+
+    def add_replica(self, cluster: str, name: str, size: str | None) -> bool:
+        own = self.clusters.get(cluster)
+        if own is None or (cluster, name) in self.replicas:
+            return False
+        self.replicas[cluster, name] = size or own
+        return True
+
+    def drop_replica(self, cluster: str, name: str) -> bool:
+        return self.replicas.pop((cluster, name), None) is not None
+
+    def index(self, cluster: str, name: str) -> bool:
+        if cluster not in self.clusters or name in self.indexes:
+            return False
+        self.indexes[name] = cluster
+        return True
+
+
+def step(model: Model, chance: random.Random) -> tuple[str, bool]:
+    """A statement, and whether it should succeed; the model has it then."""
+    cluster, other, replica = chance.choice(NAMES), chance.choice(NAMES), chance.choice(REPLICAS)
+    size = chance.choice((None, *SIZES))
+    option = "VIRTUAL" if size is None else f"SIZE '{size}'"
+    match chance.randrange(7):
+        case 0:
+            return f"CREATE CLUSTER {cluster} {option}", model.create(cluster, size)
+        case 1:
+            return f"ALTER CLUSTER {cluster} SET ({option})", model.alter(cluster, size)
+        case 2:
+            return f"ALTER CLUSTER {cluster} RENAME TO {other}", model.rename(cluster, other)
+        case 3:
+            cascade = chance.random() < 0.5
+            return f"DROP CLUSTER {cluster} {'CASCADE' if cascade else ''}", model.drop(cluster, cascade=cascade)
+        case 4:
+            return f"CREATE CLUSTER REPLICA {cluster}.{replica} {option if size else ''}", model.add_replica(cluster, replica, size)
+        case 5:
+            return f"DROP CLUSTER REPLICA {cluster}.{replica}", model.drop_replica(cluster, replica)
+        case _:
+            name = chance.choice(("i", "j", "k"))
+            return f"CREATE INDEX {name} IN CLUSTER {cluster} ON t (x)", model.index(cluster, name)
+
+
+def succeeds(session: Session, text: str) -> bool:
+    try:
+        sql(session, text)
+    except ReclockError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(environment: Environment, seed: int) -> None:
+    session, model, chance = Session(environment), Model(), random.Random(seed)
+    sql(session, "CREATE TABLE t (x int)")
+    cluster_ids: set[int] = set()
+    replica_of: dict[int, tuple[int, str | None]] = {}
+    for _ in range(120):
+        text, should_succeed = step(model, chance)
+        assert succeeds(session, text) is should_succeed, text
+        snapshot = environment.catalog.sync()
+        clusters, replicas = dict(snapshot.clusters), dict(snapshot.cluster_replicas)
+        names = {id: '"C d"' if cluster.name == "C d" else cluster.name for id, cluster in clusters.items()}
+        assert {names[id]: cluster.size for id, cluster in clusters.items()} == model.clusters, text
+        assert {(names[each.cluster_id], each.name): each.size for each in replicas.values()} == model.replicas, text
+        indexes = {index.name.item: names[index.cluster_id] for index in environment.planner_catalog().indexes()}
+        assert indexes == model.indexes, text
+        assert min(clusters.keys() - cluster_ids, default=MAXIMUM) > max(cluster_ids, default=0)
+        assert min(replicas.keys() - replica_of.keys(), default=MAXIMUM) > max(replica_of, default=0)
+        cluster_ids |= clusters.keys()
+        for id, replica in replicas.items():
+            what = (replica.cluster_id, replica.size)
+            assert replica_of.setdefault(id, what) == what, "one of another size is another replica"
+        own = [(index.cluster_id, index.name) for index in snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)]
+        assert sorted(own) == sorted((id, name) for id in clusters for name in INTROSPECTION_RELATIONS)
+    assert len(cluster_ids) > 5
+    assert len(replica_of) > 10
+
+
+STATEMENTS = {
+    "CREATE CLUSTER c": "CREATE CLUSTER",
+    "ALTER CLUSTER default VIRTUAL": "ALTER CLUSTER",
+    "ALTER CLUSTER default RENAME TO c": "ALTER CLUSTER",
+    "ALTER CLUSTER default OWNER TO reclock": "ALTER CLUSTER",
+    "DROP CLUSTER default": "DROP CLUSTER",
+    "DROP CLUSTER IF EXISTS none": "DROP CLUSTER",
+    "CREATE CLUSTER REPLICA default.r": "CREATE CLUSTER REPLICA",
+    "DROP CLUSTER REPLICA default.r": "DROP CLUSTER REPLICA",
+    "SHOW CLUSTERS": "SHOW CLUSTERS",
+    "SHOW CLUSTER REPLICAS": "SHOW CLUSTER REPLICAS",
+}
+
+
+def test_without_experimental_mode_clusters_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECLOCK_EXPERIMENTAL_MODE", "false")
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        for text, what in STATEMENTS.items():
+            with pytest.raises(ExperimentalFeature) as error:
+                sql(session, text)
+            assert error.value.message == f"{what} requires experimental mode"
+            assert error.value.sqlstate == "0A000"
+        sql(session, "CREATE TABLE t (x int); CREATE INDEX i IN CLUSTER default ON t (x)")
+        assert sql(session, "SELECT name FROM mz_clusters; SHOW cluster") == [("default",), ("default",)]
+
+
+def test_the_active_cluster_is_the_sessions_the_roles_or_the_systems(environment: Environment) -> None:
+    active = "SHOW cluster"
+    assert sql(Session(environment), active) == [("default",)]
+    sql(Session(environment), "ALTER SYSTEM SET cluster = of_system; CREATE CLUSTER of_role")
+    assert sql(Session(environment), active) == [("of_system",)]
+    sql(Session(environment), "ALTER ROLE reclock SET cluster = of_role")
+    assert sql(Session(environment), active) == [("of_role",)]
+    session = Session(environment, startup={"cluster": "of_start"})
+    assert sql(session, active) == [("of_start",)]
+    assert sql(session, f"SET cluster = own; {active}; BEGIN; SET LOCAL cluster = inner; {active}; COMMIT; {active}") == [
+        ("own",),
+        ("inner",),
+        ("own",),
+    ]
+    assert sql(session, f"RESET cluster; {active}") == [("of_start",)]
+    sql(Session(environment), "ALTER ROLE reclock RESET cluster; ALTER SYSTEM RESET cluster")
+    assert sql(Session(environment), active) == [("default",)]
+
+
+@pytest.mark.parametrize("name", ["bad", "DEFAULT"])
+def test_an_unknown_cluster_is_named_freely_and_found_when_it_is_used(environment: Environment, name: str) -> None:
+    notices: list[str] = []
+    session = Session(environment, notices.append)
+    sql(session, "CREATE TABLE t (x int); INSERT INTO t VALUES (1)")
+    sql(session, f"SET cluster = '{name}'")
+    assert notices == [f'cluster "{name}" does not exist']
+    for text in (
+        "SELECT 1",
+        "SELECT x FROM t",
+        "EXPLAIN SELECT x FROM t",
+        "UPDATE t SET x = 2",
+        "CREATE INDEX ON t (x)",
+        "CREATE DEFAULT INDEX ON t",
+        "CREATE MATERIALIZED VIEW v AS SELECT x FROM t",
+        "CREATE MATERIALIZED SOURCE s FROM LOAD GENERATOR COUNTER",
+    ):
+        with pytest.raises(UnknownObject) as error:
+            sql(session, text)
+        assert error.value.message == f'unknown cluster "{name}"', text
+    sql(session, "INSERT INTO t VALUES (2); CREATE VIEW v AS SELECT x FROM t; CREATE INDEX IN CLUSTER default ON t (x)")
+    assert sql(session, "SHOW CLUSTERS; SELECT name FROM mz_clusters; SELECT count(*) FROM pg_class WHERE false") == [
+        ("default",),
+        ("default",),
+        (0,),
+    ]
+
+
+def test_what_the_environment_is_known_by_is_no_cluster_any_more(environment: Environment) -> None:
+    session = Session(environment)
+    with pytest.raises(UnknownFunction) as error:
+        sql(session, "SELECT mz_cluster_id()")
+    assert error.value.hint is not None
+    assert "mz_legacy_installation_id()" in error.value.hint
+    assert sql(session, "SELECT mz_legacy_installation_id()") == [(environment.mark.id,)]
