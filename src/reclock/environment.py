@@ -16,6 +16,7 @@ from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
+from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.clusters.sizes import ReplicaSize, replica_sizes
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
@@ -204,10 +205,14 @@ class Environment:
         """The catalog as statements see it: every change committed before the call."""
         snapshot, planned = self.catalog.sync(), self._planned
         if planned is None or planned.snapshot is not snapshot:
-            settings = PlannerSettings(tuple(self.replica_sizes), self.settings.experimental_mode)
-            planned = PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), planned, settings)
+            planned = self.planned(snapshot, planned)
             self._planned = planned  # another thread may put an older one there, but is not answered from it
         return planned
+
+    def planned(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
+        """The catalog of ``snapshot``, which may hold what is not committed, as statements see it."""
+        settings = PlannerSettings(tuple(self.replica_sizes), self.settings.experimental_mode)
+        return PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), previous, settings)
 
     def _builtin_entries(self) -> list[RelationEntry]:
         mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING)

@@ -896,6 +896,18 @@ class TransactionActive(ReclockError):
         self.statement = statement
 
 
+class MixedTransaction(ReclockError):
+    """A transaction block defines objects and writes to a table that it did not make."""
+
+    sqlstate = "25001"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a transaction that defines objects can write only to tables that it makes",
+            hint="define and write in two transactions",
+        )
+
+
 class TransactionReadOnly(ReclockError):
     """A write in a transaction that was begun READ ONLY."""
 

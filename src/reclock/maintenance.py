@@ -88,8 +88,9 @@ def sweep(environment: Environment) -> SweepReport:
             for hold in environment.holds.owned_by(owner):
                 environment.holds.release(hold)
     groups = environment.frontiers.get_all()
-    ownerless = [id for id in environment.lake.list() if id.group not in groups]
-    orphans = [id for id in ownerless if is_dropped(catalog.snapshot, id.source_id)]
+    dropped = [id for id in environment.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
+    abandoned = environment.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
+    orphans = [id for id in dropped if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)]
     for id in orphans:
         environment.lake.drop(id)
     history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)

@@ -15,7 +15,6 @@ from reclock.errors import (
     ReclockError,
     SqlSyntaxError,
     TableChanged,
-    TransactionActive,
     TransactionFailed,
     TransactionReadOnly,
     UnsupportedSql,
@@ -156,19 +155,6 @@ def test_a_read_only_block_writes_nothing(ada: Session) -> None:
     run(ada, "BEGIN READ ONLY")
     with pytest.raises(TransactionReadOnly):
         run(ada, "TRUNCATE a")
-
-
-def test_a_definition_in_a_block_is_alone_and_carried_out_at_its_commit(ada: Session, bob: Session) -> None:
-    run(ada, "BEGIN; CREATE VIEW v AS SELECT 1 AS one")
-    assert run(bob, "SHOW VIEWS") == []
-    assert run(ada, "COMMIT") == "COMMIT"
-    assert run(bob, "SELECT * FROM v") == [(1,)]
-    run(ada, "BEGIN; DROP VIEW v; ROLLBACK")
-    assert run(bob, "SELECT * FROM v") == [(1,)]
-    for text in ("BEGIN; DROP VIEW v; SELECT 1", "BEGIN; SELECT 1; DROP VIEW v"):
-        with pytest.raises(TransactionActive):
-            run(ada, text)
-        run(ada, "ROLLBACK")
 
 
 def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session) -> None:

@@ -106,8 +106,11 @@ class Rules:
                 return self._require(*self._using([statement.id]))
             case connection_statements.AlterSecret():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
-            case statements.CreateTable() | connection_statements.CreateSecret():
+            case connection_statements.CreateSecret():
                 return self._require(*self._creating(statement.name))
+            case statements.CreateTable():
+                read = self._reading(statement.query.depends_on) if statement.query is not None else ()
+                return self._require(*self._creating(statement.name), *read)
             case statements.CreateIndex():
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
                 return self._require(*self._creating(statement.name), *self._arranging(statement), owner_of=on)

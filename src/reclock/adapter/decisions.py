@@ -7,6 +7,7 @@ from typing import Any
 
 from reclock.adapter.definitions import Change
 from reclock.adapter.users import Users
+from reclock.algebra.timestamps import MINIMUM
 from reclock.environment import Environment
 from reclock.errors import NothingClaimed, UpperMismatch
 from reclock.ingest import payload
@@ -28,7 +29,7 @@ def decide(
     if standing is not None:
         change(standing.payload)  # what cannot be decided is not logged
         for attempt in range(_ATTEMPTS):
-            logged = Change(environment, users)
+            logged = Change(environment, users, environment.catalog.transaction(), MINIMUM)
             logged.audit("alter", "source", statement.name, **details)
             try:
                 environment.catalog.commit_transaction(logged.tx)

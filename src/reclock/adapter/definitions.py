@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import singledispatch
 
 from reclock.adapter.users import Users
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
+from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType, Kind, Schema, SourceProgress
 from reclock.catalog.roles import default_acl
-from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
 from reclock.consensus.verifiers import NewPassword
 from reclock.environment import Environment
-from reclock.errors import InternalError, UpperMismatch
+from reclock.errors import InternalError
 from reclock.sql import statements
 from reclock.sql.connection_statements import NewSecret
 from reclock.sql.names import QualifiedName
@@ -25,21 +25,22 @@ class Change:
     """One attempt to carry out a definition: a transaction, who makes it, and the moment, of the data timeline, that new items
     begin at."""
 
-    def __init__(self, environment: Environment, users: Users) -> None:
-        self.users = users
-        self.tx: Transaction = environment.catalog.transaction()
-        self.begins_at: Timestamp = environment.oracle.read_ts(EPOCH_MS)
+    def __init__(self, environment: Environment, users: Users, tx: Transaction, begins_at: Timestamp) -> None:
+        self.users, self.tx, self.begins_at = users, tx, begins_at
         self.now = environment.clock()
+        self.table_id: GlobalId | None = None
+        """The id that is kept for a table that is made."""
         self._passwords = environment.passwords
         self._new_passwords: list[tuple[str, str | None]] = []
         self._secrets = environment.secrets
         self._old_secrets: list[str] = []
 
-    def check_planned_on(self, snapshot: CatalogSnapshot | None) -> None:
-        """What was planned, and allowed, on ``snapshot`` holds for this transaction. Raises ``UpperMismatch``."""
-        planned = snapshot.content_upper if snapshot is not None else MINIMUM
-        if planned != self.tx.base.content_upper:
-            raise UpperMismatch("catalog", expected=planned, found=self.tx.base.content_upper)
+    def fork(self, users: Users) -> Change:
+        """Another change, by ``users``, that goes on from here, while this one stays as it is."""
+        other = copy.copy(self)
+        other.users, other.tx = users, self.tx.fork()
+        other._new_passwords, other._old_secrets = list(self._new_passwords), list(self._old_secrets)
+        return other
 
     def audit(self, event_type: str, object_type: str, name: QualifiedName | str, **details: object) -> None:
         """Who did it is the role the session began with, whatever SET ROLE says."""
@@ -89,7 +90,7 @@ class Change:
     ) -> GlobalId:
         """A new item of the current role, or of the owner of ``owned_like``, with the default privileges; or in the place of
         ``replaced``, with its owner and privileges."""
-        id_, schema_id = self.tx.allocate_user_id(), self.schema_id(name)
+        id_, schema_id = self._id_of_new(type_), self.schema_id(name)
         model = replaced or owned_like
         owner = model.owner_role_id if model is not None else self.users.current_id
         if replaced is not None:
@@ -99,6 +100,12 @@ class Change:
             privileges = default_acl(self.tx.snapshot, owner, type_, schema_id, database_id)
         self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, self.begins_at, progress, privileges))
         return id_
+
+    def _id_of_new(self, type_: ItemType) -> GlobalId:
+        if type_ is not ItemType.TABLE or self.table_id is None:
+            return self.tx.allocate_user_id()
+        self.tx.adopt_user_id(self.table_id)
+        return self.table_id
 
 
 @singledispatch

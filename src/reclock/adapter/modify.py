@@ -49,6 +49,15 @@ def truncate(statement: statements.Truncate, transaction: Transaction, catalog: 
     return Result(statement.tag)
 
 
+def fill(table: RelationEntry, query: statements.Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
+    """What the query answers is what the new table holds."""
+    schema = arrow_schema(table.desc, with_updates=False)
+    arrays = [pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema) for batch in run(query).batches]
+    found = pa.concat_tables([schema.empty_table(), *arrays])
+    transaction.write(table, with_diff(found, table.desc, 1), catalog)
+    return Result(f"SELECT {found.num_rows}")
+
+
 def with_diff(rows: pa.Table, desc: RelationDesc, diff: int) -> pa.Table:
     """Whole rows of a table as a commit takes them."""
     schema = rows_schema(desc)

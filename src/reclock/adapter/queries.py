@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -41,11 +41,8 @@ class ReadPlan:
     time: ReadTime
     plan: Plan
     indexes: tuple[IndexEntry, ...]
-
-    @property
-    def groups(self) -> frozenset[str]:
-        """The frontier groups it reads; system relations are of none."""
-        return groups_of(self.plan)
+    groups: frozenset[str]
+    """The frontier groups it reads; system relations, and tables that the transaction makes, are of none."""
 
 
 @dataclass(slots=True)
@@ -107,7 +104,7 @@ class Query:
         if self.transaction is not None:
             time = self.transaction.time_of(definition, self.select, self.catalog, self._choose)
         else:
-            time = self._choose(groups_of(definition))
+            time = self._choose(groups_of(definition, self._made))
         usable = self._usable_indexes(time.at)
         chosen: dict[GlobalId, IndexEntry] = {}
 
@@ -120,7 +117,7 @@ class Query:
             return StorageCollectionId(index.id)
 
         plan = expand(self.select.plan, self.catalog, arranged)
-        return ReadPlan(time, plan, tuple(chosen.values()))
+        return ReadPlan(time, plan, tuple(chosen.values()), groups_of(plan, self._made))
 
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
@@ -142,7 +139,7 @@ class Query:
             self.environment.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
         for collection in sorted(collections(ready.plan)):
             frontier = frontiers.get(collection.group)
-            if frontier is None:
+            if frontier is None or collection.source_id in self._made:
                 continue
             version = self.environment.lake.open(collection).pin()
             name = self.catalog.kept_in(collection)
@@ -187,9 +184,13 @@ class Query:
 
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""
-        if groups_of(definition):
+        if groups_of(definition, self._made):
             self.environment.await_storage(self.catalog, self.interruption.pause)
         self._controller().await_frontier(self._catalog_ts, self.interruption.pause)
+
+    @property
+    def _made(self) -> Set[GlobalId]:
+        return self.transaction.made if self.transaction is not None else frozenset()
 
     @property
     def _catalog_ts(self) -> Timestamp:
@@ -203,14 +204,16 @@ class Query:
         for id in read - rows.keys():
             if id.collection is CollectionType.REMAPPING:
                 rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
+            elif id.source_id in self._made and self.transaction is not None:
+                rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
         own = self.transaction.own_updates(at) if self.transaction is not None else {}
         dataflows = frozenset(index.id for index in ready.indexes)
         return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own)
 
 
-def groups_of(plan: Plan) -> frozenset[str]:
-    """The frontier groups a plan reads; system relations are of none."""
-    return frozenset(id.group for id in collections(plan) if not id.is_system)
+def groups_of(plan: Plan, made: Set[GlobalId] = frozenset()) -> frozenset[str]:
+    """The frontier groups a plan reads; system relations, and the tables ``made``, are of none."""
+    return frozenset(id.group for id in collections(plan) if not id.is_system and id.source_id not in made)
 
 
 def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:

@@ -14,39 +14,36 @@ from reclock.adapter import (  # they register what they define
     connection_definitions,  # noqa: F401
     role_definitions,  # noqa: F401
 )
-from reclock.adapter.authorization import authorize
+from reclock.adapter.author import Author
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
-from reclock.adapter.definitions import Change, define
+from reclock.adapter.defining import Definition
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.kept import KINDS, Kept
-from reclock.adapter.modify import modify, truncate
+from reclock.adapter.modify import fill, modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
-from reclock.adapter.upstreams import dismiss, purified
+from reclock.adapter.upstreams import purified
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.compute.plan import Constant
 from reclock.environment import Environment
-from reclock.errors import ReclockError, TransactionActive, UpperMismatch
+from reclock.errors import ReclockError, TransactionActive
 from reclock.sources.validation import validate
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.connection_statements import CreateConnection, ValidateConnection
-from reclock.sql.names import DEFAULT_USER, SessionNames
+from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planner.copy import copied
 from reclock.sql.planner.statement import plan_statement
 
 Answer = Result | CopyIn | CopyOut
-
-ATTEMPTS = 50
-"""How often a definition is planned anew because another actor changed the catalog meanwhile."""
 
 
 class Session:
@@ -137,7 +134,7 @@ class Session:
 
     def prepare(self, text: str, types: Sequence[ScalarType | None] = (), name: str = "") -> Prepared:
         """The only statement of ``text``, to be executed as often as wanted; None in ``types`` leaves that to the context."""
-        return prepare(text, types, catalog := self.environment.planner_catalog(), self._names(catalog), name, self.kept.describe)
+        return prepare(text, types, catalog := self.transactions.catalog, self._author.named(catalog), name, self.kept.describe)
 
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Answer:
         """The result of the statement with ``values`` for its parameters."""
@@ -159,8 +156,8 @@ class Session:
             return self._control(parsed)
         with self.transactions.statement():
             if isinstance(parsed.node, KINDS):
-                catalog = self.environment.planner_catalog()
-                return self.kept.execute(parsed, parameters, self, catalog, self._names(catalog))
+                catalog = self.transactions.catalog
+                return self.kept.execute(parsed, parameters, self, catalog, self._author.named(catalog))
             return self._execute_planned(parsed, parameters)
 
     def _control(self, parsed: ParsedStatement) -> Result:
@@ -174,8 +171,8 @@ class Session:
                     self.kept.end_transaction()
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
-        catalog = self.environment.planner_catalog()
-        statement = self._plan(parsed, catalog, parameters)
+        catalog = self.transactions.catalog
+        statement = self._author.plan(parsed, catalog, parameters)
         match statement:
             case statements.Select():
                 return self._query(catalog, statement, self.transactions.block).run()
@@ -196,7 +193,7 @@ class Session:
                 return Result(statement.tag)
             case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
                 self.environment.await_storage(catalog, self.interruption.pause)
-                self.transactions.define(statement.tag, lambda: decide(statement, self.environment, self.users))
+                self.transactions.run_alone(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
             case ValidateConnection(connection=connection):
                 validate(connection, self.environment.means.reveal)
@@ -223,8 +220,7 @@ class Session:
                     self.variables.set(statement.name, None)
                 return Result(statement.tag)
             case _:
-                self.transactions.define(statement.tag, lambda: self._define(parsed, statement, catalog))
-                return Result(statement.tag)
+                return self._define(parsed, statement, catalog)
 
     def _note_unknown_cluster(self, variable: str, catalog: PlannerCatalog) -> None:
         """A cluster that is not there may be made later: only using it is an error."""
@@ -252,21 +248,9 @@ class Session:
             self.transactions.fail()
             raise
 
-    def _names(self, catalog: PlannerCatalog) -> SessionNames:
-        assert catalog.snapshot is not None
-        names = replace(self.variables.names, installation_id=self.environment.mark.id)
-        return self.users.named(names, catalog.snapshot)
-
-    def _plan(
-        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS
-    ) -> statements.Statement:
-        """The statement planned, if this session may execute it. Raises ``PermissionDenied``, ``InvalidAuthorization``."""
-        assert catalog.snapshot is not None
-        statement = plan_statement(parsed, catalog, replace(self._names(catalog), parameters=parameters))
-        if not isinstance(statement, statements.SetRole):
-            self.users.check(catalog.snapshot)
-        authorize(statement, catalog, self.users, self.variables.get("cluster"))
-        return statement
+    @property
+    def _author(self) -> Author:
+        return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id))
 
     def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, batches: list[list[tuple[Any, ...]]]) -> None:
         """The rows of all batches are one write."""
@@ -279,35 +263,25 @@ class Session:
         self.transactions.run(work)
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
-        """Plan, commit; if another actor was faster, plan again on what it left."""
+        """A table that is made in a block, or from a query, is filled by the transaction that makes it."""
         if isinstance(statement, CreateConnection) and statement.is_validated:
             validate(statement.connection, self.environment.means.reveal)
-        whole = parsed if isinstance(statement, statements.Skipped) else purified(parsed, statement, self.environment.means.reveal)
-        with self.interruption.taking(self.environment.defining):
-            for attempt in range(1, ATTEMPTS + 1):
-                newest = self.environment.planner_catalog()
-                if newest is not catalog or whole is not parsed:
-                    catalog, statement = newest, self._plan(whole, newest)
-                if isinstance(statement, statements.Skipped):
-                    self.notice(statement.notice)
-                    return Result(statement.tag)
-                change = Change(self.environment, self.users)
-                try:
-                    change.check_planned_on(catalog.snapshot)
-                    define(statement, change)
-                    self.environment.catalog.commit_transaction(change.tx)
-                    change.finish()
-                    break
-                except UpperMismatch:
-                    if attempt == ATTEMPTS:
-                        raise
-                    self.interruption.back_off(attempt)
-        self.environment.storage_controller.wake()
-        if isinstance(statement, statements.Drop):
-            dismiss(self.environment, catalog, statement.ids, self.notice)
+        whole = purified(parsed, statement, self.environment.means.reveal)
+        definition = Definition(whole, self._author, (catalog, statement) if whole is parsed else None)
+        query = statement.query if isinstance(statement, statements.CreateTable) else None
+
+        def work(transaction: Transaction) -> Result:
+            is_filled = isinstance(statement, statements.CreateTable) and (transaction.is_block or query is not None)
+            id = transaction.define(definition, is_filled=is_filled)
+            if query is None or id is None:
+                return Result(statement.tag)
+            known = transaction.definitions.catalog
+            return fill(known.relation(id), query, transaction, known, lambda select: self._query(known, select, transaction).run())
+
+        result = self.transactions.change(statement.tag, work)
         for notice in getattr(statement, "notices", ()):
             self.notice(notice)
-        return Result(statement.tag)
+        return result
 
     def _show(self, statement: statements.ShowVariable) -> Result:
         if statement.name is not None:

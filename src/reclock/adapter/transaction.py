@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import ExitStack
+from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
+from reclock.adapter.defining import Definition, Definitions
 from reclock.adapter.read_time import ReadTime
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.relations import DIFF_COLUMN
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.consolidate import consolidated_rows
+from reclock.collections.schema import arrow_schema
 from reclock.collections.tables import table_id, updates_at
 from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
-from reclock.errors import CatalogMoved, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
+from reclock.errors import CatalogMoved, MixedTransaction, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.views import expand
@@ -23,15 +29,29 @@ _ATTEMPTS = 10
 Groups = frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How many definitions there were, and how many times each table had been written."""
+
+    defined: int
+    written: Mapping[GlobalId, int]
+
+
 class Transaction:
     """Reads at one time, sees its own writes, and commits them all at another time, or nothing.
 
     What it read may not have been written in between: then all of it is as if at the time of the commit. Only tables are written
     and compared so; a transaction that writes reads nothing else but system relations, which are as of now. That of a block holds,
     from its first query on, everything in the schemas that the query names.
+
+    One that defines objects sees them too, and writes only to tables that it makes itself: these have their rows from their first
+    time on, so that its commit is that of its definitions alone.
     """
 
-    def __init__(self, environment: Environment, *, is_block: bool = False, is_read_only: bool = False) -> None:
+    def __init__(
+        self, environment: Environment, definitions: Definitions, *, is_block: bool = False, is_read_only: bool = False
+    ) -> None:
+        self.definitions = definitions
         self.is_block = is_block
         self.is_read_only = is_read_only
         self.writes: dict[GlobalId, list[pa.Table]] = {}
@@ -54,7 +74,7 @@ class Transaction:
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
-        read = [id for id in collections(definition) if not id.is_system]
+        read = [id for id in collections(definition) if not id.is_system and id.source_id not in self.made]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
             if self.is_block:
@@ -62,7 +82,7 @@ class Transaction:
             return choose(groups)
         if not groups:
             return self._time or choose(groups)
-        if self.writes and groups != {TABLES}:
+        if self.writes.keys() - self.made and groups != {TABLES}:
             raise _reads_others()
         if self._time is None:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
@@ -83,7 +103,21 @@ class Transaction:
         return {
             table_id(id): pa.concat_tables([updates_at(rows, at, self._tables[id].desc) for rows in written])
             for id, written in self.writes.items()
+            if id not in self.made
         }
+
+    @property
+    def made(self) -> Set[GlobalId]:
+        """The tables that it makes itself. Nobody else knows of them."""
+        return self.definitions.made
+
+    def made_rows(self, table: RelationEntry) -> pa.Table:
+        """What one of ``made`` holds."""
+        updates = [updates_at(rows, MINIMUM, table.desc) for rows in self.writes.get(table.id, ())]
+        all_updates = pa.concat_tables([arrow_schema(table.desc, with_updates=True).empty_table(), *updates])
+        found = consolidated_rows(all_updates, arrow_schema(table.desc, with_updates=False), MINIMUM)
+        copies = found.column(DIFF_COLUMN).to_numpy()
+        return found.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))
 
     @staticmethod
     def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:
@@ -106,12 +140,21 @@ class Transaction:
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
-        """Enter rows, with their diffs, to be committed."""
-        if self._has_read_others:
-            raise _reads_others()
-        self._touch(table, catalog)
+        """Enter rows, with their diffs, to be committed. Raises ``MixedTransaction``."""
+        if table.id not in self.made:
+            if self.definitions:
+                raise MixedTransaction()
+            if self._has_read_others:
+                raise _reads_others()
+            self._touch(table, catalog)
         if rows.num_rows:
             self.writes.setdefault(table.id, []).append(rows)
+
+    def define(self, definition: Definition, *, is_filled: bool = False) -> GlobalId | None:
+        """Enter a definition, see ``Definitions.add``. Raises ``MixedTransaction``."""
+        if self.writes.keys() - self.made:
+            raise MixedTransaction()
+        return self.definitions.add(definition, is_filled=is_filled)
 
     def _touch(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
         assert catalog.snapshot is not None
@@ -121,20 +164,27 @@ class Transaction:
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
 
-    def mark(self) -> dict[GlobalId, int]:
-        """What has been written so far."""
-        return {table: len(rows) for table, rows in self.writes.items()}
+    def mark(self) -> Mark:
+        """What has been defined and written so far."""
+        return Mark(len(self.definitions), {table: len(rows) for table, rows in self.writes.items()})
 
-    def rewind(self, mark: Mapping[GlobalId, int]) -> None:
-        """Forget what was written since."""
-        self.writes = {table: rows[: mark[table]] for table, rows in self.writes.items() if table in mark}
+    def rewind(self, mark: Mark) -> None:
+        """Forget what was defined and written since."""
+        self.definitions.rewind(mark.defined)
+        self.writes = {table: rows[: mark.written[table]] for table, rows in self.writes.items() if table in mark.written}
 
     # --- the end ---
 
     def commit(self) -> None:
-        """Make everything that was written durable and seen, at one time. Raises ``WriteConflict``, ``TableChanged``."""
+        """Make everything that was defined or written durable and seen, at one time.
+
+        Raises ``WriteConflict``, ``TableChanged``, ``UpperMismatch``.
+        """
         try:
-            if self.writes:
+            if self.definitions:
+                self._fill()
+                self.definitions.commit()
+            elif self.writes:
                 self._commit({table: pa.concat_tables(rows) for table, rows in self.writes.items()})
         finally:
             self.release()
@@ -142,6 +192,14 @@ class Transaction:
     def release(self) -> None:
         """Let go of what was held for reading."""
         self._held.close()
+
+    def _fill(self) -> None:
+        """The rows of tables that are made are in the lake before the catalog knows of these."""
+        catalog, tables = self.definitions.catalog, self._environment.tables
+        for id in self.made & self.writes.keys():
+            if catalog.entry(id) is not None:
+                table = catalog.relation(id)
+                tables.fill(id, table.desc, pa.concat_tables(self.writes[id]), at=self.definitions.begins_at)
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None

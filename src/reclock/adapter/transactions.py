@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from reclock.adapter.defining import Definitions
 from reclock.adapter.interruption import Interruption
-from reclock.adapter.transaction import Transaction
+from reclock.adapter.transaction import Mark, Transaction
 from reclock.adapter.variables import SERIALIZABLE, STRICT_SERIALIZABLE, SessionVariables
-from reclock.algebra.ids import GlobalId
 from reclock.environment import Environment
 from reclock.errors import (
     InternalError,
@@ -22,6 +22,7 @@ from reclock.errors import (
     WriteConflict,
 )
 from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog
 
 T = TypeVar("T")
 
@@ -43,9 +44,9 @@ class Savepoint:
     """A block as it was."""
 
     name: str
-    written: dict[GlobalId, int]
+    mark: Mark
     variables: tuple[dict[str, str], dict[str, str]]
-    definition: tuple[str, Callable[[], object]] | None
+    alone: tuple[str, Callable[[], object]] | None
     has_statements: bool
 
 
@@ -66,7 +67,7 @@ class Transactions:
         self._notice = notice
         self._block: Transaction | None = None
         self._is_implicit = False
-        self._definition: tuple[str, Callable[[], object]] | None = None
+        self._alone: tuple[str, Callable[[], object]] | None = None
         self._has_statements = False
         self._savepoints: list[Savepoint] = []
 
@@ -122,6 +123,11 @@ class Transactions:
         """The transaction of the open block."""
         return self._block
 
+    @property
+    def catalog(self) -> PlannerCatalog:
+        """The catalog as the next statement sees it."""
+        return self._block.definitions.catalog if self._block is not None else self._environment.planner_catalog()
+
     # --- statements ---
 
     @contextmanager
@@ -129,9 +135,9 @@ class Transactions:
         """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
         if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
             raise TransactionFailed
-        if self._definition is not None and statement is None:
+        if self._alone is not None and statement is None:
             self.fail()
-            raise TransactionActive(self._definition[0])
+            raise TransactionActive(self._alone[0])
         try:
             yield
         except BaseException:
@@ -150,7 +156,7 @@ class Transactions:
         if self._block is not None:
             return work(self._block)
         for attempt in range(1, ATTEMPTS + 1):
-            transaction = Transaction(self._environment)
+            transaction = self._new()
             result = work(transaction)
             try:
                 transaction.commit()
@@ -161,25 +167,47 @@ class Transactions:
                 self._interruption.back_off(attempt)
         raise InternalError("a transaction neither committed nor failed")
 
-    def define(self, tag: str, work: Callable[[], object]) -> None:
-        """A definition: at once, or, if it is the only statement of a block, at its COMMIT.
-
-        Among statements that were sent together it is a transaction of its own, and ends the one before. Raises
-        ``TransactionActive`` if there are other statements in the block.
-        """
-        if self._is_implicit:
-            self._commit()
-            work()
-            self.begin_implicit()
-        elif self._block is None:
-            work()
-        else:
+    def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
+        """Definitions: at once, or in the block's transaction. Among statements that were sent together they are a transaction of
+        their own, and end the one before."""
+        if self._block is not None and not self._is_implicit:
             self._block.check_writable(tag)
-            if self._has_statements:
-                raise TransactionActive(tag)
-            self._definition = (tag, work)
+            return work(self._block)
+        return self._apart(lambda: self._at_once(work))
+
+    def run_alone(self, tag: str, work: Callable[[], object]) -> None:
+        """What is no transaction's: at once, or, as the only statement of a block, at its COMMIT. Raises ``TransactionActive``."""
+        if self._block is None or self._is_implicit:
+            self._apart(work)
+            return
+        self._block.check_writable(tag)
+        if self._has_statements:
+            raise TransactionActive(tag)
+        self._alone = (tag, work)
 
     # --- inside ---
+
+    def _new(self, *, is_block: bool = False) -> Transaction:
+        definitions = Definitions(self._environment, self._interruption, self._notice)
+        return Transaction(self._environment, definitions, is_block=is_block)
+
+    def _at_once(self, work: Callable[[Transaction], T]) -> T:
+        transaction = self._new()
+        try:
+            result = work(transaction)
+            transaction.commit()
+            return result
+        finally:
+            transaction.release()
+
+    def _apart(self, work: Callable[[], T]) -> T:
+        """Between two transactions of statements that were sent together."""
+        if not self._is_implicit:
+            return work()
+        self._commit()
+        result = work()
+        self.begin_implicit()
+        return result
 
     def _begin(self, statement: statements.Transaction) -> None:
         if self._block is not None and not self._is_implicit:
@@ -199,7 +227,7 @@ class Transactions:
     def _savepoint(self, name: str) -> Savepoint:
         if self._block is None or self._is_implicit:
             raise NoTransaction("SAVEPOINT", hint="BEGIN first")
-        return Savepoint(name, self._block.mark(), self._variables.mark(), self._definition, self._has_statements)
+        return Savepoint(name, self._block.mark(), self._variables.mark(), self._alone, self._has_statements)
 
     def _found(self, statement: statements.Transaction) -> int:
         """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
@@ -214,14 +242,15 @@ class Transactions:
         """The savepoint stays; those after it are gone."""
         assert self._block is not None
         savepoint = self._savepoints[place]
-        self._block.rewind(savepoint.written)
+        self._block.rewind(savepoint.mark)
         self._variables.rewind(savepoint.variables)
-        self._definition, self._has_statements = savepoint.definition, savepoint.has_statements
+        self._alone, self._has_statements = savepoint.alone, savepoint.has_statements
         self._savepoints = self._savepoints[: place + 1]
         self.status = TransactionStatus.IN_BLOCK
 
     def _open(self, *, is_read_only: bool) -> None:
-        self._block = Transaction(self._environment, is_block=True, is_read_only=is_read_only)
+        self._block = self._new(is_block=True)
+        self._block.is_read_only = is_read_only
         self._has_statements = False
         self._variables.begin()
         self.status = TransactionStatus.IN_BLOCK
@@ -232,11 +261,11 @@ class Transactions:
             return "COMMIT"
         if self.status is TransactionStatus.FAILED:
             return self._rollback()
-        block, definition = self._block, self._definition
+        block, alone = self._block, self._alone
         try:
             block.commit()
-            if definition is not None:
-                definition[1]()
+            if alone is not None:
+                alone[1]()
         except BaseException:
             self._end(is_committed=False)
             raise
@@ -252,6 +281,6 @@ class Transactions:
         return "ROLLBACK"
 
     def _end(self, *, is_committed: bool) -> None:
-        self._block, self._definition, self._is_implicit, self._savepoints = None, None, False, []
+        self._block, self._alone, self._is_implicit, self._savepoints = None, None, False, []
         self._variables.end(is_committed=is_committed)
         self.status = TransactionStatus.IDLE

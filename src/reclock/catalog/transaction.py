@@ -31,6 +31,13 @@ class Transaction:
         self._appended: list[CatalogObject] = []
         self._allocated: set[tuple[str, int]] = set()
 
+    def fork(self) -> Transaction:
+        """Another transaction that goes on from here, while this one stays as it is."""
+        other = Transaction(self.base)
+        other.snapshot, other._touched, other._appended = self.snapshot, dict(self._touched), list(self._appended)
+        other._allocated = set(self._allocated)
+        return other
+
     # --- objects ---
 
     def insert(self, thing: CatalogObject) -> None:
@@ -83,6 +90,10 @@ class Transaction:
     def allocate_user_id(self) -> GlobalId:
         return GlobalId(f"u{self.allocate('user')[0]}")
 
+    def adopt_user_id(self, id: GlobalId) -> None:
+        """An id that a transaction before allocated, and that nothing has got, is for an object of this one."""
+        self._allocated.add(("user", int(id[1:])))
+
     def allocate_system_id(self) -> GlobalId:
         return GlobalId(f"s{self.allocate('system')[0]}")
 
@@ -120,6 +131,10 @@ class Transaction:
         self.insert(StorageUsage(id, collection, size_bytes, collected_at))
 
     # --- outcome ---
+
+    def removed(self, kind: Kind) -> list[Any]:
+        """The keys of objects that are there before, and not after."""
+        return [key for of, key in self._touched if of is kind and self.base.get(of, key) and not self.snapshot.get(of, key)]
 
     def changes(self, at: Timestamp = MINIMUM) -> list[Change]:
         """The net changes, all at time ``at``; objects that end as they began give none.

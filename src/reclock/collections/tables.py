@@ -11,7 +11,7 @@ import pyarrow as pa
 from reclock import crashpoints
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
-from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
@@ -198,12 +198,32 @@ class Tables:
         crashpoints.reach("tables.create.before_register")
         self.log.register(id, at)
 
+    def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp) -> None:
+        """A table that is to be made has these rows (``rows_schema``) at ``at``, its first time, when it is made within the lease.
+
+        ``id`` is kept for it. Nobody knows of it yet: what is filled and never made is ``abandoned`` in time.
+        """
+        self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
+        crashpoints.reach("tables.fill.reserved")
+        collection = self._lake.create(table_id(id), desc)
+        collection.append(updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1))
+        crashpoints.reach("tables.fill.written")
+
+    def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
+        """Which of ``ids``, all of tables that the catalog does not have, are in the lake alone and will not be made."""
+        known, needed = self.log.known(), self.log.staged_names()
+        return {id for id in ids if id not in known and _filled(id) not in needed}
+
     def drop(self, id: GlobalId) -> None:
         """The table is gone afterwards, with all that was written to it."""
         self.forget(id)
         self._lake.drop(table_id(id))
         crashpoints.reach("tables.drop.before_forget")
         self.log.forget([id])
+
+
+def _filled(id: GlobalId) -> str:
+    return f"filled-{id}"
 
 
 def _some(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:

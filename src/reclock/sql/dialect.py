@@ -256,6 +256,13 @@ def _table_column(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
 
 
+@writes(nodes.CreateTableAsStatement)
+def _create_table_as(write: Generator, node: exp.Expression) -> str:
+    name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
+    names = f"({listed(write, node, 'names')})" if node.args.get("names") else ""
+    return joined(name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA"))
+
+
 @writes(nodes.CreateTableStatement)
 def _create_table(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))

@@ -38,6 +38,7 @@ _UNSUPPORTED = frozenset(
     }
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""
+_RENAMED = ("SOURCE", "TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SECRET", "CONNECTION")
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
@@ -177,9 +178,9 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
             return owner
         if self._match_text_seq("CLUSTER"):
             return self._alter_cluster()
-        if not self._match_texts(("SOURCE", "TABLE", "SECRET", "CONNECTION")):
+        kind = next((kind for kind in _RENAMED if self._match_text_seq(*kind.split())), None)
+        if kind is None:
             return self._unsupported("ALTER")
-        kind = self._prev.text.upper()
         exists = self._match_text_seq("IF", "EXISTS")
         name = self._object_name()
         if self._match_text_seq("RENAME"):

@@ -340,6 +340,12 @@ class CreateTableStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "columns": True}
 
 
+class CreateTableAsStatement(Statement):
+    """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH NO DATA."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "names": False, "query": True, "is_empty": False}
+
+
 class InsertStatement(Statement):
     """Without ``query`` it is ``DEFAULT VALUES``."""
 

@@ -182,7 +182,8 @@ class CreateTable:
     name: QualifiedName
     create_sql: str
     table: TableDefinition
-    depends_on: frozenset[GlobalId] = frozenset()
+    query: Select | None = None
+    """Whose rows it begins with."""
     tag: str = "CREATE TABLE"
 
 

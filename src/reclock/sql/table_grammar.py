@@ -12,12 +12,27 @@ from reclock.sql.query_grammar import QueryParser
 class TableParser(QueryParser):
     """Parses what makes a table and what changes its rows."""
 
-    def _create_table(self) -> nodes.CreateTableStatement:
+    def _create_table(self) -> nodes.CreateTableStatement | nodes.CreateTableAsStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
-        if not self._match(TokenType.L_PAREN, advance=False):
-            self.raise_error("Expected the list of columns")
-        return nodes.CreateTableStatement(this=name, exists=exists, columns=self._parse_wrapped_csv(self._table_column))
+        if self._match(TokenType.L_PAREN, advance=False) and not self._is_name_list():
+            return nodes.CreateTableStatement(this=name, exists=exists, columns=self._parse_wrapped_csv(self._table_column))
+        names = self._parse_wrapped_csv(self._name) if self._match(TokenType.L_PAREN, advance=False) else None
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("Expected the list of columns, or AS")
+        return nodes.CreateTableAsStatement(this=name, exists=exists, names=names, query=self._query(), **self._with_data())
+
+    def _is_name_list(self) -> bool:
+        """Whether a list in parentheses begins with a name that has no type."""
+        following = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else None
+        return following is not None and following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
+
+    def _with_data(self) -> dict[str, bool]:
+        if not self._match(TokenType.WITH):
+            return {}
+        is_empty = bool(self._match_text_seq("NO"))
+        self._expect("DATA")
+        return {"is_empty": is_empty}
 
     def _table_column(self) -> nodes.TableColumn:
         name = self._name()

@@ -66,13 +66,15 @@ def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: S
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
-    """The text of a definition in which the relation ``name`` is called ``to``; an alias keeps what it is called within."""
+    """The text of a definition in which the item ``name`` is called ``to``; an alias keeps what it is called within."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
+    if isinstance(node, nodes.CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:
+        node.set("this", identifier(to.item))
     for table in list(node.find_all(exp.Table)):
         if parts(table) != full:
             continue
-        is_read = isinstance(node, nodes.CreateViewStatement)
+        is_read = isinstance(node, nodes.CreateViewStatement) and table is not node.this
         table.set("this", identifier(to.item))
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RelationDesc
 from reclock.compute.plan import Constant
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
@@ -13,9 +12,8 @@ from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.modify import new_rows, table_named, target_columns
-from reclock.sql.planner.pushdown import push_filters
-from reclock.sql.planner.query import new_context, plan_query
-from reclock.sql.statements import CopyFrom, CopyTo, Modify, Select
+from reclock.sql.planner.select_statement import plan_bare_query
+from reclock.sql.statements import CopyFrom, CopyTo, Modify
 
 _CHARACTERS = ("delimiter", "quote", "escape")
 
@@ -35,10 +33,7 @@ def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: Sessi
         positions = target_columns(columns, entry)
         shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
         query = exp.Select(expressions=shown, from_=exp.From(this=node.this.copy()))
-    context = new_context(catalog, session)
-    planned = plan_query(query, context)
-    desc = RelationDesc(planned.plan.desc.columns[: planned.visible])
-    return CopyTo(Select(push_filters(planned.plan), planned.finishing, desc, None, frozenset(context.depends_on)), format)
+    return CopyTo(plan_bare_query(query, catalog, session), format)
 
 
 def copied(statement: CopyFrom, rows: Constant, table: RelationEntry) -> Modify:

@@ -6,17 +6,19 @@ from typing import Any
 
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
-from reclock.errors import AggregateNotAllowed, InvalidColumnReference, TypeMismatch, UnknownColumn
+from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
-from reclock.sql.names import SessionNames, fold, parts
+from reclock.sql.names import SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.parse import parse_one
 from reclock.sql.planner.coercion import assign, scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.scope import Scope
+from reclock.sql.planner.select_statement import plan_bare_query
 from reclock.sql.statements import CreateTable, Skipped, TableDefinition
 
 
@@ -30,6 +32,27 @@ def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, sess
     normal.set("exists", None)
     normal.set("this", name.to_table())
     return CreateTable(name, stored(normal), table)
+
+
+def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+    """The table has the columns of the query; each may be null."""
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.TABLE, catalog)
+    if skipped is not None:
+        return skipped
+    query = plan_bare_query(node.args["query"], catalog, session)
+    given = [fold(column) for column in node.args.get("names") or ()]
+    if len(given) > len(query.desc):
+        raise SqlSyntaxError(f"CREATE TABLE AS specifies {len(given)} column names, but the query has {len(query.desc)} columns")
+    names = [*given, *query.desc.names[len(given) :]]
+    check_stored(query.desc.columns)
+    check_columns(names)
+    columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, query.desc.types, strict=True))
+    made = parse_one(f"CREATE TABLE t ({columns})")
+    assert isinstance(made, nodes.CreateTableStatement)
+    made.set("this", name.to_table())
+    table = define_table(made)
+    return CreateTable(name, stored(made), table, None if node.args.get("is_empty") else query)
 
 
 def define_table(node: nodes.CreateTableStatement) -> TableDefinition:

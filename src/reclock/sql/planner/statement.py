@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RelationDesc
 from reclock.errors import ExperimentalFeature, UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
@@ -16,10 +15,9 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner import alter, clusters, create, drop, modify, show
-from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.connections import alter_secret, create_connection, create_secret, validate_connection
 from reclock.sql.planner.copy import plan_copy
-from reclock.sql.planner.create_table import create_table
+from reclock.sql.planner.create_table import create_table, create_table_as
 from reclock.sql.planner.privileges import (
     change_default_privileges,
     change_owner,
@@ -27,13 +25,12 @@ from reclock.sql.planner.privileges import (
     drop_owned,
     reassign_owned,
 )
-from reclock.sql.planner.pushdown import push_filters
-from reclock.sql.planner.query import new_context, plan_query, with_names
 from reclock.sql.planner.roles import alter_role, change_membership, create_role, drop_roles, rename_role, set_role, user_role
 from reclock.sql.planner.schemas import create_schema, drop_schemas
+from reclock.sql.planner.select_statement import plan_query_statement
 from reclock.sql.planner.show_privileges import show_privileges
 from reclock.sql.role_statements import SetDefault
-from reclock.sql.statements import Explain, ResetVariable, Select, SetRole, SetVariable, ShowVariable, Statement, Transaction
+from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Statement, Transaction
 
 ROLE = "role"
 """The variable that SET ROLE sets."""
@@ -51,16 +48,8 @@ def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: Se
         raise UnsupportedSql("the statement is nested too deeply") from error
 
 
-def plan_select(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
-    context = new_context(catalog, session)
-    query = with_names(plan_query(node.this, context), context)
-    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
-    desc = RelationDesc(query.plan.desc.columns[: query.visible])
-    return Select(push_filters(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
-
-
 def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
-    return Explain(plan_select(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")
+    return Explain(plan_query_statement(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")
 
 
 def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable | SetRole:
@@ -131,7 +120,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.FetchStatement: _of_session,
     nodes.CloseStatement: _of_session,
     nodes.DiscardStatement: _of_session,
-    nodes.QueryStatement: plan_select,
+    nodes.QueryStatement: plan_query_statement,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,
     nodes.CreateSubsourceStatement: create.create_subsource,
@@ -142,6 +131,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.AlterSecretStatement: alter_secret,
     nodes.CreateConnectionStatement: create_connection,
     nodes.ValidateConnectionStatement: validate_connection,
+    nodes.CreateTableAsStatement: create_table_as,
     nodes.InsertStatement: modify.insert,
     nodes.UpdateStatement: modify.update,
     nodes.DeleteStatement: modify.delete,
