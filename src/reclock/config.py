@@ -75,6 +75,22 @@ class Settings(BaseSettings):
         default=True, description="whether a replica starts its Spark session at once, not when it first needs it"
     )
 
+    introspection_interval_ms: int = Field(
+        default=1_000, gt=0, description="how often a process that serves or ticks writes what its replicas and sessions report"
+    )
+    introspection_sample_ms: int = Field(
+        default=60_000, gt=0, description="how often CPU, memory, sizes of arrangements and lags are measured"
+    )
+    introspection_lease_ms: int = Field(
+        default=15_000, gt=0, description="how long after its last sign of life what a process reported is taken away by another"
+    )
+    introspection_retention_ms: int = Field(
+        default=86_400_000, ge=0, description="how long histories of introspection go back, and how far AS OF can read there"
+    )
+    introspection_apply_delay_ms: int = Field(
+        default=300_000, ge=0, description="how long after it was written introspection is brought into its Delta tables"
+    )
+
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
     controller_lease_ms: int = Field(
         default=5_000,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.changelog import DurableCatalog
@@ -17,12 +18,13 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
 from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.clusters.measurements import Measurements
 from reclock.clusters.sizes import ReplicaSize, replica_sizes
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import TableLog
-from reclock.collections.tables import Tables
+from reclock.collections.tables import Tables, table_id
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.elections import Seat, Term
@@ -30,6 +32,7 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
+from reclock.consensus.reporters import Reporters
 from reclock.consensus.secrets import Secrets
 from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statuses import Statuses
@@ -37,10 +40,17 @@ from reclock.consensus.store import Consensus
 from reclock.controllers.compute import ComputeController
 from reclock.controllers.controller import Pause
 from reclock.controllers.storage import StorageController
+from reclock.controllers.subscribes import OwnReplicas, own_replica_id
 from reclock.errors import CatalogError, CatalogSealed
 from reclock.introspection.builtins import BUILTINS
+from reclock.introspection.collection_manager import CollectionManager
+from reclock.introspection.managed import Managed
+from reclock.introspection.reports import Reports
+from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
+from reclock.protocol.compute import Replica
+from reclock.protocol.introspection import IntrospectionType
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
 from reclock.sql.catalog import PlannerCatalog, PlannerSettings, RelationEntry
@@ -49,7 +59,10 @@ from reclock.sql.names import QualifiedName
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SYSTEM_OBJECTS = tuple(BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint) for builtin in BUILTINS)
+SYSTEM_OBJECTS = tuple(
+    BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint, is_stored=builtin.managed is not None)
+    for builtin in BUILTINS
+)
 
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
@@ -88,6 +101,8 @@ class Environment:
         """Whoever defines something takes it: statements of one process would only lose the race for the catalog to one another."""
         self.published: dict[str, Timestamp] = {}
         """How far groups were complete when this process last looked; they are no less so now."""
+        self.reports: Reports | None = None
+        """Where this process reports its sessions and statements, while it does."""
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
@@ -226,7 +241,7 @@ class Environment:
         return [
             RelationEntry(
                 id := ids[builtin.schema, builtin.name],
-                StorageCollectionId(id),
+                table_id(id) if builtin.managed is not None else StorageCollectionId(id),
                 QualifiedName(None, builtin.schema, builtin.name),
                 ItemType(builtin.kind),
                 builtin.desc,
@@ -270,7 +285,8 @@ class Environment:
         """Commands the replica that the cluster has in this process."""
         found = self._compute_controllers.get(cluster_id)
         if found is None:
-            made = ComputeController(self.planner_catalog, cluster_id, self._virtual_replica())
+            name = own_replica_id(cluster_id, self.actor)
+            made = ComputeController(self.planner_catalog, cluster_id, self._virtual_replica(), name)
             found = self._compute_controllers.setdefault(cluster_id, made)
         return found
 
@@ -289,7 +305,69 @@ class Environment:
             lambda: self.small_engine,
             self.large_engine,
             self.published,
+            Measurements(
+                lambda ids: self.frontiers.get_all(list(ids)),
+                self.lake,
+                self.clock,
+                self.actor,
+                self.settings.introspection_sample_ms,
+            ),
         )
+
+    @cached_property
+    def managed(self) -> Managed:
+        """The collections that storage manages for introspection."""
+        delay_ms = self.settings.introspection_apply_delay_ms
+        return Managed(self.lake, self.consensus, self.leadership, self.clock, self._managed_ids, delay_ms)
+
+    @cached_property
+    def collection_manager(self) -> CollectionManager:
+        """Writes what replicas and processes report."""
+        names = Reporters(self.consensus, self.leadership, lease_ms=self.settings.introspection_lease_ms)
+        return CollectionManager(self.managed, names, HISTORIES)
+
+    def _managed_ids(self) -> dict[IntrospectionType, GlobalId]:
+        mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING).values()
+        ids = {(mapping.schema_name, mapping.object_name): mapping.id for mapping in mappings}
+        return {each.managed: ids[each.schema, each.name] for each in BUILTINS if each.managed is not None}
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
+        settings, manager = self.settings, self.collection_manager
+        replicas = OwnReplicas(self._own_replicas, manager, self.actor, self.clock)
+        times = settings.introspection_sample_ms, settings.introspection_retention_ms
+        reports = self.reports = Reports(manager, self.actor, self.clock, *times, self._lags_ms)
+
+        def gather() -> None:
+            reports.step()
+            replicas.step()
+
+        stopping = threading.Event()
+        loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather)
+        thread = threading.Thread(target=loop, name="introspection", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self.reports = None
+            replicas.close()
+            reports.close()
+            stopping.set()
+            thread.join()
+
+    def _own_replicas(self) -> dict[int, Replica]:
+        clusters = self.catalog.sync().clusters.values()
+        return {cluster.id: self.compute_controller(cluster.id).replica for cluster in clusters if cluster.size is None}
+
+    def _lags_ms(self) -> dict[str, int] | None:
+        """How far the upper of each frontier group is behind the present, if this process, or none, leads the storage
+        controller.
+        """
+        if self.storage_controller.leader() not in (self.actor, None):
+            return None
+        now = self.clock()
+        return {group: max(0, now + 1 - frontier.upper) for group, frontier in self.frontiers.get_all().items()}
 
     def spark(self) -> SparkSession:
         """The environment's Spark session, started at the first call."""
@@ -314,6 +392,8 @@ class Environment:
 
     def close(self) -> None:
         self.shared_holds.close()
+        if "managed" in self.__dict__:
+            self.managed.close()
         if self._tables is not None:
             self._tables.close()
         if self._spark is not None and self._owns_spark:

@@ -212,6 +212,19 @@ class ReportersGone(ReclockError):
         self.tokens = tokens
 
 
+class UntargetedLogRead(ReclockError):
+    """Each replica has a log of its own, and the session does not say whose is meant."""
+
+    sqlstate = "0A000"
+
+    def __init__(self, replicas: list[str]) -> None:
+        super().__init__(
+            "log source reads must target a replica",
+            detail=f"replicas of the active cluster: {', '.join(replicas) or 'none'}",
+            hint="SET cluster_replica = <name>, or read the relation whose name ends in _unified, which has those of all replicas",
+        )
+
+
 class NothingClaimed(ReclockError):
     """A decision was made about a claim, but the frontier group has none."""
 

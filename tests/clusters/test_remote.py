@@ -18,6 +18,7 @@ from reclock.clusters.remote import RemoteReplica
 from reclock.environment import Environment
 from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Subscribe
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import Select
 
@@ -160,3 +161,16 @@ def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
     server.shutdown()
     with pytest.raises(QueryCanceled):
         next(batches)
+
+
+def test_what_a_replica_measures_goes_over_the_wire(world: World) -> None:
+    with world.serve() as server:
+        remote = world.remote(server)
+        remote.carry_out(Subscribe("t1", LogName.PROCESS_USAGE))
+        [changes] = remote.take_changes()
+        assert isinstance(changes, LogChanges)
+        assert changes.changes == ((remote.log(LogName.PROCESS_USAGE)[0], 1),)
+        assert remote.take_changes() == []  # nothing has changed
+        remote.carry_out(CancelSubscribe("t1"))
+        assert remote.take_changes() == []
+        remote.close()

@@ -34,6 +34,7 @@ from reclock.protocol.compute import (
     Refreshed,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
 from reclock.sql.planner.views import expand
 
 DESC = RelationDesc((Column("a", BIGINT, False), Column("b", array(TEXT))), key=("a",))
@@ -107,6 +108,8 @@ def test_every_command() -> None:
         DropDataflow(GlobalId("u9")),
         AdvanceCatalogFrontier(Timestamp(7)),
         CancelPeek("p"),
+        Subscribe("t1", LogName.FRONTIERS),
+        CancelSubscribe("t1"),
     ]
     assert {type(command) for command in commands} >= set(get_args(ComputeCommand))
     for command in commands:
@@ -142,3 +145,11 @@ def test_a_message_that_is_none_is_refused() -> None:
         with pytest.raises(InternalError):
             wire.decode_command(data)
     assert isinstance(wire.decode_error(b'{"class": "SystemExit", "fields": {"message": "x"}}'), InternalError)
+
+
+def test_what_replicas_say_of_themselves() -> None:
+    moment = dt.datetime(2026, 11, 21, 12, 30, 0, 123_000, tzinfo=dt.UTC)
+    rows = [("u1", 2**62, -0.5, True, None, moment), ("", 0, 1e300, False, "x", moment)]
+    assert wire.decode_rows(wire.encode_rows(rows)) == rows
+    responses = [LogChanges("t1", tuple((row, diff) for row in rows for diff in (1, -2)), 5), LogFailed("t2", "gone")]
+    assert wire.decode_responses(wire.encode_responses(responses)) == responses

@@ -24,7 +24,7 @@ from reclock.compute.plan import Plan, collections
 from reclock.controllers.compute import ComputeController
 from reclock.environment import Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, UnknownCollection, VersionGone
-from reclock.protocol.compute import CancelPeek, Peek
+from reclock.protocol.compute import CancelPeek, Peek, Replica
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
@@ -104,7 +104,7 @@ class Query:
         if self.transaction is not None:
             time = self.transaction.time_of(definition, self.select, self.catalog, self._choose)
         else:
-            time = self._choose(groups_of(definition, self._made))
+            time = self._choose(self._groups(definition))
         usable = self._usable_indexes(time.at)
         chosen: dict[GlobalId, IndexEntry] = {}
 
@@ -117,7 +117,7 @@ class Query:
             return StorageCollectionId(index.id)
 
         plan = expand(self.select.plan, self.catalog, arranged)
-        return ReadPlan(time, plan, tuple(chosen.values()), groups_of(plan, self._made))
+        return ReadPlan(time, plan, tuple(chosen.values()), self._groups(plan))
 
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
@@ -192,6 +192,14 @@ class Query:
     def _made(self) -> Set[GlobalId]:
         return self.transaction.made if self.transaction is not None else frozenset()
 
+    def _groups(self, plan: Plan) -> frozenset[str]:
+        """The frontier groups it reads, those of what storage manages among them if a time was named."""
+        return groups_of(plan, self._made, is_as_of=self._is_as_of)
+
+    @property
+    def _is_as_of(self) -> bool:
+        return self.select.as_of is not None
+
     @property
     def _catalog_ts(self) -> Timestamp:
         assert self.catalog.snapshot is not None
@@ -200,7 +208,7 @@ class Query:
     def _peek(self, ready: ReadPlan) -> Peek:
         """System relations and progress as the rows they are now, or then; the rest is for the replica to read."""
         read, at = collections(ready.plan), ready.time.at
-        rows = {id: system_rows(self.environment, self.catalog, id.source_id) for id in read if id.is_system}
+        rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id.collection is CollectionType.REMAPPING:
                 rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
@@ -210,10 +218,20 @@ class Query:
         dataflows = frozenset(index.id for index in ready.indexes)
         return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own)
 
+    def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
+        def replica() -> Replica:
+            controller = self.environment.compute_controller(self._active_cluster())
+            controller.await_frontier(self._catalog_ts, self.interruption.pause)
+            return controller.target(self.variables.get("cluster_replica"))
 
-def groups_of(plan: Plan, made: Set[GlobalId] = frozenset()) -> frozenset[str]:
-    """The frontier groups a plan reads; system relations, and the tables ``made``, are of none."""
-    return frozenset(id.group for id in collections(plan) if not id.is_system and id.source_id not in made)
+        return system_rows(self.environment, self.catalog, id, replica, at if self._is_as_of else None)
+
+
+def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
+    """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those that
+    storage manages are as they were then; the tables ``made`` are of none."""
+    read = [id for id in collections(plan) if not id.is_system or (is_as_of and id.collection is CollectionType.TABLE)]
+    return frozenset(id.group for id in read if id.source_id not in made)
 
 
 def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.relation import IndexFacts, State
+from reclock.protocol.compute import Replica
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
 from reclock.sql.catalog import ConnectionEntry, PlannerCatalog
@@ -23,13 +24,17 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 
 
-def system_rows(environment: Environment, catalog: PlannerCatalog, id_: GlobalId) -> pa.Table:
-    """A system relation as it is now."""
+def system_rows(
+    environment: Environment, catalog: PlannerCatalog, id_: GlobalId, replica: Callable[[], Replica], at: Timestamp | None
+) -> pa.Table:
+    """A system relation as it is now, or, of one that storage manages, as it was ``at``; what is a log, of that ``replica``."""
     name = catalog.relation(id_).name
     builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
+    if builtin.managed is not None:
+        return environment.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
     if builtin.rows is None:
         raise InternalError(f'builtin view "{name}" is read as if it were kept')
-    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog))))
+    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, replica))))
 
 
 def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: GlobalId, at: Timestamp) -> pa.Table:
@@ -49,7 +54,7 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     return _table(progress.desc, rows)
 
 
-def _state(environment: Environment, catalog: PlannerCatalog) -> State:
+def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[[], Replica]) -> State:
     assert catalog.snapshot is not None
     return State(
         catalog=catalog.snapshot,
@@ -71,6 +76,7 @@ def _state(environment: Environment, catalog: PlannerCatalog) -> State:
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
+        log=lambda name: replica().log(name),
     )
 
 

@@ -59,6 +59,9 @@ VARIABLES = {
     variable.name: variable
     for variable in (
         Variable("cluster", "default", "whose indexes queries use, and where indexes are made"),
+        Variable(
+            "cluster_replica", "", "the replica of the cluster whose logs are read; empty if there is only one to choose from"
+        ),
         Variable("database", DEFAULT_DATABASE, "where unqualified names are looked up"),
         Variable(ROLE, "none", "whose privileges statements have, by SET ROLE; none is the role the session began with"),
         Variable("search_path", DEFAULT_SCHEMA, "schemas where unqualified names are looked up, separated by commas"),

@@ -122,7 +122,12 @@ def serve(
     def ready(address: str, number: int) -> None:
         print(f"listening on {address}:{number}", flush=True)
 
-    with errors_on_stderr(), Environment.open(home) as environment, environment.storage_controller.looping():
+    with (
+        errors_on_stderr(),
+        Environment.open(home) as environment,
+        environment.storage_controller.looping(),
+        environment.reporting(),
+    ):
         asyncio.run(Server(environment).run(host, port, ready))
 
 

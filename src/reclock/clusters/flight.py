@@ -18,8 +18,10 @@ import pyarrow.flight as flight
 from reclock.errors import ReclockError
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+from reclock.protocol.introspection import LogName
 
 CARRY_OUT, RUNNING, ENGINE_OF, REFRESH = "carry_out", "running", "engine_of", "refresh"
+TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"
 ENGINE = b"engine"
@@ -44,6 +46,8 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
             REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
+            TAKE_CHANGES: lambda _: wire.encode_responses(replica.take_changes()),
+            LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
         }
         self._watch = threading.Thread(target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True)
         self._watch.start()

@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from reclock.algebra.ids import GlobalId
-from reclock.clusters.flight import CARRY_OUT, ENGINE, ENGINE_OF, HEADER, REFRESH, RUNNING
+from reclock.clusters.flight import CARRY_OUT, ENGINE, ENGINE_OF, HEADER, LOG, REFRESH, RUNNING, TAKE_CHANGES
 from reclock.errors import ReplicaLost
 from reclock.protocol import wire
 from reclock.protocol.compute import ComputeCommand, Dataflow, Peek, PeekResponse, Refresh, Refreshed
+from reclock.protocol.introspection import LogName, LogResponse, Row
 
 T = TypeVar("T")
 
@@ -66,6 +67,12 @@ class RemoteReplica:
         found = self._attended(read, lambda: [reader.cancel() for reader in opened])
         schema = next(found)
         return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
+
+    def take_changes(self) -> list[LogResponse]:
+        return wire.decode_responses(self._quickly(TAKE_CHANGES, b""))
+
+    def log(self, name: LogName) -> list[Row]:
+        return wire.decode_rows(self._quickly(LOG, name.value.encode()))
 
     def close(self) -> None:
         self._client.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.clusters.measurements import Measurements
 from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
@@ -32,6 +34,7 @@ from reclock.protocol.compute import (
     Refreshed,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
+from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class VirtualReplica:
     large: Callable[[], Engine]
     published: Mapping[str, Timestamp]
     """Uppers that this process knows of."""
+    measurements: Measurements
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
     _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -58,16 +62,23 @@ class VirtualReplica:
         match command:
             case CreateDataflow(dataflow):
                 self._running[dataflow.id] = dataflow
+                self.measurements.dataflow_created(dataflow.id)
             case DropDataflow(id):
                 self._running.pop(id, None)
+                self.measurements.dataflow_dropped(id)
             case AdvanceCatalogFrontier(to):
                 self.catalog_frontier = max(self.catalog_frontier, to)
             case CancelPeek(id):
                 if interrupt := self._peeks.get(id):
                     interrupt()
+            case Subscribe():
+                self.measurements.subscribe(command)
+            case CancelSubscribe():
+                self.measurements.cancel(command)
 
     def peek(self, peek: Peek) -> PeekResponse:
         inputs = self._inputs(peek)
+        began_ns = time.monotonic_ns()
         with self._reading(inputs):
             answer = peeks.peek(
                 peek.plan,
@@ -78,7 +89,7 @@ class VirtualReplica:
                 large=self.large,
                 threshold_bytes=self.settings.spark_threshold_bytes,
             )
-        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek.id, answer, inputs))
+        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns))
 
     def engine_of(self, peek: Peek) -> str:
         return "spark" if peeks.is_large(self._inputs(peek), peek.as_of, self.settings.spark_threshold_bytes) else "duckdb"
@@ -86,16 +97,30 @@ class VirtualReplica:
     def refresh(self, refresh: Refresh) -> Refreshed:
         dataflow = self._dataflow(refresh.id)
         refresher = Refresher(self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large)
-        return refresher.refresh(dataflow, refresh.at)
+        began_ns, has_failed = time.monotonic_ns(), True
+        try:
+            refreshed = refresher.refresh(dataflow, refresh.at)
+            has_failed = False
+            return refreshed
+        finally:
+            self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, has_failed=has_failed)
 
-    def _batches(self, id: str, answer: Answer, inputs: Inputs) -> Generator[pa.RecordBatch, None, None]:
+    def take_changes(self) -> list[LogResponse]:
+        return [*self.measurements.take_changes()]
+
+    def log(self, name: LogName) -> list[Row]:
+        return self.measurements.rows(name)
+
+    def _batches(self, peek: Peek, answer: Answer, inputs: Inputs, began_ns: int) -> Generator[pa.RecordBatch, None, None]:
         """The peek can be cancelled for as long as this runs."""
-        self._peeks[id] = answer.interrupt
+        self._peeks[peek.id] = answer.interrupt
+        self.measurements.peek_began(peek.id, answer.engine, peek.as_of, began_ns)
         try:
             with self._reading(inputs):
                 yield from answer.batches
         finally:
-            del self._peeks[id]
+            del self._peeks[peek.id]
+            self.measurements.peek_ended(peek.id)
             answer.batches.close()
 
     @contextmanager

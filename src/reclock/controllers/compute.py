@@ -11,6 +11,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.controller import Controller, Follow
 from reclock.controllers.implied import compute_commands
 from reclock.crashpoints import reach
+from reclock.errors import UnknownObject
 from reclock.protocol.compute import CancelPeek, Dataflow, Peek, PeekResponse, Refresh, Refreshed, Replica
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 
@@ -18,9 +19,9 @@ from reclock.protocol.frontier import AdvanceCatalogFrontier
 class ComputeController(Controller):
     """See the module. One that begins goes on from what the replica says it runs."""
 
-    def __init__(self, follow: Follow, cluster_id: int, replica: Replica) -> None:
+    def __init__(self, follow: Follow, cluster_id: int, replica: Replica, replica_id: str = "") -> None:
         super().__init__(f"compute {cluster_id}")
-        self.replica = replica
+        self.replica, self.replica_id = replica, replica_id
         self._follow, self._cluster_id = follow, cluster_id
         self._lock = threading.Lock()
 
@@ -55,6 +56,12 @@ class ComputeController(Controller):
     def refresh(self, refresh: Refresh) -> Refreshed:
         """See `Replica.refresh`."""
         return self.replica.refresh(refresh)
+
+    def target(self, name: str) -> Replica:
+        """The replica of that name; without one, the only one there is. Raises ``UnknownObject``, ``UntargetedLogRead``."""
+        if name and name != self.replica_id:
+            raise UnknownObject("cluster replica", name, hint=f'the cluster has "{self.replica_id}" here')
+        return self.replica
 
     def brought_to(self, to: Timestamp) -> bool:
         if self.frontier < to:

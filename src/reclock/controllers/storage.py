@@ -120,6 +120,10 @@ class StorageController(Controller):
             self.wake()
             thread.join()
 
+    def leader(self) -> str | None:
+        """Who leads, as one read says; None if nobody does."""
+        return self._seat.look().leader
+
     def wake(self) -> None:
         """The loop looks around at once."""
         self._wake.set()

@@ -23,6 +23,7 @@ from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.pg_catalog import PG_CATALOG
 from reclock.introspection.relation import Builtin, Rows, State, desc
+from reclock.introspection.unified import UNIFIED
 
 
 def _moment(at: Timestamp) -> datetime:
@@ -277,4 +278,4 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
 )
 
-BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)
+BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *UNIFIED, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)

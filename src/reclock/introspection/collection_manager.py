@@ -181,12 +181,14 @@ class CollectionManager:
                 raise
             return has_written
 
-    def loop(self, stopping: threading.Event, *, interval_ms: int) -> None:
-        """Flush every so often until ``stopping`` is set, and once more then."""
+    def loop(self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None]) -> None:
+        """Every so often ``gather``, which issues what is new, and flush; until ``stopping`` is set, and then flush once more."""
         failure = ""
         while True:
             is_last = stopping.wait(interval_ms / 1000)
             try:
+                if not is_last:
+                    gather()
                 self.flush()
                 failure = ""
             except Fenced:

@@ -13,6 +13,7 @@ from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.statuses import Status
+from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class State:
     """The defaults of tables' columns, as SQL."""
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
+    log: Callable[[LogName], Iterable[Row]]
+    """A log of the replica that the session targets."""
 
 
 Rows = Iterable[tuple[Any, ...]]
@@ -50,13 +53,15 @@ Rows = Iterable[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
-    """A relation that the program defines: by a function from the state to rows, or, a view, by a ``query`` over others."""
+    """A relation that the program defines: by a function from the state to rows, or, a view, by a ``query`` over others; or as a
+    collection that storage manages."""
 
     schema: str
     name: str
     desc: RelationDesc
     rows: Callable[[State], Rows] | None = None
     query: str | None = None
+    managed: IntrospectionType | None = None
 
     @property
     def kind(self) -> str:

@@ -13,6 +13,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Finishing, Plan
 from reclock.protocol.frontier import AdvanceCatalogFrontier
+from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 
 # --- deterministic ---
 
@@ -78,7 +79,7 @@ class Refresh:
     owner: str
 
 
-ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek
+ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek | Subscribe | CancelSubscribe
 
 
 # --- responses ---
@@ -123,4 +124,12 @@ class Replica(Protocol):
 
     def refresh(self, refresh: Refresh) -> Refreshed:
         """Raises ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
+        ...
+
+    def take_changes(self) -> list[LogResponse]:
+        """What changed since the last call in the logs that are subscribed to. What is lost on the way is lost: subscribe again."""
+        ...
+
+    def log(self, name: LogName) -> list[Row]:
+        """One log as it is now."""
         ...

@@ -19,6 +19,7 @@ from reclock.compute.plan import Constant, Plan
 from reclock.compute.scalars import Aggregate, Literal, Scalar
 from reclock.errors import InternalError, ReclockError
 from reclock.protocol.compute import ComputeCommand
+from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
 
 T = TypeVar("T")
 
@@ -79,6 +80,34 @@ def decode_error(data: bytes) -> ReclockError:
     error.args = (fields["message"],)
     error.__dict__.update(fields)
     return error
+
+
+def encode_rows(rows: list[Row]) -> bytes:
+    return json.dumps([write_value(row) for row in rows]).encode()
+
+
+def decode_rows(data: bytes) -> list[Row]:
+    return [read_value(row) for row in json.loads(data)]
+
+
+def encode_responses(responses: list[LogResponse]) -> bytes:
+    """What a replica answers to its subscribes."""
+    written = [
+        {"id": response.id, "error": response.error}
+        if isinstance(response, LogFailed)
+        else {"id": response.id, "changes": write_value(response.changes), "upper": response.upper}
+        for response in responses
+    ]
+    return json.dumps(written).encode()
+
+
+def decode_responses(data: bytes) -> list[LogResponse]:
+    return [
+        LogFailed(each["id"], each["error"])
+        if "error" in each
+        else LogChanges(each["id"], read_value(each["changes"]), each["upper"])
+        for each in json.loads(data)
+    ]
 
 
 def write_value(value: Any) -> Any:

@@ -1,0 +1,187 @@
+"""What a replica measures of its own work: its logs, small and in memory, and the subscribes to them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import psutil
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
+from reclock.collections.lake import Lake
+from reclock.consensus.claims import GroupFrontier
+from reclock.errors import UnknownCollection
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Row, Subscribe
+
+Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
+
+
+def bucket(duration_ns: int) -> int:
+    """The power of two that bounds the duration from above."""
+    return 1 << max(duration_ns - 1, 0).bit_length()
+
+
+@dataclass(slots=True)
+class Measurements:
+    """The logs of one replica. Safe for threads; what happens in the replica is told by the methods that are named after it."""
+
+    frontiers: Frontiers
+    lake: Lake
+    clock: Clock
+    process: str
+    sample_ms: int
+    """How often what costs something to measure is measured: sizes of arrangements, CPU and memory."""
+    _made_at_ns: dict[GlobalId, int] = field(default_factory=dict)
+    _hydrated_ns: dict[GlobalId, int] = field(default_factory=dict)
+    _sizes: dict[GlobalId, tuple[Timestamp, Timestamp, Row]] = field(default_factory=dict)
+    _errors: Counter[GlobalId] = field(default_factory=Counter)
+    _refreshes: Counter[tuple[GlobalId, int]] = field(default_factory=Counter)
+    _peeks: Counter[tuple[str, int]] = field(default_factory=Counter)
+    _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
+    _usage: Usage = field(init=False)
+    _subscribes: dict[str, tuple[LogName, Counter[Row]]] = field(default_factory=dict)
+    _guard: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._usage = Usage(self.process, self.clock, self.sample_ms)
+
+    # --- what happens ---
+
+    def dataflow_created(self, id: GlobalId) -> None:
+        with self._guard:
+            self._made_at_ns.setdefault(id, time.monotonic_ns())
+
+    def dataflow_dropped(self, id: GlobalId) -> None:
+        with self._guard:
+            for kept in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors):
+                kept.pop(id, None)
+            for key in [key for key in self._refreshes if key[0] == id]:
+                del self._refreshes[key]
+
+    def dataflow_refreshed(self, id: GlobalId, duration_ns: int, *, has_failed: bool) -> None:
+        with self._guard:
+            if has_failed:
+                self._errors[id] += 1
+            else:
+                self._refreshes[id, bucket(duration_ns)] += 1
+
+    def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:
+        """``began_ns`` is when work on it began, by the monotonic clock; from now on its rows are taken."""
+        with self._guard:
+            self._active[id] = ((id, engine, at, _moment(self.clock())), began_ns)
+
+    def peek_ended(self, id: str) -> None:
+        with self._guard:
+            if (began := self._active.pop(id, None)) is not None:
+                engine, duration_ns = str(began[0][1]), time.monotonic_ns() - began[1]
+                self._peeks[engine, bucket(duration_ns)] += 1
+
+    # --- what is asked ---
+
+    def rows(self, log: LogName) -> list[Row]:
+        """The log as it is now."""
+        with self._guard:
+            match log:
+                case LogName.ACTIVE_PEEKS:
+                    return [row for row, _ in self._active.values()]
+                case LogName.ARRANGEMENT_SIZES:
+                    return self._arrangement_sizes()
+                case LogName.ERROR_COUNTS:
+                    return list(self._errors.items())
+                case LogName.FRONTIERS:
+                    return [(id, frontier.upper) for id, frontier in self._standing().items()]
+                case LogName.HYDRATION_TIMES:
+                    return self._hydration_times()
+                case LogName.REFRESH_DURATIONS:
+                    return [(id, duration_ns, count) for (id, duration_ns), count in self._refreshes.items()]
+                case LogName.PEEK_DURATIONS:
+                    return [(engine, duration_ns, count) for (engine, duration_ns), count in self._peeks.items()]
+                case LogName.PROCESS_USAGE:
+                    return [self._usage.row()]
+
+    def subscribe(self, command: Subscribe) -> None:
+        with self._guard:
+            self._subscribes[command.id] = (command.log, Counter())
+
+    def cancel(self, command: CancelSubscribe) -> None:
+        with self._guard:
+            self._subscribes.pop(command.id, None)
+
+    def take_changes(self) -> list[LogChanges]:
+        """See `Replica.take_changes`."""
+        found = []
+        with self._guard:
+            upper = self.clock()
+            for id, (log, before) in self._subscribes.items():
+                now = Counter(self.rows(log))
+                changes = {row: now[row] - before[row] for row in now | before}
+                self._subscribes[id] = (log, now)
+                found.append(LogChanges(id, tuple((row, diff) for row, diff in changes.items() if diff), upper))
+        return [changes for changes in found if changes.changes]
+
+    def _standing(self) -> dict[GlobalId, GroupFrontier]:
+        known = self.frontiers(self._made_at_ns) if self._made_at_ns else {}
+        return {id: known[id] for id in self._made_at_ns if id in known}
+
+    def _hydration_times(self) -> list[Row]:
+        """How long it took until the dataflow could first be read, None until then."""
+        for id, frontier in self._standing().items():
+            if id not in self._hydrated_ns and frontier.upper > frontier.since:
+                self._hydrated_ns[id] = time.monotonic_ns() - self._made_at_ns[id]
+        return [(id, self._hydrated_ns.get(id)) for id in self._made_at_ns]
+
+    def _arrangement_sizes(self) -> list[Row]:
+        now = self.clock()
+        for id, frontier in self._standing().items():
+            upper, measured_at, _ = self._sizes.get(id, (Timestamp(0), Timestamp(0), ()))
+            if frontier.upper > upper and now - measured_at >= self.sample_ms:
+                with suppress(UnknownCollection, OSError):
+                    files = self.lake.open(StorageCollectionId(id)).pin().all_files
+                    size = sum(file.size_bytes for file in files)
+                    self._sizes[id] = (frontier.upper, now, (id, sum(file.rows for file in files), len(files), size))
+        return [row for _, _, row in self._sizes.values()]
+
+
+@dataclass(slots=True)
+class Usage:
+    """CPU and memory of this process and its children, among them Spark's JVM: a row a sample."""
+
+    process: str
+    clock: Clock
+    sample_ms: int
+    _own: psutil.Process = field(default_factory=psutil.Process)
+    _sampled_at: Timestamp = MINIMUM
+    _sampled_s: float = 0
+    _cpu_s: dict[int, float] = field(default_factory=dict)
+    _row: Row = ()
+
+    def row(self) -> Row:
+        """As of the last sample; 100 percent of CPU is one core, 100 percent of memory the machine's."""
+        now = self.clock()
+        if not self._row or now - self._sampled_at >= self.sample_ms:
+            self._row, self._sampled_at = self._sample(), now
+        return self._row
+
+    def _sample(self) -> Row:
+        before_s, before = self._sampled_s or self._own.create_time(), self._cpu_s
+        self._sampled_s, self._cpu_s = time.time(), {}
+        memory = 0
+        for each in (self._own, *self._own.children(recursive=True)):
+            with suppress(psutil.Error):  # it ended meanwhile
+                times = each.cpu_times()
+                self._cpu_s[each.pid] = times.user + times.system
+                memory += each.memory_info().rss
+        used_s = sum(cpu_s - before.get(pid, 0) for pid, cpu_s in self._cpu_s.items())
+        elapsed_s = max(self._sampled_s - before_s, 0.001)
+        share = memory / psutil.virtual_memory().total
+        return self.process, round(100 * used_s / elapsed_s, 1), memory, round(100 * share, 2)
+
+
+def _moment(at: Timestamp) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

@@ -1,0 +1,172 @@
+"""Unified introspection: what replicas and this process report of themselves, on its way to the collections that storage
+manages.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+import structlog
+
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.protocol.introspection import (
+    CancelSubscribe,
+    Change,
+    IntrospectionType,
+    LogChanges,
+    LogFailed,
+    LogName,
+    LogResponse,
+    Recorder,
+    Reporter,
+    Subscribe,
+)
+
+_logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """An introspection subscribe: what ``log`` of a replica holds goes to ``into``, and each new row, when it came, to
+    ``history``.
+    """
+
+    log: LogName
+    into: IntrospectionType
+    history: IntrospectionType | None = None
+
+
+DEFINITIONS = (
+    Definition(LogName.ACTIVE_PEEKS, IntrospectionType.ACTIVE_PEEKS),
+    Definition(LogName.ARRANGEMENT_SIZES, IntrospectionType.ARRANGEMENT_SIZES),
+    Definition(LogName.ERROR_COUNTS, IntrospectionType.ERROR_COUNTS),
+    Definition(LogName.FRONTIERS, IntrospectionType.FRONTIERS),
+    Definition(LogName.HYDRATION_TIMES, IntrospectionType.HYDRATION_TIMES),
+    Definition(LogName.REFRESH_DURATIONS, IntrospectionType.REFRESH_DURATIONS),
+    Definition(LogName.PEEK_DURATIONS, IntrospectionType.PEEK_DURATIONS),
+    Definition(LogName.PROCESS_USAGE, IntrospectionType.REPLICA_METRICS, IntrospectionType.REPLICA_METRICS_HISTORY),
+)
+"""Of unified relations, the first part. The others are in `introspection.types` and `introspection.builtins`."""
+
+_transient_ids = itertools.count(1)
+
+
+class Reporting(Protocol):
+    """A replica, as far as this needs it: see `protocol.compute.Replica`."""
+
+    def carry_out(self, command: Subscribe | CancelSubscribe) -> None: ...
+    def take_changes(self) -> list[LogResponse]: ...
+
+
+@dataclass(slots=True)
+class ReplicaSubscribes:
+    """The introspection subscribes of one connection to a replica. `step` now and then, from one thread."""
+
+    recorder: Recorder
+    replica_id: str
+    cluster_id: int
+    process: str
+    replica: Reporting
+    clock: Clock
+    _reporter: Reporter | None = None
+    _subscribes: dict[str, Definition] = field(default_factory=dict)
+    _is_lost: threading.Event = field(default_factory=threading.Event)
+
+    def connect(self) -> None:
+        """Everything that was reported of the replica goes; subscribes are installed on it, which begin with all that it holds."""
+        self._is_lost.clear()
+        self._reporter = self.recorder.report(self.replica_id, self._is_lost.set)
+        self._note("online", None)
+        self._cancel()
+        for definition in DEFINITIONS:
+            id = f"t{next(_transient_ids)}"
+            self._subscribes[id] = definition
+            self.replica.carry_out(Subscribe(id, definition.log))
+
+    def step(self) -> None:
+        """Hand on what the replica measured since. Raises what the replica does."""
+        if self._reporter is None or self._is_lost.is_set():
+            self.connect()
+        for response in self.replica.take_changes():
+            self._take(response)
+
+    def disconnect(self, reason: str) -> None:
+        """Nothing is subscribed to any more, and nothing is said of the replica, but that it is offline and why."""
+        if self._reporter is None:
+            return
+        try:
+            self._cancel()
+        except Exception as failure:  # the replica may be gone: that is why it is disconnected
+            _logger.debug("replica does not answer", replica=self.replica_id, error=str(failure))
+        self._note("offline", reason)
+        self._reporter.close()
+        self._reporter = None
+
+    def _take(self, response: LogResponse) -> None:
+        definition = self._subscribes.get(response.id)
+        if definition is None or self._reporter is None:
+            return  # of a subscribe that is cancelled
+        match response:
+            case LogChanges(_, changes, upper):
+                named: list[Change] = [((self.replica_id, *row), diff) for row, diff in changes]
+                self._reporter.append(definition.into, named)
+                if definition.history is not None:
+                    at = _moment(Timestamp(upper))
+                    self._reporter.append(definition.history, [((*row, at), diff) for row, diff in named if diff > 0])
+            case LogFailed(id, error):
+                _logger.warning("a replica does not say what it does", replica=self.replica_id, log=definition.log, error=error)
+                del self._subscribes[id]
+                self._reporter.delete(definition.into, lambda row: row[0] == self.replica_id)
+
+    def _cancel(self) -> None:
+        for id in list(self._subscribes):
+            self.replica.carry_out(CancelSubscribe(id))
+            del self._subscribes[id]
+
+    def _note(self, status: str, reason: str | None) -> None:
+        assert self._reporter is not None
+        row = (self.replica_id, self.cluster_id, self.process, status, reason, _moment(self.clock()))
+        self._reporter.append(IntrospectionType.REPLICA_STATUSES, [(row, 1)])
+        self._reporter.append(IntrospectionType.REPLICA_STATUS_HISTORY, [(row, 1)])
+
+
+@dataclass(slots=True)
+class OwnReplicas:
+    """The replicas that virtual clusters have in this process, for as long as it reports of them."""
+
+    replicas: Callable[[], Mapping[int, Reporting]]
+    """By cluster, of all virtual clusters that there are now."""
+    recorder: Recorder
+    process: str
+    clock: Clock
+    _connected: dict[int, ReplicaSubscribes] = field(default_factory=dict)
+
+    def step(self) -> None:
+        """Connect to those that are new, part with those that are gone, and hand on what the others measured."""
+        present = self.replicas()
+        for cluster_id in self._connected.keys() - present.keys():
+            self._connected.pop(cluster_id).disconnect("the cluster was dropped")
+        for cluster_id, replica in present.items():
+            if cluster_id not in self._connected:
+                name = own_replica_id(cluster_id, self.process)
+                self._connected[cluster_id] = ReplicaSubscribes(self.recorder, name, cluster_id, self.process, replica, self.clock)
+            self._connected[cluster_id].step()
+
+    def close(self) -> None:
+        for subscribes in self._connected.values():
+            subscribes.disconnect("its process ended")
+        self._connected.clear()
+
+
+def own_replica_id(cluster_id: int, process: str) -> str:
+    """The id of the replica that a virtual cluster has in a process."""
+    return f"v{cluster_id}-{process}"
+
+
+def _moment(at: Timestamp) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

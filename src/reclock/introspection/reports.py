@@ -1,0 +1,146 @@
+"""What a process reports of itself: its sessions, the statements that were executed, and how far objects lag behind the present."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
+from reclock.introspection.types import HISTORIES
+from reclock.protocol.introspection import IntrospectionType, Recorder, Reporter, Row
+
+STATEMENTS_AT_ONCE = 20
+"""How many statements of one interval are recorded; of more, the first, and those that failed up to as many again."""
+
+SQL_LENGTH = 1_000
+"""Characters of a statement that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReport:
+    id: str
+    connection_id: int
+    role_id: str
+    client_ip: str | None
+    application_name: str
+    connected_at: Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReport:
+    """One execution. ``sql`` shows no secret; ``error`` is None if it succeeded, ``rows`` if it answers none."""
+
+    session_id: str
+    user: str
+    cluster: str
+    sql: str
+    began_at: Timestamp
+    duration_ms: float
+    rows: int | None
+    error: str | None
+
+
+@dataclass(slots=True)
+class Reports:
+    """Safe for threads. ``lags_ms`` are those of all objects, or None where another process reports them."""
+
+    recorder: Recorder
+    process: str
+    clock: Clock
+    sample_ms: int
+    retention_ms: int
+    lags_ms: Callable[[], Mapping[str, int] | None]
+    _sessions: dict[str, Row] = field(default_factory=dict)
+    _room: dict[bool, int] = field(default_factory=dict)
+    _sampled_at: Timestamp = MINIMUM
+    _guard: threading.RLock = field(default_factory=threading.RLock)
+    _is_lost: threading.Event = field(default_factory=threading.Event)
+    _reporter: Reporter | None = None
+
+    def session_began(self, session: SessionReport) -> None:
+        with self._guard:
+            row = (
+                self.process,
+                session.id,
+                session.connection_id,
+                session.role_id,
+                session.client_ip,
+                session.application_name,
+                _moment(session.connected_at),
+            )
+            self._sessions[session.id] = row
+            if self._reporter is not None:
+                self._reporter.append(IntrospectionType.SESSIONS, [(row, 1)])
+
+    def session_ended(self, id: str) -> None:
+        with self._guard:
+            row = self._sessions.pop(id, None)
+            if row is not None and self._reporter is not None:
+                self._reporter.append(IntrospectionType.SESSIONS, [(row, -1)])
+                self._reporter.append(IntrospectionType.SESSION_HISTORY, [((*row, _moment(self.clock())), 1)])
+
+    def statement_ended(self, statement: StatementReport) -> None:
+        """Beyond ``STATEMENTS_AT_ONCE`` it is left out."""
+        with self._guard:
+            has_failed = statement.error is not None
+            left = self._room.get(has_failed, STATEMENTS_AT_ONCE)
+            if left == 0 or self._reporter is None:
+                return
+            self._room[has_failed] = left - 1
+            row = (
+                self.process,
+                uuid.uuid4().hex,
+                statement.session_id,
+                statement.user,
+                statement.cluster,
+                statement.sql[:SQL_LENGTH],
+                "error" if has_failed else "success",
+                statement.error,
+                statement.rows,
+                round(statement.duration_ms, 3),
+                _moment(statement.began_at),
+            )
+            self._reporter.append(IntrospectionType.STATEMENTS, [(row, 1)])
+
+    def step(self) -> None:
+        """Begin, or begin again; and, when it is time, measure lags and shorten histories."""
+        with self._guard:
+            self._room.clear()
+            if self._reporter is None or self._is_lost.is_set():
+                self._is_lost.clear()
+                self._reporter = self.recorder.report(self.process, self._is_lost.set)
+                self._reporter.append(IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()])
+        now = self.clock()
+        if now - self._sampled_at < self.sample_ms:
+            return
+        self._sampled_at = now
+        lags = self.lags_ms()
+        if lags is not None:
+            rows: list[Row] = [(self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()]
+            self._reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
+            self._forget(self._reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
+
+    def close(self) -> None:
+        with self._guard:
+            for id in list(self._sessions):
+                self.session_ended(id)
+            if self._reporter is not None:
+                self._reporter.close()
+                self._reporter = None
+
+    @staticmethod
+    def _forget(reporter: Reporter, before: datetime) -> None:
+        def is_old(row: Row) -> bool:
+            at = row[-1]
+            assert isinstance(at, datetime)
+            return at < before
+
+        for collection in sorted(HISTORIES):
+            reporter.delete(collection, is_old)
+
+
+def _moment(at: Timestamp) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

@@ -1,0 +1,204 @@
+"""Unified introspection: what replicas say of themselves is kept, in their names, and goes when they go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from fixtures.server import SqlServer
+
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import EPOCH_MS
+from reclock.clusters.measurements import bucket
+from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, own_replica_id
+from reclock.environment import Environment
+from reclock.errors import NotReadable, UnknownObject
+from reclock.introspection.types import LOGS, MANAGED
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
+
+CLUSTER = 1
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
+        yield opened
+
+
+def sql(environment: Environment, text: str, **variables: str) -> list[tuple]:
+    return [row for result in Session(environment, startup=variables).execute(text) for row in result.rows()]
+
+
+class Scripted:
+    """A replica that answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.subscribed: dict[LogName, str] = {}
+        self.answers: list[LogResponse] = []
+
+    def carry_out(self, command: Subscribe | CancelSubscribe) -> None:
+        match command:
+            case Subscribe(id, log):
+                self.subscribed[log] = id
+            case CancelSubscribe(id):
+                self.subscribed = {log: known for log, known in self.subscribed.items() if known != id}
+
+    def take_changes(self) -> list[LogResponse]:
+        answers, self.answers = self.answers, []
+        return answers
+
+    def says(self, log: LogName, *changes: tuple) -> None:
+        self.answers.append(LogChanges(self.subscribed[log], changes, upper=5_000))
+
+
+def connected(environment: Environment, replica: Scripted, name: str = "r1") -> ReplicaSubscribes:
+    subscribes = ReplicaSubscribes(environment.collection_manager, name, CLUSTER, "p1", replica, environment.clock)
+    subscribes.connect()
+    return subscribes
+
+
+FRONTIERS = "SELECT replica_id, export_id, time FROM mz_compute_frontiers_unified ORDER BY 1, 2"
+ERRORS = "SELECT replica_id, export_id, count FROM mz_compute_error_counts_unified ORDER BY 1, 2"
+
+
+def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment: Environment) -> None:
+    replicas = {"r1": Scripted(), "r2": Scripted()}
+    subscribes = {name: connected(environment, replica, name) for name, replica in replicas.items()}
+    assert set(replicas["r1"].subscribed) == {definition.log for definition in DEFINITIONS}
+    for name, replica in replicas.items():
+        replica.says(LogName.FRONTIERS, (("u1", 10), 1))
+        subscribes[name].step()
+    environment.collection_manager.flush()
+    assert sql(environment, FRONTIERS) == [("r1", "u1", 10), ("r2", "u1", 10)]
+    replicas["r1"].says(LogName.FRONTIERS, (("u1", 10), -1), (("u1", 20), 1))
+    subscribes["r1"].step()
+    subscribes["r2"].disconnect("dropped")
+    environment.collection_manager.flush()
+    assert replicas["r2"].subscribed == {}
+    assert sql(environment, FRONTIERS) == [("r1", "u1", 20)]
+    query = "SELECT replica_id, status, reason FROM mz_cluster_replica_status_history ORDER BY 1, 2 DESC"
+    assert sql(environment, query) == [("r1", "online", None), ("r2", "online", None), ("r2", "offline", "dropped")]
+    assert sql(environment, "SELECT replica_id, status FROM mz_cluster_replica_statuses") == [("r1", "online")]
+
+
+def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment) -> None:
+    replica = Scripted()
+    subscribes = connected(environment, replica)
+    replica.says(LogName.FRONTIERS, (("u1", 10), 1))
+    replica.says(LogName.ERROR_COUNTS, (("u1", 3), 1))
+    replica.answers.append(LogFailed(replica.subscribed[LogName.FRONTIERS], "it is gone"))
+    replica.says(LogName.FRONTIERS, (("u1", 11), 1))  # of a subscribe that is over
+    subscribes.step()
+    environment.collection_manager.flush()
+    assert sql(environment, FRONTIERS) == []
+    assert sql(environment, ERRORS) == [("r1", "u1", 3)]
+
+
+def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environment) -> None:
+    replica = Scripted()
+    subscribes = connected(environment, replica)
+    replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 1000, 0.5), 1))
+    subscribes.step()
+    replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 1000, 0.5), -1), (("p1", 99.0, 2000, 1.0), 1))
+    subscribes.step()
+    subscribes.disconnect("dropped")
+    environment.collection_manager.flush()
+    assert sql(environment, "SELECT * FROM mz_cluster_replica_metrics") == []
+    history = "SELECT cpu_percent, memory_bytes FROM mz_cluster_replica_metrics_history ORDER BY 1"
+    assert sql(environment, history) == [(12.5, 1000), (99.0, 2000)]
+
+
+def test_what_was_recorded_is_read_as_of_a_time_beside_other_collections(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    before = environment.clock() - 1
+    replica = Scripted()
+    subscribes = connected(environment, replica)
+    replica.says(LogName.FRONTIERS, (("u1", 10), 1))
+    subscribes.step()
+    environment.collection_manager.flush()
+    environment.managed.tables.apply()
+    at = environment.oracle.write_ts(EPOCH_MS)
+    environment.oracle.apply_write(EPOCH_MS, at)
+    subscribes.disconnect("dropped")
+    environment.collection_manager.flush()
+    joined = "SELECT time, a FROM mz_compute_frontiers_unified, t"
+    assert sql(environment, f"{joined} AS OF {at}") == [(10, 1)]
+    assert sql(environment, joined) == []
+    with pytest.raises(NotReadable):
+        sql(environment, f"SELECT * FROM mz_compute_frontiers_unified AS OF {before}")
+
+
+def test_a_replica_measures_its_own_work(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t; INSERT INTO t VALUES (1)")
+    logs = {log: f"SELECT * FROM {log}" for log in LogName}
+    assert sql(environment, logs[LogName.HYDRATION_TIMES]) == [("u3", None)]
+    tick.run(environment, owner="tick")
+    assert sql(environment, "SELECT s FROM v") == [(1,)]
+    [(_, upper)] = sql(environment, logs[LogName.FRONTIERS])
+    assert upper == environment.frontiers.get("u3").upper
+    [(_, hydrated_ns)] = sql(environment, logs[LogName.HYDRATION_TIMES])
+    assert hydrated_ns > 0
+    [(id, duration_ns, count)] = sql(environment, logs[LogName.REFRESH_DURATIONS])
+    assert (id, count, bucket(duration_ns)) == ("u3", 1, duration_ns)
+    assert sum(row[2] for row in sql(environment, logs[LogName.PEEK_DURATIONS])) > 0
+    [(_, records, batches, size)] = sql(environment, logs[LogName.ARRANGEMENT_SIZES])
+    assert records >= 1
+    assert batches >= 1
+    assert size > 0
+    [(_, cpu, memory, share)] = sql(environment, logs[LogName.PROCESS_USAGE])
+    assert cpu >= 0
+    assert memory > 0
+    assert 0 < share < 100
+    sql(environment, "DROP VIEW v")
+    assert sql(environment, logs[LogName.FRONTIERS]) == []
+
+
+def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environment) -> None:
+    own = own_replica_id(CLUSTER, environment.actor)
+    [(peek, *_)] = sql(environment, "SELECT * FROM mz_active_peeks") or [("none",)]
+    assert peek == "none"
+    assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=own)) == 1
+    with pytest.raises(UnknownObject, match='cluster replica "bad"'):
+        sql(environment, "SELECT * FROM mz_process_usage", cluster_replica="bad")
+    assert LOGS.keys() == set(LogName)
+    assert all(desc.names[0] != "replica_id" for desc in LOGS.values())
+
+
+def eventually(check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def rows(server: SqlServer, query: str) -> list[tuple]:
+    with server.connect() as connection, connection.cursor() as cursor:
+        return cursor.execute(query).fetchall()
+
+
+def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_is_taken_away(
+    tmp_path: Path, new_server: Callable[..., SqlServer]
+) -> None:
+    quick = {"RECLOCK_INTROSPECTION_INTERVAL_MS": "50", "RECLOCK_INTROSPECTION_LEASE_MS": "2000"}
+    first, second = new_server(tmp_path, **quick), new_server(tmp_path, **quick)
+    online = "SELECT replica_id FROM mz_cluster_replica_statuses"
+    eventually(lambda: len(rows(second, online)) == 2)
+    assert rows(first, "SELECT DISTINCT replica_id FROM mz_cluster_replica_metrics ORDER BY 1") == sorted(rows(first, online))
+    first.kill()
+    assert len(rows(second, "SELECT * FROM mz_cluster_replica_metrics")) == 2  # nobody needs to be alive for that
+    eventually(lambda: len(rows(second, online)) == 1)
+    assert rows(second, "SELECT replica_id FROM mz_cluster_replica_metrics") == rows(second, online)
+    second.stop()
+    with Environment.open(tmp_path) as environment:
+        assert sql(environment, online) == []
+        assert {"offline"} <= {row[0] for row in sql(environment, "SELECT status FROM mz_cluster_replica_status_history")}
+
+
+def test_a_system_relation_says_who_may_change_it(sql_server: SqlServer) -> None:
+    assert {managed.desc.names[0] for managed in MANAGED.values()} == {"replica_id", "process"}
+    with sql_server.connect() as connection, pytest.raises(psycopg.Error):
+        connection.execute("INSERT INTO mz_internal.mz_compute_frontiers_unified VALUES ('r1', 'u1', 1)")
