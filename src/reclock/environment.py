@@ -41,6 +41,7 @@ from reclock.controllers.compute import ComputeController
 from reclock.controllers.controller import Pause
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, own_replica_id
+from reclock.controllers.underway import Underway
 from reclock.errors import CatalogError, CatalogSealed
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.collection_manager import CollectionManager
@@ -106,6 +107,7 @@ class Environment:
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
+        self.underway = Underway()
         self._compute_controllers: dict[int, ComputeController] = {}
         self._spark = spark
         self._owns_spark = spark is None
@@ -221,6 +223,7 @@ class Environment:
         snapshot, planned = self.catalog.sync(), self._planned
         if planned is None or planned.snapshot is not snapshot:
             planned = self.planned(snapshot, planned)
+            self.underway.learn(snapshot)
             self._planned = planned  # another thread may put an older one there, but is not answered from it
         return planned
 

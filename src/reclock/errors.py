@@ -100,6 +100,16 @@ class DroppedMeanwhile(ReclockError):
         self.name = name
 
 
+class ClusterDropped(ReclockError):
+    """The cluster that a query ran on was dropped before it was answered."""
+
+    sqlstate = "42704"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'query could not complete because cluster "{name}" was dropped', hint="SET cluster to another one")
+        self.name = name
+
+
 class VersionGone(ReclockError):
     """The files of a version that is being read were deleted after a compaction. Pin the newest version and read again."""
 

@@ -4,6 +4,8 @@ experimental mode."""
 from __future__ import annotations
 
 import random
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,10 +16,15 @@ from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
 from reclock.environment import Environment
-from reclock.errors import ExperimentalFeature, ReclockError, UnknownFunction, UnknownObject
+from reclock.errors import ClusterDropped, ExperimentalFeature, ReclockError, UnknownFunction, UnknownObject
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.parse import parse
+from reclock.sql.planner.statement import plan_statement
+from reclock.sql.statements import Select
 
 SIZES = ("1", "2", "4")
 NAMES = ("a", "b", '"C d"', "default")
+ENDLESS = "SELECT count(*) FROM t a, t b, t c, t d"
 REPLICAS = ("r1", "r2", "r3")
 
 
@@ -235,3 +242,47 @@ def test_what_the_environment_is_known_by_is_no_cluster_any_more(environment: En
     assert error.value.hint is not None
     assert "mz_legacy_installation_id()" in error.value.hint
     assert sql(session, "SELECT mz_legacy_installation_id()") == [(environment.mark.id,)]
+
+
+def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: Environment) -> None:
+    """Whether it computes, answers, or has yet to begin; what runs on others goes on."""
+    sql(Session(environment), "CREATE CLUSTER c; CREATE TABLE t (x int)")
+    sql(Session(environment), "INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
+    on_c, on_default = Session(environment, startup={"cluster": "c"}), Session(environment)
+    [answering] = on_c.execute("SELECT a.x FROM t a, t b, t c")
+    [other] = on_default.execute("SELECT a.x FROM t a, t b, t c")
+    next(answering.batches)
+    failures: list[ReclockError] = []
+
+    def compute() -> None:
+        try:
+            sql(
+                Session(environment, startup={"cluster": "c"}),
+                "SELECT count(*) FROM t a, t b, t c, t d WHERE a.x + b.x = c.x + d.x",
+            )
+        except ReclockError as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=compute)
+    thread.start()
+    catalog = environment.planner_catalog()
+    while sum(asked.cluster == "c" for asked in environment.underway._asked) < 2:
+        time.sleep(0.01)
+    sql(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
+    thread.join(timeout=60)
+    for dropped in (lambda: next(answering.batches), lambda: on_c._query(catalog, select(catalog), None).run()):
+        with pytest.raises(ClusterDropped) as error:
+            dropped()
+        failures.append(error.value)
+    assert [(error.sqlstate, error.message) for error in failures] == [
+        ("42704", 'query could not complete because cluster "c" was dropped')
+    ] * 3
+    assert next(other.batches).num_rows
+    other.close()
+    assert not environment.underway._asked
+
+
+def select(catalog: PlannerCatalog) -> Select:
+    planned = plan_statement(parse("SELECT x FROM t")[0], catalog)
+    assert isinstance(planned, Select)
+    return planned

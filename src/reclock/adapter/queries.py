@@ -22,7 +22,8 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.plan import Plan, collections
 from reclock.controllers.compute import ComputeController
-from reclock.environment import Environment
+from reclock.controllers.underway import Asked
+from reclock.environment import SYSTEM_CLUSTER_ID, Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, UnknownCollection, VersionGone
 from reclock.protocol.compute import CancelPeek, Peek, Replica
 from reclock.sql import statements
@@ -92,10 +93,16 @@ class Query:
                 )
             )
             peek, controller = self._peek(ready), self._controller()
+
+            def cancel() -> None:
+                controller.cancel(CancelPeek(peek.id))
+
+            cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
+            asked = scope.enter_context(self.environment.underway.asking(cluster_id, cluster, cancel))
             answer = controller.peek(peek)
-            batches = self.interruption.guarded(answer.batches, lambda: controller.cancel(CancelPeek(peek.id)))
+            batches = self.interruption.guarded(answer.batches, cancel)
             first = list(islice(batches, 1))
-            return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), scope.pop_all()))
+            return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), asked, scope.pop_all()))
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
@@ -170,17 +177,20 @@ class Query:
         return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 
     def _controller(self) -> ComputeController:
-        """The active cluster's; what reads nothing but system relations needs none, so that one can always look around."""
-        reads = collections(self.select.plan)
-        if not all(id.source_id.startswith("s") for id in reads):
-            return self.environment.compute_controller(self._active_cluster())
-        if not reads and self.select.tag == "SELECT":
-            self._active_cluster()
-        return self.environment.system_controller
+        id = self._cluster_id()
+        return self.environment.system_controller if id == SYSTEM_CLUSTER_ID else self.environment.compute_controller(id)
 
-    def _active_cluster(self) -> int:
-        """Raises ``UnknownObject``."""
-        return self.catalog.cluster_id(self.variables.get("cluster"))
+    def _cluster_id(self) -> int:
+        """The active cluster; what reads nothing but system relations needs none, so that one can always look around.
+
+        A query of constants needs none either, but uses the active cluster. Raises ``UnknownObject``.
+        """
+        reads = collections(self.select.plan)
+        is_about_system = all(id.source_id.startswith("s") for id in reads)
+        if is_about_system and (reads or self.select.tag == "SHOW"):
+            return SYSTEM_CLUSTER_ID
+        active = self.catalog.cluster_id(self.variables.get("cluster"))
+        return SYSTEM_CLUSTER_ID if is_about_system else active
 
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""
@@ -240,6 +250,8 @@ def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result
     return Result(tag, desc, [pa.record_batch({desc.names[0]: pa.array(lines, pa.string())})])
 
 
-def _closing(batches: Iterator[pa.RecordBatch], scope: ExitStack) -> Iterator[pa.RecordBatch]:
+def _closing(batches: Iterator[pa.RecordBatch], asked: Asked, scope: ExitStack) -> Iterator[pa.RecordBatch]:
     with scope:
-        yield from batches
+        for batch in batches:
+            asked.check()
+            yield batch
