@@ -48,6 +48,10 @@ class Settings(BaseSettings):
         "made with the first secret",
     )
 
+    sinks: str = Field(
+        default="", description="root of the Delta tables that sinks write: a folder or an s3:// prefix; <home>/sinks if empty"
+    )
+
     spark_master: str = Field(default="local[2]", description="master of the environment's own Spark session")
     spark_remote: str = Field(default="", description="sc:// URL of a Spark Connect server to use instead of an own session")
     spark_driver_memory: str = Field(default="2g", description="memory of the Spark driver")
@@ -152,9 +156,16 @@ class Settings(BaseSettings):
         return self.lake or str((self.home / "lake").absolute())
 
     @property
+    def sinks_root(self) -> str:
+        return self.sinks or str((self.home / "sinks").absolute())
+
+    @property
     def lake_options(self) -> dict[str, str]:
-        """delta-rs's names for the settings of an object store; none for a local lake."""
-        if not self.lake_root.startswith("s3"):
+        return self.store_options(self.lake_root)
+
+    def store_options(self, root: str) -> dict[str, str]:
+        """delta-rs's names for the settings of an object store; none for a local root."""
+        if not root.startswith("s3"):
             return {}
         options = {"AWS_REGION": self.s3_region, "aws_conditional_put": "etag"}
         if self.s3_endpoint:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 
+from reclock.adapter.sinks import emitter, sink_specs
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -31,6 +32,7 @@ from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
 from reclock.protocol.compute import Refresh, Refreshed
 from reclock.quality.results import AuditResult
+from reclock.sinks.emitter import Emitted
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
 
@@ -83,6 +85,12 @@ def cluster_names(environment: Environment) -> list[str]:
     """The clusters of the catalog, by id."""
     clusters = environment.catalog.sync().clusters.values()
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
+
+
+def sink_names(environment: Environment) -> list[str]:
+    """The full names of all sinks."""
+    environment.await_storage(environment.planner_catalog())
+    return [sink.name for sink in sink_specs(environment)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +256,24 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
 
+def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted:
+    """Bring the target of one sink up to ``at``, or as far as its inputs are complete. Its status says how that went.
+
+    Raises ``SinkError`` if it stalls; any other exception becomes an ``InternalError`` of this sink.
+    """
+    environment.await_storage(environment.planner_catalog())
+    [spec] = sink_specs(environment, [sink])
+    _complete_tables(environment, Timestamp(at))
+    try:
+        emitted = emitter(environment, owner).emit(spec, Timestamp(at))
+    except Exception as failure:  # the edge of the loop over sinks
+        error = failure if isinstance(failure, ReclockError) else InternalError(f'sink "{spec.name}" failed', detail=str(failure))
+        _record_stall(environment, spec.id, error)
+        raise error from failure
+    environment.statuses.record(spec.id, "running", at=environment.clock())
+    return emitted
+
+
 def _complete_tables(environment: Environment, at: Timestamp) -> None:
     """The Delta tables of all tables hold everything up to ``at``."""
     if environment.tables.log.known():
@@ -269,6 +295,7 @@ class TickReport:
     audited: tuple[AuditReport, ...]
     published: PublishReport
     refreshed: tuple[RefreshReport, ...]
+    emitted: tuple[Emitted, ...]
     failed: tuple[Failure, ...]
 
     @property
@@ -282,6 +309,8 @@ class TickReport:
         first = (
             f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
         )
+        if self.emitted:
+            first += f", {sum(sink.changes for sink in self.emitted)} changes emitted"
         return "\n".join([first, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
 
 
@@ -300,4 +329,11 @@ def run(environment: Environment, *, only: Sequence[str] | None = None, at: int 
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]
     failures += [*published.failed, *(failure for report in refreshed for failure in report.failed)]
-    return TickReport(time, tuple(names), tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(failures))
+    emitted: list[Emitted] = []
+    for sink in sink_names(environment):
+        try:
+            emitted.append(emit(environment, sink, published.upper - 1, owner=owner))
+        except ReclockError as error:  # nor one sink's
+            failures.append(Failure.of(sink, error))
+    steps = (tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(emitted))
+    return TickReport(time, tuple(names), *steps, tuple(failures))

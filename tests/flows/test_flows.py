@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from fixtures.sunk import delta_rows
 from flows.transcript import replay
 
 from reclock import tick
@@ -50,6 +51,9 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
                         file.write(body)
                 case ["remove", key]:
                     (bucket / key).unlink()
+                case ["delta", table]:
+                    rows = delta_rows(tmp_path / "sinks" / table)
+                    return "\n".join(sorted(str(row) for row in rows.elements()))
                 case ["tick", at, *only]:
                     now[0] = int(at)
                     return tick.run(environment, only=only or None, at=int(at), owner="flow").summary()

@@ -1,7 +1,8 @@
 """Transcripts: SQL, objects and ticks as a user would type them, with what was answered below each.
 
 A line that starts with ``> `` begins SQL and goes on until a line ends with ``;``. ``$ `` begins a command on the environment
-(``put``, ``append``, ``remove``: an object, its text in the lines after ``| ``; ``tick AT [SOURCE …]``). Lines starting with
+(``put``, ``append``, ``remove``: an object, its text in the lines after ``| ``; ``tick AT [SOURCE …]``; ``delta PATH``: the rows
+that another reader finds in a sink's table). Lines starting with
 ``#`` and blank lines are kept. All else is output.
 """
 

@@ -152,6 +152,12 @@ def _(statement: statements.CreateIndex, change: Change) -> None:
 
 
 @define.register
+def _(statement: statements.CreateSink, change: Change) -> None:
+    id_ = change.insert(statement.name, ItemType.SINK, statement.create_sql)
+    change.audit("create", "sink", statement.name, id=id_, create_sql=statement.create_sql)
+
+
+@define.register
 def _(statement: statements.Drop, change: Change) -> None:
     for id_ in statement.ids:
         drop_item(change, id_)

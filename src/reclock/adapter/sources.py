@@ -27,13 +27,13 @@ def source_specs(environment: Environment, only: Sequence[str] | None = None) ->
 
 
 def _named(catalog: PlannerCatalog, name: str) -> SourceSpec:
-    entry = catalog.resolve(_written_parts(name), _NAMES)
+    entry = catalog.resolve(written_parts(name), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
     return source_spec(catalog, entry)
 
 
-def _written_parts(name: str) -> tuple[str, ...]:
+def written_parts(name: str) -> tuple[str, ...]:
     """The parts of a name as SQL would read it, quoted where needed."""
     statement = parse_one(f"SHOW COLUMNS FROM {name}")
     if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):

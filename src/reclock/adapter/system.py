@@ -15,11 +15,12 @@ from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS
-from reclock.introspection.relation import IndexFacts, State
+from reclock.introspection.relation import IndexFacts, SinkFacts, State
 from reclock.protocol.compute import Replica
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
-from reclock.sql.catalog import ConnectionEntry, PlannerCatalog
+from reclock.sinks.description import KafkaTarget
+from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SinkEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 
@@ -68,6 +69,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         connection_types={
             entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
         },
+        sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
         frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),
         status_history=environment.statuses.history,
@@ -78,6 +80,12 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
         log=lambda name: replica().log(name),
     )
+
+
+def _sink_facts(sink: SinkEntry) -> SinkFacts:
+    target = sink.sink.target
+    envelope = target.envelope.lower() if isinstance(target, KafkaTarget) else None
+    return SinkFacts(sink.on, sink.cluster_id, target.type_name, envelope)
 
 
 def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:

@@ -17,11 +17,9 @@ from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
-from reclock.errors import NotReadable, UnsupportedSql
+from reclock.consensus.input_holds import hold_inputs, let_inputs_go
+from reclock.errors import UnsupportedSql
 from reclock.protocol.compute import Dataflow, Refreshed
-
-_ATTEMPTS = 5
-"""How often an index tries to hold inputs whose since is moving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Refresher:
         done: list[Timestamp] = []
         updates = 0
         groups = {id.group for id in collections(index.plan)}
-        self._hold_inputs(index, groups)
+        hold_inputs(index.id, groups, self.frontiers, self.holds)
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
         if standing is not None:
             updates += self._finish(index, standing)
@@ -73,7 +71,7 @@ class Refresher:
             done.append(time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
-        self._let_inputs_go(index)
+        let_inputs_go(index.id, self.frontiers, self.holds)
         return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates)
 
     def _finish(self, index: Dataflow, claim: Claim) -> int:
@@ -104,23 +102,3 @@ class Refresher:
 
     def _versions(self, index: Dataflow) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}
-
-    def _hold_inputs(self, index: Dataflow, groups: set[str]) -> None:
-        """From now on the inputs stay exact from the index's upper on, or from where they still are: until they are let go."""
-        for attempt in range(_ATTEMPTS):
-            if self.holds.owned_by(index.id):
-                return
-            sinces = [frontier.since for frontier in self.frontiers.get_all(groups).values()]
-            at = Timestamp(max([self.frontiers.get(index.id).upper - 1, *sinces]))
-            try:
-                self.holds.acquire(groups, at, owner=index.id, lease_ms=None)
-            except NotReadable:  # a since has moved meanwhile
-                if attempt == _ATTEMPTS - 1:
-                    raise
-
-    def _let_inputs_go(self, index: Dataflow) -> None:
-        """The index needs its inputs from its own upper on, and no earlier."""
-        at = Timestamp(self.frontiers.get(index.id).upper - 1)
-        for hold in self.holds.owned_by(index.id):
-            if hold.at < at:
-                self.holds.downgrade(hold, at)

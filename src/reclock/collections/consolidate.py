@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.errors import InternalError
 
 if TYPE_CHECKING:
@@ -37,13 +37,19 @@ def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) ->
 
 def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
     """The updates at times in ``[lower, upper)``: of ``schema``, in order of time, no (row, time) twice, no zero."""
+    return streamed_changes(updates, schema, lower, upper).read_all()
+
+
+def streamed_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.RecordBatchReader:
+    """As ``consolidated_changes``, batch by batch."""
     times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
-    return _run(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema).read_all()
+    return _run(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
 
 
-def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
-    """All updates, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
-    return _run(updates, _changes_sql(schema, f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)", "TRUE"), schema)
+def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
+    """All updates below ``upper``, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
+    moved = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
+    return _run(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
 
 
 def _changes_sql(schema: pa.Schema, time: str, condition: str) -> str:

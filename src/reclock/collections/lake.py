@@ -10,7 +10,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from reclock import crashpoints
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.collections.collection import DESC_PROPERTY, MONOTONIC_PROPERTY, Collection
 from reclock.collections.folder import LOG, Folder, fsync
 from reclock.collections.log import TableLog
@@ -42,7 +42,11 @@ class Lake:
         check_storable(desc)
         folder = self._folder_of(id)
         parents = folder.make()
-        properties = {DESC_PROPERTY: encode_desc(desc), MONOTONIC_PROPERTY: "true" if is_monotonic else "false"}
+        properties = {
+            DESC_PROPERTY: encode_desc(desc),
+            MONOTONIC_PROPERTY: "true" if is_monotonic else "false",
+            "delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}",
+        }
         TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
         crashpoints.reach("collections.create.landed")
         for path in parents:

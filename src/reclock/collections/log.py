@@ -19,7 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
-from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.relations import TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import LOG, Folder, fsync
@@ -165,6 +165,27 @@ class TableLog:
             for path, size, rows, low, high in zip(*(actions[name].to_pylist() for name in names), strict=True)
         )
 
+    def paths(self) -> dict[str, int]:
+        """Every data file of the version last seen, with its bytes, whoever committed it."""
+        actions = pa.table(self._table.get_add_actions(flatten=True))
+        if not actions.num_rows:
+            return {}
+        return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+
+    def is_changed_since(self, application: str) -> bool:
+        """Whether rows changed after the last commit of ``application``, as far back as the log goes."""
+        for version in range(self.version, -1, -1):
+            actions = self._entry(version)
+            if actions is None or any(action.get("txn", {}).get("appId") == application for action in actions):
+                return False
+            if any(action[kind].get("dataChange", True) for action in actions for kind in ("add", "remove") if kind in action):
+                return True
+        return False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema(self._table.schema().to_arrow())
+
     def dropped_since(self, moment: Timestamp) -> frozenset[str]:
         """The files dropped at the wall-clock time ``moment`` or later, as far back as the log goes."""
         dropped: set[str] = set()
@@ -241,7 +262,7 @@ def remove(file: DataFile, at: Timestamp) -> RemoveAction:
 
 def _configuration(schema: pa.Schema) -> dict[str, str]:
     """What delta-rs is told of a new table."""
-    configuration = {"delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}"}
+    configuration = {}
     if any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
         # Such columns are a table feature, so the protocol must list every feature in use. Unless the writer version is asked for,
         # delta-rs forgets NOT NULL ("invariants"), and delta-spark then refuses the table.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
-from reclock.collections.consolidate import consolidated_changes, consolidated_rows
+from reclock.collections.consolidate import advanced_updates, consolidated_changes, consolidated_rows, streamed_changes
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
@@ -74,6 +74,13 @@ class Version:
         schema = arrow_schema(self.desc, with_updates=True)
         with self.reading():
             return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+
+    def streamed(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
+        """As ``changes``, batch by batch; ``with_snapshot``, all earlier updates count as at ``lower``."""
+        schema = arrow_schema(self.desc, with_updates=True)
+        if with_snapshot:
+            return advanced_updates(self.dataset(self.files(upper=upper)), schema, lower, upper)
+        return streamed_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -12,10 +12,10 @@ from reclock.compute.plan import Get
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
 from reclock.sources.description import SourceSpec, collections_of
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
 from reclock.sql.planner.views import expand
 
-_STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX)
+_STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 
 
 def storage_commands(present: Set[GlobalId], catalog: PlannerCatalog) -> list[CreateCollections | DropCollections]:
@@ -28,7 +28,7 @@ def storage_commands(present: Set[GlobalId], catalog: PlannerCatalog) -> list[Cr
 
 
 def stored(catalog: PlannerCatalog) -> frozenset[GlobalId]:
-    """The items that have collections of their own; a subsource's are its source's."""
+    """The items that have a frontier group; a subsource's is its source's."""
     items = _snapshot(catalog).items.values()
     return frozenset(item.id for item in items if item.type in _STORED and not catalog.is_subsource(item.id))
 
@@ -74,6 +74,8 @@ def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
         own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
+    if isinstance(entry, SinkEntry):
+        return CreateCollections(item.id, (), since=begins, upper=begins)
     assert isinstance(entry, RelationEntry)
     if entry.source is not None:
         found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))

@@ -23,6 +23,7 @@ from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.pg_catalog import PG_CATALOG
 from reclock.introspection.relation import Builtin, Rows, State, desc
+from reclock.introspection.sinks import SINKS
 from reclock.introspection.unified import UNIFIED
 
 
@@ -278,4 +279,4 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
 )
 
-BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *UNIFIED, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)
+BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *SINKS, *UNIFIED, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)

@@ -26,6 +26,16 @@ class IndexFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class SinkFacts:
+    """The same about a sink; a table has no envelope."""
+
+    on_id: GlobalId
+    cluster_id: int
+    type: str
+    envelope: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
 
@@ -33,6 +43,7 @@ class State:
     descs: Mapping[GlobalId, RelationDesc]
     indexes: Mapping[GlobalId, IndexFacts]
     connection_types: Mapping[GlobalId, str]
+    sinks: Mapping[GlobalId, SinkFacts]
     frontiers: Callable[[], Mapping[str, GroupFrontier]]
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]

@@ -22,7 +22,10 @@ class CollectionDescription:
 
 @dataclass(frozen=True, slots=True)
 class CreateCollections:
-    """The collections of one object are there, empty, and then their frontier group; that of all tables is shared."""
+    """The collections of one object are there, empty, and then their frontier group; that of all tables is shared.
+
+    A sink has none: its group says how far it is.
+    """
 
     id: GlobalId
     collections: tuple[CollectionDescription, ...]
@@ -31,7 +34,7 @@ class CreateCollections:
 
     @property
     def group(self) -> str:
-        return self.collections[0].id.group
+        return self.collections[0].id.group if self.collections else self.id
 
 
 @dataclass(frozen=True, slots=True)

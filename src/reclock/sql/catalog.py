@@ -15,7 +15,7 @@ from reclock.compute.plan import Plan
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
 from reclock.sources.connections import Connection
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
-from reclock.sql.statements import SourceDefinition, TableDefinition
+from reclock.sql.statements import SinkDefinition, SourceDefinition, TableDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,28 @@ class ConnectionEntry:
     is_system: bool = False
 
 
-Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry
+@dataclass(frozen=True, slots=True)
+class SinkEntry:
+    """A sink of the relation ``on``."""
+
+    id: GlobalId
+    name: QualifiedName
+    on: GlobalId
+    cluster_id: int
+    sink: SinkDefinition
+    create_sql: str
+    type: ItemType = ItemType.SINK
+
+    @property
+    def depends_on(self) -> frozenset[GlobalId]:
+        return frozenset({self.on})
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None
+
+
+Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry | SinkEntry
 
 
 @dataclass(slots=True)
@@ -182,9 +203,13 @@ class PlannerCatalog:
         """All indexes, or those on one relation."""
         return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry) and on in (None, entry.on))
 
-    def in_cluster(self, cluster_id: int) -> list[IndexEntry]:
-        """What a cluster maintains, in the order of ids."""
-        return [index for index in self.indexes() if index.cluster_id == cluster_id]
+    def in_cluster(self, cluster_id: int) -> list[IndexEntry | SinkEntry]:
+        """The indexes and the sinks of a cluster, each in the order of ids."""
+        kept: list[IndexEntry | SinkEntry] = [*self.indexes(), *self.sinks()]
+        return [entry for entry in kept if entry.cluster_id == cluster_id]
+
+    def sinks(self) -> Iterator[SinkEntry]:
+        return (entry for entry in self._entries.values() if isinstance(entry, SinkEntry))
 
     def dependents(self, id: GlobalId) -> list[Entry]:
         """The items that directly stand on ``id``, in the order of their ids."""

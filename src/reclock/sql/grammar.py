@@ -14,11 +14,25 @@ from reclock.sql.cluster_grammar import ClusterParser
 from reclock.sql.query_grammar import QUERY_STARTS
 from reclock.sql.role_grammar import RoleParser
 from reclock.sql.session_grammar import SessionParser
-from reclock.sql.source_grammar import SourceParser
+from reclock.sql.sink_grammar import SinkParser
 from reclock.sql.table_grammar import TableParser
 
+_DROPPED = (("MATERIALIZED", "VIEW"), *((kind,) for kind in ("SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "SECRET", "CONNECTION")))
 _SHOW_LISTS = frozenset(
-    {"SECRETS", "CONNECTIONS", "SOURCES", "TABLES", "VIEWS", "INDEXES", "OBJECTS", "DATABASES", "SCHEMAS", "CLUSTERS", "ROLES"}
+    {
+        "SECRETS",
+        "CONNECTIONS",
+        "SOURCES",
+        "TABLES",
+        "VIEWS",
+        "INDEXES",
+        "SINKS",
+        "OBJECTS",
+        "DATABASES",
+        "SCHEMAS",
+        "CLUSTERS",
+        "ROLES",
+    }
 )
 _UNSUPPORTED = frozenset(
     {
@@ -42,7 +56,7 @@ _RENAMED = ("SOURCE", "TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SECRET", "
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
-class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, SessionParser):
+class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionParser):
     """Parses one statement to one of ``nodes.Statement``."""
 
     def parse_statement(self, tokens: list[Token], text: str) -> nodes.Statement:
@@ -100,6 +114,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
                 return self._create_index()
             if self._match_text_seq("CLUSTER"):
                 return self._create_cluster()
+            if self._match_text_seq("SINK"):
+                return self._create_sink()
             if self._match_texts(("ROLE", "USER")):
                 return self._create_role()
             if self._match_text_seq("SECRET"):
@@ -158,7 +174,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
             names = self._parse_csv(self._schema_name)
             behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
             return nodes.DropSchemasStatement(names=names, exists=exists, behavior=behavior)
-        for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SECRET",), ("CONNECTION",)):
+        for words in _DROPPED:
             if self._match_text_seq(*words):
                 exists = self._match_text_seq("IF", "EXISTS")
                 names = self._parse_csv(self._object_name)
@@ -207,7 +223,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
 
     def _show(self) -> nodes.Statement:
         if self._match_text_seq("CREATE"):
-            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("CONNECTION",)):
+            for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SINK",), ("CONNECTION",)):
                 if self._match_text_seq(*words):
                     return nodes.ShowCreateStatement(kind=" ".join(words), this=self._object_name())
             return self._unsupported("SHOW CREATE")
@@ -293,7 +309,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SourceParser, Sessio
         "INSERT": TableParser._insert,
         "UPDATE": TableParser._update,
         "DELETE": TableParser._delete,
-        "VALIDATE": SourceParser._validate,
+        "VALIDATE": SinkParser._validate,
         "TRUNCATE": TableParser._truncate,
         "COPY": TableParser._copy,
         "DROP": _drop,

@@ -184,8 +184,39 @@ class CreateIndexStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "cluster": False, "on": True, "keys": False}
 
 
+class KafkaInto(exp.Expression):
+    """``INTO KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the user's word that no two rows share a key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "broker": True,
+        "topic": True,
+        "progress_topic": False,
+        "key": False,
+        "is_not_enforced": False,
+        "format": True,
+        "envelope": True,
+    }
+
+
+class DeltaInto(exp.Expression):
+    """``INTO DELTA 'path'``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"path": True}
+
+
+class CreateSinkStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "exists": False,
+        "cluster": False,
+        "on": True,
+        "target": True,
+        "options": False,
+    }
+
+
 class DropStatement(Statement):
-    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SECRET`` or ``CONNECTION``.
+    """``kind`` is ``SOURCE``, ``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SINK``, ``SECRET`` or ``CONNECTION``.
 
     ``behavior`` is ``CASCADE``, ``RESTRICT`` or absent.
     """

@@ -38,6 +38,7 @@ _OWNED = (
     ("INDEX",),
     ("SECRET",),
     ("CONNECTION",),
+    ("SINK",),
     ("SCHEMA",),
     ("DATABASE",),
     ("CLUSTER",),

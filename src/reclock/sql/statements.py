@@ -10,6 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Finishing, Plan
+from reclock.sinks.description import Target as SinkTarget
 from reclock.sources.description import Format, Upstream
 from reclock.sql.cluster_statements import ClusterStatement
 from reclock.sql.connection_statements import ConnectionStatement
@@ -126,6 +127,25 @@ class CreateView:
     replaces: tuple[GlobalId, ...] = ()
     index: CreateIndex | None = None
     tag: str = "CREATE VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDefinition:
+    """What CREATE SINK says of its target. ``with_snapshot`` begins with the rows there are, not with the first change of them."""
+
+    target: SinkTarget
+    with_snapshot: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    name: QualifiedName
+    create_sql: str
+    on: GlobalId
+    sink: SinkDefinition
+    cluster_id: int
+    depends_on: frozenset[GlobalId]
+    tag: str = "CREATE SINK"
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +364,7 @@ Statement = (
     Select
     | Explain
     | CreateIndex
+    | CreateSink
     | CreateSource
     | CreateView
     | Drop

@@ -70,7 +70,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     index = None
     if node.args.get("materialized"):
         taken = [name.item, progress_name.item]
-        index = _default_index(name, source.desc, None, _cluster(node, catalog, session), catalog, taken)
+        index = _default_index(name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken)
     for argument in ("exists", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
@@ -148,7 +148,7 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
         raise DependentObjects("view", str(name), [str(name)])
     index = None
     if node.args.get("materialized"):
-        index = _default_index(name, view.desc, None, _cluster(node, catalog, session), catalog, [name.item], gone=replaces)
+        index = _default_index(name, view.desc, None, chosen_cluster(node, catalog, session), catalog, [name.item], gone=replaces)
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
@@ -183,7 +183,7 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
         raise SystemObjectProtected(str(entry.name))
     if entry.type is ItemType.SOURCE_PROGRESS:
         raise UnsupportedSql("an index on a progress relation is not supported")
-    cluster = _cluster(node, catalog, session)
+    cluster = chosen_cluster(node, catalog, session)
     keys = node.args.get("keys")
     if not keys:
         return _default_index(entry.name, entry.desc, entry.id, cluster, catalog)
@@ -246,7 +246,8 @@ def _index(
 # --- what all have in common ---
 
 
-def _cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> int:
+def chosen_cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> int:
+    """The cluster of IN CLUSTER, or the active one. Raises ``UnknownObject``."""
     cluster = node.args.get("cluster")
     return catalog.cluster_id(fold(cluster) if cluster is not None else session.cluster)
 

@@ -20,6 +20,7 @@ _TYPES = {
     "INDEX": ItemType.INDEX,
     "SECRET": ItemType.SECRET,
     "CONNECTION": ItemType.CONNECTION,
+    "SINK": ItemType.SINK,
 }
 
 
@@ -27,7 +28,7 @@ def find(name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: Ses
     """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …). Raises ``Unknown…`` or ``WrongObjectType``."""
     entry = catalog.find(name, session)
     if entry is None:
-        if kind in ("INDEX", "SECRET", "CONNECTION"):
+        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION"):
             raise UnknownObject(kind.lower(), ".".join(name))
         catalog.resolve(name, session)
         raise UnknownRelation(".".join(name))

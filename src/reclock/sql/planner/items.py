@@ -9,12 +9,13 @@ from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError
 from reclock.sql import nodes
-from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope, SecretEntry
+from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope, SecretEntry, SinkEntry
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.connections import define_connection
 from reclock.sql.planner.create import define_view, index_key
 from reclock.sql.planner.create_table import define_table
+from reclock.sql.planner.sinks import define_sink
 from reclock.sql.planner.sources import define_source
 
 _SESSION = SessionNames()
@@ -35,7 +36,7 @@ def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerC
     if (
         old.name != name
         or old.create_sql != item.create_sql
-        or (isinstance(old, IndexEntry) and catalog.clusters != previous.clusters)
+        or (isinstance(old, IndexEntry | SinkEntry) and catalog.clusters != previous.clusters)
     ):
         return False
     pairs = [(catalog.entry(id), previous.entry(id)) for id in old.depends_on]
@@ -78,5 +79,9 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
             on = catalog.resolve(parts(node.args["on"]), _SESSION)
             key = index_key([fold(column) for column in node.args["keys"]], on.desc)
             return IndexEntry(item.id, name, on.id, key, catalog.cluster_id(fold(node.args["cluster"])), text)
+        case nodes.CreateSinkStatement() as node:
+            on = catalog.resolve(parts(node.args["on"]), _SESSION)
+            cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
+            return SinkEntry(item.id, name, on.id, cluster_id, define_sink(node, on), text)
         case _:
             raise InternalError(f'item "{name}" has a definition of another kind', detail=text)

@@ -42,7 +42,7 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
     within = parts(node.args["within"]) if node.args.get("within") is not None else None
     cluster = node.args.get("cluster")
     cluster_id = catalog.cluster_id(fold(cluster)) if cluster is not None else None
-    if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS"):
+    if cluster is not None and kind not in ("INDEXES", "MATERIALIZED VIEWS", "SINKS"):
         raise SqlSyntaxError(f"SHOW {kind} takes no IN CLUSTER")
     if kind == "INDEXES":
         return shown(_KEYS, _indexes(within, cluster_id, catalog, session), node, ordered_by=(0, 1, 2, 3))
@@ -77,6 +77,13 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
             return shown({"name": TEXT, "type": TEXT}, rows, node)
         case "TABLES":
             return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.TABLE), node)
+        case "SINKS":
+            rows = (
+                (entry.name.item, entry.sink.target.type_name, catalog.cluster_name(entry.cluster_id))
+                for entry in catalog.sinks()
+                if entry.name.scope == scope and cluster_id in (None, entry.cluster_id)
+            )
+            return shown({"name": TEXT, "type": TEXT, "cluster_name": TEXT}, rows, node)
         case "VIEWS":
             return shown({"name": TEXT}, ((entry.name.item,) for entry in relations if entry.type is ItemType.VIEW), node)
         case "MATERIALIZED VIEWS":

@@ -29,6 +29,7 @@ from reclock.sql.planner.roles import alter_role, change_membership, create_role
 from reclock.sql.planner.schemas import create_schema, drop_schemas
 from reclock.sql.planner.select_statement import plan_query_statement
 from reclock.sql.planner.show_privileges import show_privileges
+from reclock.sql.planner.sinks import create_sink
 from reclock.sql.role_statements import SetDefault
 from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Statement, Transaction
 
@@ -126,6 +127,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.CreateSubsourceStatement: create.create_subsource,
     nodes.CreateViewStatement: create.create_view,
     nodes.CreateIndexStatement: create.create_index,
+    nodes.CreateSinkStatement: create_sink,
     nodes.CreateTableStatement: create_table,
     nodes.CreateSecretStatement: create_secret,
     nodes.AlterSecretStatement: alter_secret,

@@ -1,0 +1,1 @@
+"""Changes on their way out of the environment, each exactly once."""

@@ -1,0 +1,177 @@
+"""Into Delta: a plain table of the rows as they are, for any engine; each time of the relation is one commit.
+
+A commit carries the application transaction (sink, time), is tried at one version of the log, and swaps files: those that hold a
+row that goes for new ones without it. Rows are matched whole, as SQL groups them, so no key is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
+
+from reclock import crashpoints
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.collections.folder import Folder, fsync
+from reclock.collections.log import TableLog
+from reclock.collections.schema import arrow_schema
+from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
+
+SINK_PROPERTY = "reclock.sink"
+
+FILE_ROWS = 1 << 20
+"""About how many rows a file gets."""
+
+SMALL_BYTES = 8 << 20
+SMALL_FILES = 16
+"""From so many files of fewer bytes on they are made one by the next commit."""
+
+_DELETIONS = f"changes WHERE {DIFF_COLUMN} < 0"
+
+
+class DeltaWriter:
+    """See ``reclock.sinks.target.Writer``. ``sink`` names the sink among all that there are anywhere."""
+
+    def __init__(self, folder: Folder, sink: str, desc: RelationDesc, clock: Clock) -> None:
+        self._folder, self._sink, self._clock = folder, sink, clock
+        self._schema = arrow_schema(desc, with_updates=False)
+        self._log: TableLog | None = None
+        self._progress: Timestamp | None = None
+
+    def begin(self) -> Timestamp | None:
+        """Who began earlier fails at the version of its next commit, once this one has committed anything."""
+        try:
+            self._log = TableLog.open(self._folder)
+        except TableNotFoundError:
+            return None
+        except (DeltaError, OSError) as failure:
+            raise self._unavailable(failure) from failure
+        log = self._log
+        if log.properties.get(SINK_PROPERTY) != self._sink:
+            raise TargetChanged(f'the table at "{self._folder.uri}" is not of this sink')
+        if not _is_same(log.schema, self._schema):
+            raise TargetChanged(f'the table at "{self._folder.uri}" has other columns', detail=f"found {log.schema.names}")
+        last = log.transaction(self._sink)
+        if log.is_changed_since(self._sink):
+            raise TargetChanged(f'somebody else changed rows of the table at "{self._folder.uri}"')
+        self._progress = None if last is None else Timestamp(last + 1)
+        return self._progress
+
+    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+        try:
+            log = self._log = self._log or self._create()
+            self._database.register("incoming", changes)
+            self._database.execute("CREATE OR REPLACE TABLE changes AS SELECT * FROM incoming")
+            [(count,)] = self._rows(f"SELECT coalesce(sum(abs({DIFF_COLUMN})), 0) FROM changes")
+            replaced = self._touched(log.paths())
+            added = self._write(replaced)
+            now = int(self._clock())
+            removes = [RemoveAction(path, True, now, size, {}) for path, size in replaced.items()]
+            crashpoints.reach("sinks.delta.before_commit")
+            if not log.commit([*added, *removes], {self._sink: at}):
+                raise self._overtaken(log)
+            crashpoints.reach("sinks.delta.after_commit")
+        except (DeltaError, OSError) as failure:
+            raise self._unavailable(failure) from failure
+        self._progress = Timestamp(at + 1)
+        return int(count)
+
+    def close(self) -> None:
+        if "_database" in vars(self):
+            self._database.close()
+
+    @cached_property
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        """What does not fit into memory goes to temporary files."""
+        database = duckdb.connect(":memory:")
+        folder = os.path.join(tempfile.gettempdir(), f"reclock-sink-{os.getpid()}")
+        database.execute("SET temp_directory = $folder", {"folder": folder})
+        database.execute("SET TimeZone = 'UTC'")
+        return database
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._database.sql(query).fetchall()
+
+    def _create(self) -> TableLog:
+        parents = self._folder.make()
+        TableLog.create(self._folder, self._schema, {SINK_PROPERTY: self._sink, "delta.dataSkippingNumIndexedCols": "0"})
+        for path in parents:
+            fsync(path)
+        log = TableLog.open(self._folder)
+        if log.properties.get(SINK_PROPERTY) != self._sink or log.transaction(self._sink) is not None:
+            raise self._overtaken(log)
+        return log
+
+    def _touched(self, files: dict[str, int]) -> dict[str, int]:
+        """The files that a row must leave, with their bytes; and the small ones, if they have become many."""
+        small = [path for path, size in files.items() if size < SMALL_BYTES]
+        touched = set(small) if len(small) >= SMALL_FILES else set[str]()
+        if files and self._rows(f"SELECT 1 FROM {_DELETIONS} LIMIT 1"):
+            same = " AND ".join(f"kept.{name} IS NOT DISTINCT FROM gone.{name}" for name in self._names)
+            for path in files.keys() - touched:
+                self._register("kept", [path])
+                if self._rows(f"SELECT 1 FROM kept SEMI JOIN (SELECT * FROM {_DELETIONS}) AS gone ON {same} LIMIT 1"):
+                    touched.add(path)
+        return {path: files[path] for path in sorted(touched)}
+
+    def _write(self, replaced: dict[str, int]) -> list[AddAction]:
+        """New files with the rows of ``replaced`` and of the changes, consolidated."""
+        columns = ", ".join(self._names)
+        self._register("kept", list(replaced))
+        self._database.execute(
+            f"CREATE OR REPLACE TABLE after AS SELECT {columns}, sum({DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN} "
+            f"FROM (SELECT {columns}, 1 AS {DIFF_COLUMN} FROM kept UNION ALL SELECT {columns}, {DIFF_COLUMN} FROM changes) "
+            f"GROUP BY ALL HAVING sum({DIFF_COLUMN}) <> 0"
+        )
+        if self._rows(f"SELECT 1 FROM after WHERE {DIFF_COLUMN} < 0 LIMIT 1"):
+            raise TargetChanged(f'the table at "{self._folder.uri}" lacks a row that goes', detail="somebody else changed it")
+        rows = self._database.sql(f"SELECT {columns} FROM after, range({DIFF_COLUMN})").to_arrow_reader(1 << 16)
+        return list(self._files(batch.cast(self._schema) for batch in rows if batch.num_rows))
+
+    def _files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[AddAction]:
+        for first in batches:
+            path, written = f"part-{uuid4().hex}.parquet", 0
+            with pq.ParquetWriter(path, self._schema, filesystem=self._folder.filesystem, compression="zstd") as writer:
+                batch: pa.RecordBatch | None = first
+                while batch is not None:
+                    writer.write(batch)
+                    written += batch.num_rows
+                    batch = next(batches, None) if written < FILE_ROWS else None
+            self._folder.sync([path])
+            size = self._folder.sizes([path])[path]
+            yield AddAction(path, size, {}, int(self._clock()), True, json.dumps({"numRecords": written}))
+
+    def _register(self, name: str, paths: list[str]) -> None:
+        import pyarrow.dataset as pads
+
+        parquet = pads.ParquetFileFormat()
+        fragments = [parquet.make_fragment(path, self._folder.filesystem) for path in paths]
+        self._database.register(name, pads.FileSystemDataset(fragments, self._schema, parquet, self._folder.filesystem))
+
+    @property
+    def _names(self) -> list[str]:
+        return ['"' + name.replace('"', '""') + '"' for name in self._schema.names]
+
+    def _overtaken(self, log: TableLog) -> Exception:
+        last = log.transaction(self._sink)
+        if (None if last is None else last + 1) != self._progress:
+            return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {last}")
+        return TargetUnavailable(f'the table at "{self._folder.uri}" was committed to meanwhile', detail="it is tried again")
+
+    def _unavailable(self, failure: Exception) -> TargetUnavailable:
+        return TargetUnavailable(f'cannot write the table at "{self._folder.uri}"', detail=str(failure))
+
+
+def _is_same(found: pa.Schema, expected: pa.Schema) -> bool:
+    return [(field.name, field.type) for field in found] == [(field.name, field.type) for field in expected]

@@ -1,0 +1,60 @@
+"""Where a sink writes to, and how: values, as CREATE SINK says them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.plan import Plan
+
+
+class Envelope(StrEnum):
+    """What a message says of a row."""
+
+    DEBEZIUM = "DEBEZIUM"
+    """The row before and the row after a change."""
+    UPSERT = "UPSERT"
+    """The row that a key has from now on; no value if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTarget:
+    """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``."""
+
+    broker: str
+    topic: str
+    progress_topic: str
+    key: tuple[str, ...]
+    envelope: Envelope
+
+    type_name: ClassVar[str] = "kafka"
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTarget:
+    """A plain Delta table of the rows as they are, in ``path`` below the root of sinks."""
+
+    path: str
+
+    type_name: ClassVar[str] = "delta"
+
+
+Target = KafkaTarget | DeltaTarget
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpec:
+    """All that emitting takes. ``plan`` reads collections only; ``indexes`` are those of its cluster that hold what it answers."""
+
+    id: GlobalId
+    name: str
+    plan: Plan
+    desc: RelationDesc
+    target: Target
+    with_snapshot: bool
+    created_at: Timestamp
+    indexes: tuple[GlobalId, ...] = ()

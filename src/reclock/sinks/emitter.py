@@ -1,0 +1,148 @@
+"""Emitting: what changed of a relation goes to the sink's target, time by time, each exactly once.
+
+The target decides what is written: progress is read from it and committed with the changes. The sink's frontier group in consensus
+says who writes, by its claim; its *upper* is up to where the relation was looked at, and its *since* is the progress that the
+target was last known to have. A target that has less than that is not the one that was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import pyarrow as pa
+import structlog
+
+from reclock import crashpoints
+from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.plan import collections
+from reclock.consensus.claims import GroupFrontier
+from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.holds import ReadHolds
+from reclock.consensus.input_holds import hold_inputs, let_inputs_go
+from reclock.errors import ReclockError, TargetChanged
+from reclock.ingest.lease import HeldClaim
+from reclock.sinks.changes import Range, Reader, by_time
+from reclock.sinks.description import SinkSpec
+from reclock.sinks.target import Writer
+
+_logger = structlog.get_logger(__name__)
+
+Stream = Callable[[Range], pa.RecordBatchReader]
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The sink's target holds everything below ``upper``; in how many commits, and of how many changes, that was new."""
+
+    sink: str
+    upper: Timestamp
+    commits: int
+    changes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Emitter:
+    """Emits with the stores of one environment, as ``owner``."""
+
+    frontiers: Frontiers
+    holds: ReadHolds
+    reader: Reader
+    open: Callable[[SinkSpec], Writer]
+    owner: str
+    lease_ms: int
+
+    def emit(self, sink: SinkSpec, at: Timestamp) -> Emitted:
+        """Bring the target up to ``at``, or as far as the sink's inputs are complete. Repeating it changes nothing.
+
+        The target is not touched if nothing changed. Raises ``ClaimConflict`` while another process emits, and ``SinkError``: what
+        was committed before that is in the target.
+        """
+        groups = {id.group for id in collections(sink.plan)}
+        hold_inputs(sink.id, groups, self.frontiers, self.holds)
+        claim = self.frontiers.take_over(sink.id, owner=self.owner, lease_ms=self.lease_ms)
+        inputs = self.frontiers.get_all(groups).values()
+        through = min([at, *(Timestamp(frontier.upper - 1) for frontier in inputs)])
+        if claim is not None:  # inputs were complete there already
+            through = max(through, claim.at)
+        frontier = self.frontiers.get(sink.id)
+        wanted = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
+        done = Emitted(sink.name, frontier.upper, 0, 0)
+        if wanted.upper > wanted.lower:
+            changes = self.reader.changes(sink, wanted)
+            if claim is None and not changes.times:
+                self.frontiers.advance_idle([sink.id], wanted.upper)
+                done = Emitted(sink.name, wanted.upper, 0, 0)
+            else:
+                if claim is None:
+                    payload = {"kind": "emit", "sink": sink.id}
+                    claim = self.frontiers.claim(sink.id, at=through, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
+                with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
+                    crashpoints.reach("sinks.emit.after_claim")
+                    done = self._write(sink, frontier, wanted, changes.stream, held)
+        let_inputs_go(sink.id, self.frontiers, self.holds)
+        return done
+
+    def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: Range, stream: Stream, held: HeldClaim) -> Emitted:
+        """Everything in ``wanted`` that the target does not have, and publish. What fails gives the claim back."""
+        try:
+            with closing(self.open(sink)) as writer:
+                progress = writer.begin()
+                _check(sink, frontier, progress)
+                crashpoints.reach("sinks.emit.begun")
+                if progress is not None and progress > wanted.needs:
+                    wanted = Range(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
+                commits = changes = 0
+                for time, changed in _times(stream(wanted), wanted) if wanted.upper > wanted.lower else ():
+                    held.amend(held.claim.payload)  # still ours?
+                    changes += writer.emit(time, changed)
+                    commits, progress = commits + 1, Timestamp(time + 1)
+                    crashpoints.reach("sinks.emit.committed")
+        except BaseException:
+            self._give_up(sink, held)
+            raise
+        self.frontiers.publish({sink.id: held.claim}, wanted.upper, since=progress or frontier.since)
+        crashpoints.reach("sinks.emit.published")
+        return Emitted(sink.name, wanted.upper, commits, changes)
+
+    def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
+        """The next attempt need not wait for the lease: the target itself keeps out who was overtaken."""
+        try:
+            held.abandon()
+        except ReclockError as failure:
+            _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
+
+
+def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp) -> Range:
+    """What is to be emitted, if the target has what the frontier says."""
+    upper = Timestamp(through + 1)
+    if frontier.upper > sink.created_at:
+        return Range(frontier.upper, upper, with_snapshot=False)
+    begin = max(sink.created_at, readable_from)
+    if sink.with_snapshot:
+        return Range(begin, upper, with_snapshot=True)
+    return Range(Timestamp(begin + 1), upper, with_snapshot=False)
+
+
+def _times(updates: pa.RecordBatchReader, wanted: Range) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
+    """The changes of each time; a snapshot comes first though it be empty."""
+    found = by_time(updates)
+    first = next(found, None)
+    if wanted.with_snapshot and (first is None or first[0] != wanted.lower):
+        schema = updates.schema.remove(updates.schema.get_field_index(TIME_COLUMN))
+        yield wanted.lower, schema.empty_table().to_reader()
+    if first is not None:
+        yield first
+    yield from found
+
+
+def _check(sink: SinkSpec, frontier: GroupFrontier, progress: Timestamp | None) -> None:
+    """The target has at least what it is known to have had."""
+    if (progress if progress is not None else sink.created_at) < frontier.since:
+        found = "nothing" if progress is None else f"everything below {progress}"
+        raise TargetChanged(
+            f'the target of sink "{sink.name}" has lost what was written to it',
+            detail=f"it had everything below {frontier.since}, and has {found}",
+        )

@@ -1,0 +1,40 @@
+"""From what a sink says of its target to a writer that can: one line a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+from reclock.algebra.timestamps import Clock
+from reclock.collections.folder import Folder
+from reclock.config import Settings
+from reclock.sinks.description import DeltaTarget, SinkSpec, Target
+from reclock.sinks.target import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What an environment has to reach targets with. ``environment_id`` tells its sinks from those of all others."""
+
+    settings: Settings
+    environment_id: str
+    clock: Clock
+
+
+def open_writer(sink: SinkSpec, means: Means) -> Writer:
+    """The sink's writer. Nothing is reached yet."""
+    return _open(sink.target, sink, means)
+
+
+@singledispatch
+def _open(target: Target, sink: SinkSpec, means: Means) -> Writer:
+    raise NotImplementedError(type(target).__name__)
+
+
+@_open.register
+def _(target: DeltaTarget, sink: SinkSpec, means: Means) -> Writer:
+    from reclock.sinks.delta import DeltaWriter
+
+    root = means.settings.sinks_root
+    folder = Folder(f"{root.rstrip('/')}/{target.path}", means.settings.store_options(root))
+    return DeltaWriter(folder, f"{means.environment_id}/{sink.id}", sink.desc, means.clock)

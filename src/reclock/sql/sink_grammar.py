@@ -1,0 +1,56 @@
+"""CREATE SINK: which relation, into what, and how its changes are written."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.sql import nodes
+from reclock.sql.source_grammar import SourceParser
+
+
+class SinkParser(SourceParser):
+    """Rules of sinks."""
+
+    def _create_sink(self) -> nodes.CreateSinkStatement:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
+        name = self._object_name()
+        cluster = self._cluster()
+        self._expect("FROM")
+        on = self._object_name()
+        self._expect("INTO")
+        return nodes.CreateSinkStatement(
+            this=name,
+            exists=exists,
+            cluster=cluster,
+            on=on,
+            target=self._into(),
+            options=self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None,
+        )
+
+    def _into(self) -> exp.Expression:
+        if self._match_text_seq("DELTA"):
+            return nodes.DeltaInto(path=self._text())
+        self._unsupported("CREATE SINK INTO")
+        self._expect("KAFKA")
+        self._expect("BROKER")
+        broker = self._text()
+        self._expect("TOPIC")
+        topic = self._text()
+        progress_topic = self._text() if self._match_text_seq("PROGRESS", "TOPIC") else None
+        key, is_not_enforced = None, False
+        if self._match_text_seq("KEY"):
+            key = self._parse_wrapped_csv(self._name)
+            is_not_enforced = bool(self._match_text_seq("NOT", "ENFORCED"))
+        self._expect("FORMAT", "JSON")
+        self._expect("ENVELOPE")
+        if not self._match_texts(("DEBEZIUM", "UPSERT")):
+            self.raise_error("Expected DEBEZIUM or UPSERT")
+        return nodes.KafkaInto(
+            broker=broker,
+            topic=topic,
+            progress_topic=progress_topic,
+            key=key,
+            is_not_enforced=is_not_enforced,
+            format=nodes.JsonFormatClause(),
+            envelope=self._prev.text.upper(),
+        )

@@ -1,0 +1,37 @@
+"""How statements about sinks are written."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.sql import nodes
+from reclock.sql.writing import clause, joined, listed, when, writes
+
+
+@writes(nodes.KafkaInto)
+def _kafka_into(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        f"KAFKA BROKER {write.sql(node, 'broker')} TOPIC {write.sql(node, 'topic')}",
+        clause(write, "PROGRESS TOPIC", node, "progress_topic"),
+        f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else "",
+        when(node, "is_not_enforced", "NOT ENFORCED"),
+        f"FORMAT {write.sql(node, 'format')} ENVELOPE {node.args['envelope']}",
+    )
+
+
+@writes(nodes.DeltaInto)
+def _delta_into(write: Generator, node: exp.Expression) -> str:
+    return f"DELTA {write.sql(node, 'path')}"
+
+
+@writes(nodes.CreateSinkStatement)
+def _create_sink(write: Generator, node: exp.Expression) -> str:
+    return joined(
+        "CREATE SINK",
+        when(node, "exists", "IF NOT EXISTS"),
+        write.sql(node, "this"),
+        clause(write, "IN CLUSTER", node, "cluster"),
+        f"FROM {write.sql(node, 'on')} INTO {write.sql(node, 'target')}",
+        f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+    )

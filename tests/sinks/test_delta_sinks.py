@@ -1,0 +1,242 @@
+"""A sink into Delta: at every version the table is the relation at one time, whatever happens to the emitter or to the table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from fixtures.maintained import World
+from fixtures.sunk import delta_history, delta_rows
+
+from reclock import crashpoints, tick
+from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.frontiers import Frontiers
+from reclock.errors import ClaimConflict, SinceHeld, TargetChanged, UnknownObject
+from reclock.sinks import delta
+from reclock.sinks.emitter import Emitted
+from reclock.tick import sink_names
+
+POINTS = [
+    "sinks.emit.after_claim",
+    "sinks.emit.begun",
+    "sinks.delta.before_commit",
+    "sinks.delta.after_commit",
+    "sinks.emit.committed",
+    "sinks.emit.published",
+]
+
+
+class Crash(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+def emit(world: World, sink: str, owner: str = "e1") -> Emitted:
+    return tick.emit(world.environment, sink, world.now, owner=owner)
+
+
+def check(world: World, relation: str, path: str) -> list[int]:
+    """Every version of the table is the relation at the time it says; the times."""
+    times = []
+    for at, rows in delta_history(world.home / "sinks" / path):
+        times.append(at)
+        assert rows == Counter(world.sql(f"SELECT * FROM {relation} AS OF {at}"))
+    assert times == sorted(set(times))
+    return times
+
+
+def change_table(world: World, *statements: str) -> None:
+    for statement in statements:
+        world.now += 1000
+        world.sql(statement)
+
+
+def test_each_time_of_a_source_is_one_version(world: World) -> None:
+    source = world.create("s")
+    world.write(source, 2000, "a", "b")
+    world.sql("CREATE SINK k FROM s INTO DELTA 'words'")
+    first = emit(world, "k")
+    assert (first.commits, first.changes) == (1, 2)
+    world.write(source, 3000, "a")
+    world.write(source, 4000, "c", "c")
+    assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(4001), 2, 3)
+    assert check(world, "s", "words") == [2000, 3000, 4000]
+    version = DeltaTable(str(world.home / "sinks" / "words")).version()
+    world.now = 5000
+    world.environment.frontiers.advance_idle([source], Timestamp(5001))
+    assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(5001), 0, 0)
+    assert DeltaTable(str(world.home / "sinks" / "words")).version() == version
+
+
+def test_rows_that_go_leave_the_table_and_copies_are_counted(world: World) -> None:
+    world.sql("CREATE TABLE t (a int, b text, x double precision)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 'deep/er/t'")
+    change_table(world, "INSERT INTO t VALUES (1, 'x', 'NaN'), (1, 'x', 'NaN'), (NULL, NULL, -0.0), (2, 'y', NULL)")
+    emit(world, "k")
+    change_table(
+        world,
+        "UPDATE t SET b = 'z' WHERE a = 2",
+        "DELETE FROM t WHERE a = 1",
+        "INSERT INTO t VALUES (1, 'x', 'NaN')",
+        "DELETE FROM t WHERE x = 0",
+        "DELETE FROM t",
+    )
+    assert emit(world, "k").commits == 5
+    sizes = [sum(rows.values()) for _, rows in delta_history(world.home / "sinks" / "deep/er/t")]
+    assert sizes == [0, 4, 4, 2, 3, 2, 0]
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: bool) -> None:
+    source = world.create("s")
+    world.write(source, 2000, "a", "b", "a")
+    world.sql("CREATE VIEW v AS SELECT word, count(*) AS n FROM s GROUP BY word")
+    if is_indexed:
+        world.sql("CREATE DEFAULT INDEX ON v")
+    world.refresh()
+    world.sql("CREATE SINK k FROM v INTO DELTA 'v'")
+    emit(world, "k")
+    world.write(source, 3000, "a")
+    world.write(source, 4000, "c")
+    world.refresh()
+    assert emit(world, "k").changes == 3
+    assert check(world, "v", "v") == [2000, 3000, 4000]
+
+
+def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta, "SMALL_FILES", 3)
+    monkeypatch.setattr(delta, "FILE_ROWS", 2)
+    source = world.create("s")
+    world.sql("CREATE SINK k FROM s INTO DELTA 'words'")
+    for at in range(2000, 12000, 1000):
+        world.write(source, at, "a", f"w{at}", "b", "c", "d")
+    assert emit(world, "k").commits == 11
+    assert len(check(world, "s", "words")) == 11
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_at_any_point_repeats_and_loses_nothing(world: World, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    change_table(world, "INSERT INTO t VALUES (1), (2)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    for change in ("UPDATE t SET a = a + 1 WHERE a = 1", "DELETE FROM t WHERE a = 2"):
+        change_table(world, change, "INSERT INTO t VALUES (3)")
+        with crashing_at(point, monkeypatch), pytest.raises(Crash):
+            emit(world, "k")
+        if not point.endswith("published"):
+            with pytest.raises(ClaimConflict):
+                emit(world, "k", owner="e2")  # the lease of the first lasts
+        emit(world, "k")
+        emit(world, "k")
+    assert len(check(world, "t", "t")) == 5
+    assert delta_rows(world.home / "sinks" / "t") == Counter({(3,): 2})
+
+
+@contextmanager
+def crashing_at(point: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A dead process does nothing more, so it gives no claim back."""
+
+    def crash(name: str) -> None:
+        if name == point:
+            raise Crash(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(crashpoints, "reach", crash)
+        patch.setattr(Frontiers, "abandon", lambda *_: None)
+        yield
+
+
+def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    emit(world, "k")
+    change_table(world, "INSERT INTO t VALUES (1)")
+
+    def sleep(name: str) -> None:
+        if name == "sinks.delta.before_commit":  # while the first sleeps here, its owner's next attempt does all
+            monkeypatch.undo()
+            emit(world, "k")
+
+    monkeypatch.setattr(crashpoints, "reach", sleep)
+    with pytest.raises(ClaimConflict):
+        emit(world, "k")
+    emit(world, "k")
+    assert delta_rows(world.home / "sinks" / "t") == Counter({(1,): 1})
+
+
+def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: World) -> None:
+    source = world.create("s")
+    world.sql("CREATE SINK k FROM s INTO DELTA 'words'")
+    world.write(source, 2000, "a")
+    emit(world, "k")
+    world.write(source, 3000, "b")
+    frontiers = world.environment.frontiers
+    with pytest.raises(SinceHeld):
+        frontiers.allow_compaction(source, Timestamp(2001))
+    frontiers.allow_compaction(source, Timestamp(2000))
+    emit(world, "k")
+    assert [sorted(rows) for _, rows in delta_history(world.home / "sinks" / "words")][-1] == [("a", 2000), ("b", 3000)]
+    world.sql("DROP SINK k")
+    world.environment.storage_controller.step()
+    frontiers.allow_compaction(source, Timestamp(3001))
+    assert sink_names(world.environment) == []
+    with pytest.raises(UnknownObject):
+        emit(world, "k")
+
+
+def tamper_by_a_row(table: Path) -> None:
+    write_deltalake(str(table), pa.table({"a": pa.array([9], pa.int32())}), mode="append")
+
+
+def tamper_by_removal(table: Path) -> None:
+    table.rename(table.with_name("elsewhere"))
+
+
+def tamper_by_another_table(table: Path) -> None:
+    tamper_by_removal(table)
+    write_deltalake(str(table), pa.table({"a": pa.array([1], pa.int32())}))
+
+
+@pytest.mark.parametrize("tamper", [tamper_by_a_row, tamper_by_removal, tamper_by_another_table])
+def test_a_table_that_is_not_as_it_was_left_stalls_its_sink_alone(world: World, tamper) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'; CREATE SINK other FROM t INTO DELTA 'other'")
+    change_table(world, "INSERT INTO t VALUES (1)")
+    emit(world, "k")
+    tamper(world.home / "sinks" / "t")
+    change_table(world, "INSERT INTO t VALUES (2)")
+    for _ in range(2):
+        with pytest.raises(TargetChanged):
+            emit(world, "k")
+        emit(world, "other")
+    statuses = dict(world.sql("SELECT name, status FROM mz_internal.mz_sink_statuses"))
+    assert statuses == {"k": "stalled", "other": "running"}
+    assert sum(delta_rows(world.home / "sinks" / "other").values()) == 2
+
+
+def test_rewriting_files_is_no_change_of_rows(world: World) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    for n in range(3):
+        change_table(world, f"INSERT INTO t VALUES ({n})")
+    emit(world, "k")
+    path = world.home / "sinks" / "t"
+    table = DeltaTable(str(path))
+    assert table.optimize.compact()["numFilesRemoved"] > 1
+    change_table(world, "DELETE FROM t WHERE a = 1")
+    emit(world, "k")
+    assert delta_rows(path) == Counter({(0,): 1, (2,): 1})
+    files = [str(file) for file in DeltaTable(str(path)).file_uris()]
+    assert duckdb.sql(f"SELECT a FROM read_parquet({files}) ORDER BY a").fetchall() == [(0,), (2,)]
