@@ -186,11 +186,15 @@ class Query:
         A query of constants needs none either, but uses the active cluster. Raises ``UnknownObject``.
         """
         reads = collections(self.select.plan)
-        is_about_system = all(id.source_id.startswith("s") for id in reads)
+        is_about_system = all(id.is_system for id in reads)
         if is_about_system and (reads or self.select.tag == "SHOW"):
             return SYSTEM_CLUSTER_ID
-        active = self.catalog.cluster_id(self.variables.get("cluster"))
+        active = self._active_cluster()
         return SYSTEM_CLUSTER_ID if is_about_system else active
+
+    def _active_cluster(self) -> int:
+        """Raises ``UnknownObject``."""
+        return self.catalog.cluster_id(self.variables.get("cluster"))
 
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""
@@ -238,8 +242,8 @@ class Query:
 
 
 def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
-    """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those that
-    storage manages are as they were then; the tables ``made`` are of none."""
+    """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those
+    that storage manages are as they were then; the tables ``made`` are of none."""
     read = [id for id in collections(plan) if not id.is_system or (is_as_of and id.collection is CollectionType.TABLE)]
     return frozenset(id.group for id in read if id.source_id not in made)
 
