@@ -47,6 +47,7 @@ class Settings(BaseSettings):
         description="Fernet key that the values of secrets are encrypted with; if empty, the one in <home>/secrets.key, which is "
         "made with the first secret",
     )
+    source_threads: int = Field(default=16, gt=0, description="how many sources a tick works on at the same time")
 
     sinks: str = Field(
         default="", description="root of the Delta tables that sinks write: a folder or an s3:// prefix; <home>/sinks if empty"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -111,6 +112,7 @@ class Environment:
         self._compute_controllers: dict[int, ComputeController] = {}
         self._spark = spark
         self._owns_spark = spark is None
+        self._starting = threading.Lock()
 
     @classmethod
     def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
@@ -189,8 +191,9 @@ class Environment:
 
     @property
     def lake(self) -> Lake:
-        if self._lake is None:
-            self._lake = Lake(self.settings.lake_root, self.settings.lake_options)
+        with self._starting:
+            if self._lake is None:
+                self._lake = Lake(self.settings.lake_root, self.settings.lake_options)
         return self._lake
 
     @property
@@ -372,13 +375,21 @@ class Environment:
         now = self.clock()
         return {group: max(0, now + 1 - frontier.upper) for group, frontier in self.frontiers.get_all().items()}
 
-    def spark(self) -> SparkSession:
-        """The environment's Spark session, started at the first call."""
-        if self._spark is None:
-            from reclock.clusters.session import start
+    def spark(self, *, pool: str = "default") -> SparkSession:
+        """The environment's Spark session, started at the first call. The jobs of this thread share it fairly with other pools'."""
+        with self._starting:
+            if self._spark is None:
+                from reclock.clusters.session import start
 
-            self._spark = start(self.settings)
+                self._spark = start(self.settings)
+        if not self.settings.spark_remote:  # a server does that by itself
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         return self._spark
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Work on many sources at once. They stay: Spark keeps a thread of its own for each."""
+        return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
 
     @cached_property
     def small_engine(self) -> Engine:
@@ -394,6 +405,8 @@ class Environment:
         return SparkEngine(self.spark())
 
     def close(self) -> None:
+        if "threads" in self.__dict__:
+            self.threads.shutdown()
         self.shared_holds.close()
         if "managed" in self.__dict__:
             self.managed.close()

@@ -1077,6 +1077,16 @@ class UpstreamChanged(SourceError):
         self.partition, self.offset = partition, offset
 
 
+class BackfillRefused(ReclockError):
+    """An interval cannot be given to a source: it has no history, or not there, or what is published would change."""
+
+    sqlstate = "55000"
+
+    def __init__(self, source: str, reason: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'source "{source}" cannot be backfilled: {reason}', detail=detail, hint=hint)
+        self.source = source
+
+
 class DecodeFailed(SourceError):
     """A record is not of the declared format. Names the partition and the offset of the record, which counts in ``unit``."""
 

@@ -19,6 +19,7 @@ from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
 from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
+from reclock.sql.catalog import Entry, RelationEntry
 
 _ATTEMPTS = 10
 """How often a step is decided again because another actor came between."""
@@ -126,10 +127,14 @@ def followed_since(frontier: GroupFrontier, *, lag_ms: int, read_ts: Timestamp) 
 
 
 def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestamp:
-    """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``."""
-    settings, group = environment.settings, frontier.group
-    item = environment.catalog.snapshot().items.get(GlobalId(group))
-    lag_ms = settings.index_retention_ms if item is not None and item.type is ItemType.INDEX else settings.retention_ms
+    """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``.
+
+    A source that was given a history keeps it, unless its definition says how far back.
+    """
+    group = frontier.group
+    lag_ms = _lag_ms(environment, environment.planner_catalog().entry(GlobalId(group)))
+    if lag_ms is None:
+        return frontier.since
     wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
     environment.shared_holds.let_go([group])
     for _ in range(_ATTEMPTS):
@@ -140,6 +145,15 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
             continue
         break
     return environment.frontiers.get(group).since
+
+
+def _lag_ms(environment: Environment, entry: Entry | None) -> int | None:
+    """How far since lags behind upper; None if it stays."""
+    source = entry.source if isinstance(entry, RelationEntry) else None
+    if source is not None and (source.retain_ms is not None or source.start is not None):
+        return source.retain_ms
+    is_index = entry is not None and entry.type is ItemType.INDEX
+    return environment.settings.index_retention_ms if is_index else environment.settings.retention_ms
 
 
 def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:

@@ -76,9 +76,15 @@ def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
 
 
 def source_names(environment: Environment, only: Sequence[str] | None = None) -> list[str]:
-    """The full names of all sources, or of those asked for. Raises ``UnknownRelation``."""
+    """The full names of all sources, or of those asked for, without those whose history is being given. Raises
+    ``UnknownRelation``."""
+    return [spec.name for spec in _ticking(environment, only)]
+
+
+def _ticking(environment: Environment, only: Sequence[str] | None) -> list[SourceSpec]:
     environment.await_storage(environment.planner_catalog())
-    return [source.name for source in source_specs(environment, only)]
+    backfilled = environment.frontiers.backfilled()
+    return [spec for spec in source_specs(environment, only) if spec.id not in backfilled]
 
 
 def cluster_names(environment: Environment) -> list[str]:
@@ -125,14 +131,19 @@ class RefreshReport:
     failed: tuple[Failure, ...]
 
 
-def ingest(environment: Environment, source: str, at: int, *, owner: str) -> IngestReport:
+def ingest(environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False) -> IngestReport:
     """Bring one source to a staged step at ``at``, or go on with the one that was left. Raises ``SourceError`` if it stalls.
+    With ``is_history`` it binds what the upstream had before ``at``, and takes no newer time.
 
     The source's status says so either way. Any other exception becomes an ``InternalError`` of this source.
     """
     [spec] = source_specs(environment, [source])
+    return _ingest(environment, spec, Timestamp(at), owner, is_history)
+
+
+def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool = False) -> IngestReport:
     try:
-        report = _ingest(environment, spec, Timestamp(at), owner)
+        report = _ingest_in_time(environment, spec, at, owner, is_history)
     except UpperMismatch:
         raise  # it is moved further and further by others: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
@@ -144,7 +155,7 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str) -> Ing
     return report
 
 
-def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
+def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool) -> IngestReport:
     """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
     for _ in range(_ATTEMPTS):
         try:
@@ -155,10 +166,13 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
                 frontiers=environment.frontiers,
                 lake=environment.lake,
                 connector=open_connector(spec, environment.means),
-                spark=environment.spark,
+                spark=lambda: environment.spark(pool=spec.id),
                 lease_ms=environment.settings.claim_lease_ms,
+                is_history=is_history,
             )
         except UpperMismatch as passed:
+            if is_history:
+                raise
             mismatch = passed
             at = environment.oracle.write_ts(EPOCH_MS)
     raise mismatch
@@ -317,14 +331,19 @@ class TickReport:
 def run(environment: Environment, *, only: Sequence[str] | None = None, at: int | None = None, owner: str) -> TickReport:
     """A whole tick in this process."""
     time = allocate(environment, at=at)
-    names = source_names(environment, only)
-    failures: list[Failure] = []
-    ingested: list[IngestReport] = []
-    for name in names:
+    specs = _ticking(environment, only)
+    names = [spec.name for spec in specs]
+
+    def attempt(spec: SourceSpec) -> IngestReport | Failure:
         try:
-            ingested.append(ingest(environment, name, time, owner=owner))
+            return _ingest(environment, spec, time, owner)
         except ReclockError as error:  # one source's trouble is not the others'
-            failures.append(Failure.of(name, error))
+            return Failure.of(spec.name, error)
+
+    # side by side, for most of a step is waiting: for an upstream, for the lake, for executors
+    outcomes = list(environment.threads.map(attempt, specs)) if len(specs) > 1 else [attempt(spec) for spec in specs]
+    ingested = [outcome for outcome in outcomes if isinstance(outcome, IngestReport)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     audited = audit(environment, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]

@@ -1,5 +1,6 @@
 """A tick and the readers beside it: an idle source that a reader has moved past the tick's time is ingested at a newer one."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from reclock import tick
 from reclock.adapter.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.environment import Environment
-from reclock.errors import UpperMismatch
+from reclock.errors import UpperMismatch, UpstreamUnavailable
 
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
 
@@ -41,3 +42,28 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
         monkeypatch.setattr(environment.oracle, "write_ts", lambda timeline: at)
         with pytest.raises(UpperMismatch):
             tick.ingest(environment, "s", at, owner="test")
+
+
+def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alone(tmp_path: Path, monkeypatch) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        for name in "abc":
+            list(session.execute(f"CREATE SOURCE {name} FROM LOAD GENERATOR COUNTER"))
+        together = threading.Barrier(3)
+
+        class Meeting:
+            """An upstream that answers when every other is asked too."""
+
+            def __init__(self, source) -> None:
+                self.source = source
+
+            def probe(self, bound, skips=()):
+                together.wait(60)
+                if self.source.name.endswith(".b"):
+                    raise UpstreamUnavailable("nobody answers")
+                return []
+
+        monkeypatch.setattr(tick, "open_connector", lambda source, means: Meeting(source))
+        report = tick.run(environment, owner="test")
+        assert [failure.name for failure in report.failed] == ["reclock.public.b"]
+        assert [found.source for found in report.ingested] == ["reclock.public.a", "reclock.public.c"]

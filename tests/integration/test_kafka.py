@@ -20,7 +20,9 @@ from reclock.ingest import payload
 from reclock.ingest.step import State
 from reclock.sources import kafka as connector
 from reclock.sources.connections import broker
+from reclock.sources.connector import HasHistory
 from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
+from reclock.sources.object_store import LocalBuckets
 from reclock.sources.opening import Means, open_connector
 
 pytestmark = pytest.mark.spark
@@ -387,3 +389,22 @@ def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
     [committed] = consumer.committed([TopicPartition(topic, 1)], timeout=10)
     consumer.close()
     assert committed.offset == 5
+
+
+def test_history_ends_before_the_first_message_of_the_moment_or_later(kafka):
+    topic = kafka.topic(2, retention_ms="-1")
+    kafka.send(topic, [b"a"], 0, timestamp=1_000)
+    kafka.send(topic, [b"b"], 0, timestamp=2_000)
+    kafka.send(topic, [b"late"], 0, timestamp=1_500)
+    kafka.send(topic, [b"c"], 1, timestamp=1_999)
+    opened = open_connector(over(kafka, topic), Means(LocalBuckets("")))
+    assert isinstance(opened, HasHistory)
+
+    def until(moment: int, bound: dict[Any, Any]) -> list[tuple[Any, int, int]]:
+        return [(found.partition, found.lower, found.upper) for found in opened.probe_until(bound, Timestamp(moment))]
+
+    assert until(1_000, {}) == []
+    assert until(2_000, {}) == [(0, 0, 1), (1, 0, 1)]
+    topic_id = opened.probe({})[0].evidence[0]
+    assert until(2_001, {0: (1, topic_id), 1: (1, topic_id)}) == [(0, 1, 3)]
+    assert until(1_000, {0: (1, topic_id), 1: (1, topic_id)}) == []  # it is bound further than that

@@ -58,6 +58,25 @@ def test_every_readable_time_is_answered_as_before_from_fewer_files(world: World
     assert world.maintain(group).since_after == 1_101
 
 
+def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:
+    group = fill(world)
+    world.sql("ALTER SOURCE words SET (RETAIN HISTORY FOR '50ms')")
+    assert world.maintain(group).since_after == 1_151
+    world.sql("ALTER SOURCE words RESET (RETAIN HISTORY)")
+    world.write(group, 1_300, "a")
+    world.refresh()
+    assert world.maintain(group).since_after == 1_201
+    world.sql("CREATE SOURCE kept FROM LOAD GENERATOR COUNTER WITH (START '1970-01-01 00:00:01')")
+    kept = world.id_of("kept")
+    world.environment.storage_controller.step()
+    world.environment.frontiers.advance_backfilled(kept, T(1_301), is_over=True)
+    assert world.maintain(kept).since_after == 1_000  # what it was given, unless it says otherwise
+    world.sql("ALTER SOURCE kept SET (RETAIN HISTORY FOR '1ms')")
+    assert world.maintain(kept).since_after == 1_300
+    [(_, text)] = world.sql("SHOW CREATE SOURCE kept")
+    assert "RETAIN HISTORY FOR '1ms'" in text
+
+
 def test_bindings_below_since_appear_at_since_before_they_are_compacted_and_after(world: World) -> None:
     group = fill(world, times=10)
     progress = "SELECT mz_timestamp, key, byte_offset FROM words_progress AS OF {at}"

@@ -34,6 +34,7 @@ CREATE INDEX i IN CLUSTER other ON delays (carrier)
 DROP SOURCE IF EXISTS flights, weather CASCADE
 ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9
 ALTER SOURCE flights RENAME TO trips
+ALTER SOURCE flights SET (RETAIN HISTORY FOR '2h')
 SHOW INDEXES FROM delays IN CLUSTER default WHERE key_name = 'x'
 SHOW CREATE MATERIALIZED VIEW delays
 SET search_path = public, 'x'

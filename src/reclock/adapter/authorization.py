@@ -134,7 +134,13 @@ class Rules:
                 return self._require(owner_of=((Kind.CLUSTER, statement.cluster_id),))
             case cluster_statements.DropClusterReplicas():
                 return self._require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
-            case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange() | statements.Rename():
+            case (
+                statements.RetrySource()
+                | statements.WaiveCheck()
+                | statements.SkipRange()
+                | statements.RetainHistory()
+                | statements.Rename()
+            ):
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
             case role_statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
                 return self._require()  # nothing but the own password

@@ -14,7 +14,7 @@ from reclock.catalog.roles import default_acl
 from reclock.catalog.transaction import Transaction
 from reclock.consensus.verifiers import NewPassword
 from reclock.environment import Environment
-from reclock.errors import InternalError
+from reclock.errors import InternalError, InvalidOption
 from reclock.sql import statements
 from reclock.sql.connection_statements import NewSecret
 from reclock.sql.names import QualifiedName
@@ -87,9 +87,10 @@ class Change:
         *,
         owned_like: Item | None = None,
         replaced: Item | None = None,
+        begins_at: Timestamp | None = None,
     ) -> GlobalId:
         """A new item of the current role, or of the owner of ``owned_like``, with the default privileges; or in the place of
-        ``replaced``, with its owner and privileges."""
+        ``replaced``, with its owner and privileges. It begins now, unless something else is said."""
         id_, schema_id = self._id_of_new(type_), self.schema_id(name)
         model = replaced or owned_like
         owner = model.owner_role_id if model is not None else self.users.current_id
@@ -98,7 +99,8 @@ class Change:
         else:
             database_id = self.tx.snapshot.schemas[schema_id].database_id
             privileges = default_acl(self.tx.snapshot, owner, type_, schema_id, database_id)
-        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, self.begins_at, progress, privileges))
+        begins_at = self.begins_at if begins_at is None else begins_at
+        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, begins_at, progress, privileges))
         return id_
 
     def _id_of_new(self, type_: ItemType) -> GlobalId:
@@ -116,12 +118,15 @@ def define(statement: object, change: Change) -> None:
 
 @define.register
 def _(statement: statements.CreateSource, change: Change) -> None:
-    id_ = change.insert(statement.name, ItemType.SOURCE, statement.create_sql)
+    start = statement.source.start
+    if start is not None and start > change.now:
+        raise InvalidOption(f"a source cannot START at {start}, which is in the future", detail=f"it is {change.now}")
+    id_ = change.insert(statement.name, ItemType.SOURCE, statement.create_sql, begins_at=start)
     progress = SourceProgress(id_, statement.source.progress_desc)
-    change.insert(statement.progress_name, ItemType.SOURCE_PROGRESS, None, progress)
+    change.insert(statement.progress_name, ItemType.SOURCE_PROGRESS, None, progress, begins_at=start)
     change.audit("create", "source", statement.name, id=id_, create_sql=statement.create_sql)
     for subsource in statement.subsources:
-        sub_id = change.insert(subsource.name, ItemType.SOURCE, subsource.create_sql)
+        sub_id = change.insert(subsource.name, ItemType.SOURCE, subsource.create_sql, begins_at=start)
         change.audit("create", "source", subsource.name, id=sub_id, create_sql=subsource.create_sql)
     if statement.index is not None:
         define(statement.index, change)
@@ -190,6 +195,13 @@ def _(statement: statements.Rename, change: Change) -> None:
         name = statement.to.item if id_ == statement.id else item.name
         change.tx.update(replace(item, name=name, create_sql=create_sql))
     change.audit("alter", statement.kind, statement.name, renamed_to=str(statement.to))
+
+
+@define.register
+def _(statement: statements.RetainHistory, change: Change) -> None:
+    item = change.tx.snapshot.items[statement.id]
+    change.tx.update(replace(item, create_sql=statement.create_sql))
+    change.audit("alter", "source", statement.name, retain_history=statement.duration)
 
 
 def drop_item(change: Change, id_: GlobalId) -> None:

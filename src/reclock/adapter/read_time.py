@@ -94,6 +94,8 @@ def _await_complete(
             continue
         waiting = _describe(late, at, name_of)
         if not told:
+            for group in sorted(environment.frontiers.backfilled() & late.keys()):  # nobody knows how long that takes
+                raise NotReadable(name_of(group), at=at, since=late[group].since, upper=late[group].upper)
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
         if interruption.is_late:

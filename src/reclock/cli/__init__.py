@@ -10,10 +10,12 @@ import typer
 
 from reclock.cli.catalog import app as catalog_app
 from reclock.cli.edge import Home, errors_on_stderr
+from reclock.cli.source import app as source_app
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
 
 app.add_typer(catalog_app, name="catalog")
+app.add_typer(source_app, name="source")
 
 
 @app.callback()
@@ -77,6 +79,21 @@ def tick(
     with errors_on_stderr():
         failed = run_ticks(home, every=every, count=count, only=source, at=at)
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def backfill(
+    source: Annotated[str, typer.Argument(help="name of a source that was made WITH (START …)")],
+    home: Home = None,
+    begin: Annotated[str, typer.Option("--from", help="where the first interval begins; where the source stands, if absent")] = "",
+    end: Annotated[str, typer.Option("--to", help="where the last interval ends at the latest; now, if absent")] = "",
+    every: Annotated[str, typer.Option(help="length of an interval, such as 1d, 6h or 15m")] = "1d",
+) -> None:
+    """Give a source its history interval by interval, oldest first; what was given before stays as it is."""
+    from reclock.cli.backfill import run_backfill
+
+    with errors_on_stderr():
+        run_backfill(home, source, begin=begin, end=end, every=every)
 
 
 @app.command()

@@ -15,14 +15,14 @@ from reclock import tick
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
 
-_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def seconds(text: str) -> float:
-    """``500ms``, ``1s``, ``5m`` or ``1h`` in seconds. Raises ``InvalidOption``."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+    """``500ms``, ``1s``, ``5m``, ``1h`` or ``1d`` in seconds. Raises ``InvalidOption``."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text)
     if match is None:
-        raise InvalidOption(f'"{text}" is not a duration', hint="write 500ms, 1s, 5m or 1h")
+        raise InvalidOption(f'"{text}" is not a duration', hint="write 500ms, 1s, 5m, 1h or 1d")
     return float(match[1]) * _UNITS_S[match[2]]
 
 

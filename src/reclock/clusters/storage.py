@@ -62,7 +62,7 @@ class Storage:
             return
         for own in command.collections:
             self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic)
-        self.frontiers.create(command.group, since=command.since, upper=command.upper)
+        self.frontiers.create(command.group, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
         tables = self.tables.log.known() & set(ids)

@@ -21,6 +21,7 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus
 from reclock.consensus.tables import (
     UNCLAIMED,
+    backfills,
     batches,
     claimed,
     earliest_holds,
@@ -45,13 +46,15 @@ class Frontiers:
 
     # --- groups ---
 
-    def create(self, group: str, *, since: Timestamp, upper: Timestamp) -> None:
+    def create(self, group: str, *, since: Timestamp, upper: Timestamp, is_backfilled: bool = False) -> None:
         """The group is there afterwards; one that was there already is left as it stands."""
         new = GroupFrontier(group, since, upper, None)
 
         def work(connection: sa.Connection) -> None:
             if not get_groups(connection, (group,)):
                 connection.execute(sa.insert(frontiers).values(group_id=new.group, since=new.since, upper=new.upper))
+                if is_backfilled:
+                    connection.execute(sa.insert(backfills).values(group_id=group))
 
         self._write(work)
 
@@ -62,6 +65,7 @@ class Frontiers:
         def work(connection: sa.Connection) -> None:
             for some in batches(doomed):
                 connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(some)))
+                connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(some)))
                 connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(some)))
 
         self._write(work)
@@ -186,7 +190,8 @@ class Frontiers:
     # --- anybody's: idle groups, compaction ---
 
     def advance_idle(self, groups: Iterable[str], to: Timestamp) -> frozenset[str]:
-        """Moves the uppers of those groups that are unclaimed up to ``to``, all at one moment. A claimed group never moves.
+        """Moves the uppers of those groups that are unclaimed up to ``to``, all at one moment. A claimed group never moves, and
+        neither does one whose history is being given.
 
         Answers which of the groups, claimed ones included, are complete below ``to`` now. Unknown ones are left out.
         """
@@ -196,12 +201,36 @@ class Frontiers:
             complete: set[str] = set()
             for some in batches(wanted):
                 among = frontiers.c.group_id.in_(some)
-                idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to)
+                waits = frontiers.c.group_id.in_(sa.select(backfills.c.group_id))
+                idle = (among, frontiers.c.claim_id.is_(None), frontiers.c.upper < to, ~waits)
                 connection.execute(sa.update(frontiers).where(*idle).values(upper=to))
                 complete.update(connection.scalars(sa.select(frontiers.c.group_id).where(among, frontiers.c.upper >= to)))
             return frozenset(complete)
 
         return self._write(work)
+
+    def backfilled(self) -> frozenset[str]:
+        """The groups whose history is being given: only that moves their uppers."""
+        return self._consensus.read(lambda connection: frozenset(connection.scalars(sa.select(backfills.c.group_id))))
+
+    def advance_backfilled(self, group: str, to: Timestamp, *, is_over: bool) -> None:
+        """The upper of a group whose history is being given is at least ``to``; if that ``is_over``, it is a group as any other.
+
+        Raises ``ClaimConflict`` if it is claimed.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            found = get_group(connection, group)
+            if found.claim is not None:
+                raise _conflict(group, found.claim)
+            if not connection.scalars(sa.select(backfills.c.group_id).where(backfills.c.group_id == group)).all():
+                return
+            if found.upper < to:
+                _change(connection, found, {"upper": to})
+            if is_over:
+                connection.execute(sa.delete(backfills).where(backfills.c.group_id == group))
+
+        self._write(work)
 
     def allow_compaction(self, group: str, since: Timestamp) -> None:
         """Times of the group below ``since`` may be merged from now on; nothing changes if they might be already.

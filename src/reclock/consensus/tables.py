@@ -48,6 +48,12 @@ held_groups = sa.Table(
     sa.Column("group_id", sa.Text, primary_key=True, index=True),
 )
 
+backfills = sa.Table(  # the groups whose history is being given
+    "reclock_backfill",
+    metadata,
+    sa.Column("group_id", sa.Text, primary_key=True),
+)
+
 UNCLAIMED: dict[str, Any] = dict.fromkeys(("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload"))
 
 

@@ -60,7 +60,9 @@ def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
     source = entry.source
     assert source is not None
     created_at = _snapshot(catalog).items[entry.id].created_at
-    return SourceSpec(entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at)
+    return SourceSpec(
+        entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at, source.start
+    )
 
 
 def _dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
@@ -79,6 +81,8 @@ def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
     assert isinstance(entry, RelationEntry)
     if entry.source is not None:
         found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))
+        if entry.source.start is not None:
+            return CreateCollections(item.id, found, since=begins, upper=begins, is_backfilled=True)
     else:
         found = (CollectionDescription(entry.collection, entry.desc),)
     return CreateCollections(item.id, found, since=begins, upper=Timestamp(begins + 1))

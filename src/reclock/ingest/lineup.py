@@ -61,11 +61,16 @@ class Lineup:
         version = kept.pin()
         bound = _read.get(version)
         if bound is None:
-            bound = _read[version] = self._bound(kept, version)
+            bound = _read[version] = self._bound(kept, version, version.upper)
         return version.upper, bound
 
-    def _bound(self, kept: Collection, version: Version) -> Bound:
-        rows = version.snapshot(Timestamp(max(version.upper - 1, 0))).to_pylist()
+    def bound_at(self, at: Timestamp) -> Bound:
+        """What was kept at ``at`` of every partition that was bound by then."""
+        kept = self.evidence or self.remap
+        return self._bound(kept, kept.pin(), at)
+
+    def _bound(self, kept: Collection, version: Version, at: Timestamp) -> Bound:
+        rows = version.snapshot(Timestamp(max(min(at, version.upper - 1), 0))).to_pylist()
         columns = kept.desc.names[len(self.remap.desc) :] if self.evidence else (DIFF_COLUMN,)
         bound = {_partition(self.remap.desc, row): tuple(row[name] for name in columns) for row in rows}
         if len(bound) != len(rows):

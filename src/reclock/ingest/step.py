@@ -8,7 +8,7 @@ whoever finds a claim whose writer is gone goes on from its phase, and a restart
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -28,7 +28,7 @@ from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
 from reclock.ingest.upsert import UpsertJob, message_desc
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
-from reclock.sources.connector import Bound, Connector, Increment, ReadsOnce
+from reclock.sources.connector import Bound, Connector, HasHistory, Increment, ReadsOnce
 from reclock.sources.description import SourceSpec
 
 if TYPE_CHECKING:
@@ -84,16 +84,17 @@ def ingest(
     lake: Lake,
     spark: Callable[[], SparkSession],
     lease_ms: int = 60_000,
+    is_history: bool = False,
 ) -> IngestReport:
     """Bring the source to a step that is staged, at ``at`` or at the time of the step that was left; nothing of it is visible yet.
 
     A step that was left with its audit passed is published first, and then a new one begins. With nothing new upstream nothing is
     claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
-    gets ``BUSY``.
+    gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
-    work = _Work(source, connector, owner, frontiers, lake, spark, lease_ms)
+    work = _Work(source, connector, owner, frontiers, lake, spark, lease_ms, is_history)
     try:
         if frontiers.get(source.id).claim is not None:
             report = work.finish()
@@ -113,6 +114,7 @@ class _Work:
     lake: Lake
     spark: Callable[[], SparkSession]
     lease_ms: int
+    is_history: bool
 
     def finish(self) -> IngestReport | None:
         """Go on with the step that was left; None if nothing is claimed any more, so that a new one may begin."""
@@ -147,7 +149,7 @@ class _Work:
     def _probe_unclaimed(self, step: Step, upper: Timestamp, bound: Bound) -> Probed:
         """What is new. A source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it."""
         try:
-            increments = self.connector.probe(bound)
+            increments = self._ask(bound, step)
         except SourceError as failure:
             stalled = replace(step, error=encode_failure(failure))
             self.frontiers.claim(self.source.id, at=step.at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
@@ -185,6 +187,12 @@ class _Work:
                 raise
         return IngestReport.of(self.source, step)
 
+    def _ask(self, bound: Bound, step: Step) -> Sequence[Increment]:
+        if not self.is_history:
+            return self.connector.probe(bound, step.decisions.skip)
+        assert isinstance(self.connector, HasHistory)
+        return self.connector.probe_until(bound, step.at, step.decisions.skip)
+
     def _reads_once(self, bound: Bound) -> bool:
         return isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(bound)
 
@@ -196,7 +204,7 @@ class _Work:
         if probed is not None and probed.upper == upper:
             increments = probed.increments
         else:
-            increments = tuple(self.connector.probe(bound, step.decisions.skip))
+            increments = tuple(self._ask(bound, step))
         return replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
 
     def _read_once(self, step: Step, lineup: Lineup, bound: Bound, held: HeldClaim) -> Step:

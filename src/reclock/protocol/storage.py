@@ -31,6 +31,8 @@ class CreateCollections:
     collections: tuple[CollectionDescription, ...]
     since: Timestamp
     upper: Timestamp
+    is_backfilled: bool = False
+    """Whether its history is to be given before anything else moves its upper."""
 
     @property
     def group(self) -> str:

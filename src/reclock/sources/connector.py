@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from reclock.algebra.timestamps import MINIMUM
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.remap import Range
 from reclock.reclocking.stamp import without
@@ -81,6 +81,32 @@ class Connector(Protocol):
 
     def dismiss(self) -> None:
         """The source is no more: nothing is kept for it upstream. Raises a ``SourceError``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a source needs of its upstream: what it is, whether it is there, and what was seen, without secrets."""
+
+    what: str
+    is_fine: bool
+    seen: str
+
+
+@runtime_checkable
+class Checks(Connector, Protocol):
+    """A connector that can say what it needs of its upstream, besides what a probe tells."""
+
+    def check(self) -> Iterator[Finding]:
+        """What was found, one thing after another; each asks within a bounded time. Raises a ``SourceError`` where nothing that
+        follows can be found out."""
+
+
+@runtime_checkable
+class HasHistory(Connector, Protocol):
+    """A connector that can tell what its upstream had at an earlier moment, by the upstream's own clock."""
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """``probe``, but only of what the upstream had before ``moment``."""
 
 
 @runtime_checkable

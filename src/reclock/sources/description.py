@@ -51,6 +51,7 @@ class ObjectsConnector:
 
     is_monotonic: ClassVar[bool] = True
     upsert_key: ClassVar[str | None] = None
+    lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "s3"
     updates_per_offset: ClassVar[int] = 1
     reclocking: ClassVar[Reclocking] = Reclocking(
@@ -73,6 +74,7 @@ class LoadGenerator:
     max_cardinality: int | None = None
 
     upsert_key: ClassVar[str | None] = None
+    lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "load-generator"
     reclocking: ClassVar[Reclocking] = Reclocking(partition=(), offset="offset", progress=("offset",))
 
@@ -102,6 +104,7 @@ class KafkaConnector:
     envelope: str = "NONE"
     group: str | None = None
 
+    lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "kafka"
     reclocking: ClassVar[Reclocking] = Reclocking(
         partition=(Column("partition", INTEGER, is_nullable=False),),
@@ -133,6 +136,7 @@ class PostgresConnector:
 
     is_monotonic: ClassVar[bool] = False
     upsert_key: ClassVar[str | None] = None
+    lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"
     type_name: ClassVar[str] = "postgres"
     updates_per_offset: ClassVar[int] = 1  # an LSN counts bytes of a log in which every change takes many
     reclocking: ClassVar[Reclocking] = Reclocking(
@@ -177,7 +181,8 @@ Format = RecordFormat | TextFormat | BytesFormat
 
 Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | PostgresConnector
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
-(``is_monotonic``), how many updates one offset may yield, and the column by which rows replace each other (``upsert_key``).
+(``is_monotonic``), how many updates one offset may yield, the column by which rows replace each other (``upsert_key``), and why
+nobody can tell what it had at an earlier time, if that is so (``lacks_history``).
 """
 
 
@@ -195,6 +200,8 @@ class SourceSpec:
     desc: RelationDesc
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
     created_at: Timestamp = MINIMUM
+    start: Timestamp | None = None
+    """Where its history begins, if that is given by a backfill."""
 
     @property
     def outputs(self) -> Mapping[str, RelationDesc]:

@@ -40,8 +40,11 @@ class Generator:
     now: Timestamp
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return self.probe_until(bound, Timestamp(self.now + 1), skips)
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
         lower = bound[()][0] if () in bound else 0
-        upper = (self.now - self.start) // self.upstream.tick_interval_ms + 1
+        upper = (moment - 1 - self.start) // self.upstream.tick_interval_ms + 1
         return [Increment((), lower, upper, upper - lower)] if upper > lower else []
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:

@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources.connector import (
@@ -27,6 +28,7 @@ from reclock.sources.connector import (
     PARTITION_COLUMN,
     Bound,
     Evidence,
+    Finding,
     Increment,
     Skip,
     left,
@@ -68,6 +70,13 @@ class Kafka:
     # --- in the driver ---
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return self._probe(bound, skips, None)
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """Of each partition the messages before the first one of ``moment`` or later."""
+        return self._probe(bound, skips, moment)
+
+    def _probe(self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None) -> list[Increment]:
         admin = self._admin()
         topic_id, partitions = self._describe(admin, bound)
         for partition, kept in sorted(bound.items()):
@@ -75,6 +84,10 @@ class Kafka:
                 raise self._changed(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
         first = self._list(admin, partitions, OffsetSpec.earliest())
         end = self._list(admin, partitions, OffsetSpec.latest())
+        reached = end
+        if until is not None:
+            found = self._list(admin, partitions, OffsetSpec.for_timestamp(until))
+            reached = {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in partitions}
         begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
         if self.upstream.start_timestamp is not None and (new := [p for p in partitions if p not in bound]):
             found = self._list(admin, new, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
@@ -82,9 +95,9 @@ class Kafka:
         increments = []
         for partition in partitions:
             lower = bound[partition][0] if partition in bound else 0
-            upper = end[partition]
-            if upper < lower:
-                raise self._changed(partition, upper, f"ends at offset {upper}", f"it is bound up to {lower}")
+            upper = reached[partition]
+            if end[partition] < lower:
+                raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {lower}")
             if partition in bound and first[partition] > lower and left(partition, lower, first[partition], skips):
                 raise self._changed(
                     partition,
@@ -124,6 +137,18 @@ class Kafka:
 
     def dismiss(self) -> None:
         """A topic keeps nothing for its readers."""
+
+    def check(self) -> Iterator[Finding]:
+        admin = self._admin()
+        user = self.client.get("sasl.username")
+        topic_id, partitions = self._describe(admin, {})
+        security = self.client.get("security.protocol", "plaintext")
+        who = f'as "{user}"' if user else "as nobody in particular"
+        yield Finding("broker", True, f"{self.client['bootstrap.servers']} over {security}, {who}")
+        yield Finding("topic", True, f'"{self.upstream.topic}" has {len(partitions)} partitions and the id {topic_id}')
+        first = self._list(admin, partitions, OffsetSpec.earliest())
+        end = self._list(admin, partitions, OffsetSpec.latest())
+        yield Finding("messages", True, ", ".join(f"{p}: offsets {first[p]} to {end[p]}" for p in partitions))
 
     # --- in executors ---
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import UpstreamUnavailable
 
 CHUNK_BYTES = 8 << 20
@@ -18,11 +19,12 @@ CHUNK_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """An object as a listing shows it. While ``version`` stays the same, so do its bytes."""
+    """An object as a listing shows it, last written at ``modified_at``. While ``version`` stays the same, so do its bytes."""
 
     key: str
     size: int
     version: str
+    modified_at: Timestamp = MINIMUM
 
 
 class ObjectMissing(UpstreamUnavailable):
@@ -40,6 +42,9 @@ class ObjectStore(Protocol):
 
     def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
         """The objects whose keys begin with ``prefix``, in order of key. Raises ``UpstreamUnavailable``."""
+
+    def described(self, bucket: str) -> str:
+        """Where the bucket is and with which credentials it is reached, without secrets."""
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         """Bytes ``[lower, upper)`` of an object, in chunks. Raises ``ObjectMissing`` if it has fewer, ``UpstreamUnavailable``."""
@@ -75,6 +80,9 @@ class LocalBuckets:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
         return sorted((o for o in found if o and o.key.startswith(prefix)), key=lambda o: o.key)
 
+    def described(self, bucket: str) -> str:
+        return f'folder "{self._bucket(bucket)}"'
+
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         folder = self._bucket(bucket)
         path = folder / key
@@ -107,7 +115,8 @@ class LocalBuckets:
         if not stat.S_ISREG(found.st_mode):
             return None
         version = f"{found.st_mtime_ns}-{found.st_ctime_ns}-{found.st_size}-{found.st_ino}"
-        return ListedObject(path.relative_to(folder).as_posix(), found.st_size, version)
+        key, modified_at = path.relative_to(folder).as_posix(), Timestamp(found.st_mtime_ns // 1_000_000)
+        return ListedObject(key, found.st_size, version, modified_at)
 
 
 def _files(start: Path, folder: Path) -> Iterator[Path]:
@@ -142,7 +151,7 @@ class S3Buckets:
 
         try:
             pages = self._client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-            found = [ListedObject(o["Key"], o["Size"], o["ETag"]) for page in pages for o in page.get("Contents", ())]
+            found = [_listed(entry) for page in pages for entry in page.get("Contents", ())]
         except ClientError as error:
             if _code(error) == "NoSuchBucket":
                 raise UpstreamUnavailable(f'bucket "{bucket}" does not exist') from error
@@ -150,6 +159,17 @@ class S3Buckets:
         except BotoCoreError as error:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
         return sorted(found, key=lambda o: o.key)
+
+    def described(self, bucket: str) -> str:
+        place = f'bucket "{bucket}" at {self.endpoint or f"AWS, region {self.region}"}'
+        if self.access_key_id:
+            return f'{place}, with the access key "{self.access_key_id}"'
+        from boto3.session import Session
+
+        found = Session().get_credentials()
+        if found is None:
+            return f"{place}, without credentials: none were found in the AWS chain"
+        return f'{place}, with the access key "{found.access_key}" from {found.method} of the AWS chain'
 
     def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -175,16 +195,20 @@ class S3Buckets:
         return _s3_client(self.endpoint, self.region, self.access_key_id, self.secret_access_key)
 
 
+def _listed(entry: Mapping[str, Any]) -> ListedObject:
+    return ListedObject(entry["Key"], entry["Size"], entry["ETag"], Timestamp(int(entry["LastModified"].timestamp() * 1000)))
+
+
 def _code(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 @lru_cache(maxsize=8)
 def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key: str) -> Any:
-    import boto3
+    from boto3.session import Session
     from botocore.config import Config
 
-    return boto3.client(
+    return Session().client(  # the default session is not safe for threads
         "s3",
         endpoint_url=endpoint or None,
         region_name=region,

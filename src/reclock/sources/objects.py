@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.errors import DecodeFailed, UpstreamChanged
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import connector as protocol
-from reclock.sources.connector import Bound, Increment, Skip, given_up, left
+from reclock.sources.connector import Bound, Finding, Increment, Skip, given_up, left
 from reclock.sources.decode import decode
 from reclock.sources.description import CsvFormat, ObjectsConnector, RecordFormat
 from reclock.sources.object_store import ListedObject, ObjectMissing, ObjectStore
@@ -98,8 +99,13 @@ class Objects:
     desc: RelationDesc
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return self.probe_until(bound, MAXIMUM, skips)
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """An object was there from its last modification on: what it was before that, nobody knows."""
         known = {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
-        return [_increment(growth) for growth in probe(self.store, self.connector, self.format, self.desc, known, skips)]
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
+        return [_increment(growth) for growth in growths]
 
     def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment:
         known = Evidence(claimed.name, *before) if before is not None else None
@@ -146,6 +152,18 @@ class Objects:
         records = buffer[start - split.lower :] if start > split.lower else buffer
         return decode(records, self.format, self.desc, piece.header, key=key, offset=start, skips=piece.skips)
 
+    def check(self) -> Iterator[Finding]:
+        prefix = literal_prefix(self.connector.pattern)
+        found = self.store.list(self.connector.bucket, prefix)
+        yield Finding("bucket", True, self.store.described(self.connector.bucket))
+        pattern = compile_pattern(self.connector.pattern)
+        matching = [one for one in found if pattern.fullmatch(one.key)]
+        count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
+        yield Finding("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
+        for one in matching[:1]:
+            size = sum(len(chunk) for chunk in self.store.read(self.connector.bucket, one.key, 0, min(one.size, _HEADER_BYTES)))
+            yield Finding("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
+
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A bucket is told nothing."""
 
@@ -181,8 +199,11 @@ def probe(
     desc: RelationDesc,
     evidence: Mapping[str, Evidence],
     skips: Sequence[Skip] = (),
+    *,
+    until: Timestamp = MAXIMUM,
 ) -> list[Growth]:
     """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
+    Objects modified at ``until`` or later are not looked at.
 
     An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
     remembered; or if one of ``skips`` holds the byte of its error: then it is set aside.
@@ -200,6 +221,7 @@ def probe(
         for key in listed.keys() | evidence.keys()
         if key not in listed or key not in evidence or listed[key].version != evidence[key].version
         if key not in evidence or evidence[key].version != SET_ASIDE
+        if key not in listed or listed[key].modified_at < until
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:

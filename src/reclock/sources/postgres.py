@@ -26,7 +26,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed, InvalidOption, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import pgoutput, postgres_types
-from reclock.sources.connector import Bound, Evidence, Increment, Skip, left
+from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, left
 from reclock.sources.description import PostgresConnector
 
 BATCH_ROWS = 25_000
@@ -140,6 +140,30 @@ class Postgres:
         with self._connected() as connection:
             if self._slot(connection) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
+
+    def check(self) -> Iterator[Finding]:
+        with self._connected() as connection:
+            server = connection.info
+            yield Finding("server", True, f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"')
+            [level] = connection.execute("SHOW wal_level").fetchone() or [""]
+            yield Finding("wal_level", level == "logical", f"{level}; it must be logical")
+            may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+            yield Finding("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
+            query = """SELECT format('%s.%s', t.schemaname, t.tablename), c.relreplident = 'f', has_table_privilege(c.oid, 'SELECT')
+                FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
+                JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
+            published = {name: rest for name, *rest in connection.execute(query, [self.upstream.publication])}
+            yield Finding("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
+            for table in self.outputs:
+                is_full, may_read = published.get(table, (False, False))
+                seen = "in the publication" if table in published else "not in the publication"
+                seen += "" if is_full else "; its REPLICA IDENTITY is not FULL"
+                yield Finding(f"table {table}", is_full and may_read, seen + ("" if may_read else "; SELECT is not granted"))
+            slot = self._slot(connection)
+            if slot is None:
+                yield Finding("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
+            else:
+                yield Finding("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
 
     def describe(self) -> dict[str, RelationDesc]:
         """The tables of the publication, by ``schema.table``. Raises ``InvalidOption`` for what cannot be a source."""

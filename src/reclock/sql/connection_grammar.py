@@ -78,8 +78,7 @@ class ConnectionParser(QueryParser):
 
     def _option(self) -> nodes.Option:
         name = self._name()
-        if not self._match(TokenType.EQ):
-            self.raise_error("Expected =")
+        self._match(TokenType.EQ)
         return nodes.Option(
             this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
         )

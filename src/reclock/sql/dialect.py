@@ -35,6 +35,11 @@ def _option(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
 
 
+@writes(nodes.RetainHistory)
+def _retain_history(write: Generator, node: exp.Expression) -> str:
+    return f"RETAIN HISTORY FOR {write.sql(node, 'this')}"
+
+
 @writes(nodes.SourceColumn)
 def _source_column(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL"))
@@ -204,6 +209,12 @@ def _waive(write: Generator, node: exp.Expression) -> str:
 def _skip(write: Generator, node: exp.Expression) -> str:
     skipped = f"ALTER SOURCE {write.sql(node, 'this')} SKIP {write.sql(node, 'partition')}"
     return joined(skipped, clause(write, "FROM", node, "lower"), clause(write, "TO", node, "upper"))
+
+
+@writes(nodes.AlterSourceRetainStatement)
+def _retain(write: Generator, node: exp.Expression) -> str:
+    history = write.sql(node, "history")
+    return f"ALTER SOURCE {write.sql(node, 'this')} {f'SET ({history})' if history else 'RESET (RETAIN HISTORY)'}"
 
 
 @writes(nodes.AlterRenameStatement)

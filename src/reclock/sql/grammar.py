@@ -210,8 +210,10 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             return nodes.AlterSourceRetryStatement(this=name)
         if self._match_text_seq("WAIVE"):
             return nodes.AlterSourceWaiveStatement(this=name, check=self._text())
+        if (retention := self._alter_retention(name)) is not None:
+            return retention
         if not self._match_text_seq("SKIP"):
-            self.raise_error("Expected RETRY, WAIVE, SKIP or RENAME TO")
+            self.raise_error("Expected RETRY, WAIVE, SKIP, SET, RESET or RENAME TO")
         partition, lower, upper = self._text(), None, None
         if self._match_text_seq("FROM"):
             lower = self._integer()

@@ -35,6 +35,12 @@ class Option(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
+class RetainHistory(exp.Expression):
+    """``RETAIN HISTORY FOR this`` among the options of a source."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class SourceColumn(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True, "not_null": False}
 
@@ -234,6 +240,12 @@ class AlterSourceWaiveStatement(Statement):
 
 class AlterSourceSkipStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True, "lower": False, "upper": False}
+
+
+class AlterSourceRetainStatement(Statement):
+    """``history`` is a ``RetainHistory``, or nothing to reset it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "history": False}
 
 
 class AlterRenameStatement(Statement):

@@ -38,7 +38,7 @@ class SourceParser(ConnectionParser):
             envelope=self._envelope(),
             **self._subsources(),
             progress=self._object_name() if self._match_text_seq("EXPOSE", "PROGRESS", "AS") else None,
-            options=self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None,
+            options=self._parse_wrapped_csv(self._source_option) if self._match_text_seq("WITH") else None,
         )
 
     def _create_subsource(self) -> nodes.CreateSubsourceStatement:
@@ -206,6 +206,27 @@ class SourceParser(ConnectionParser):
         alias = self._object_name() if self._match(TokenType.ALIAS) else None
         columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
         return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns)
+
+    def _source_option(self) -> nodes.Option | nodes.RetainHistory:
+        if self._match_text_seq("RETAIN", "HISTORY"):
+            return self._retain_history()
+        return self._option()
+
+    def _retain_history(self) -> nodes.RetainHistory:
+        self._match(TokenType.EQ)
+        self._match_text_seq("FOR")
+        return nodes.RetainHistory(this=self._text())
+
+    def _alter_retention(self, name: exp.Expression) -> nodes.AlterSourceRetainStatement | None:
+        """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""
+        if not self._match_texts(("SET", "RESET")):
+            return None
+        is_set = self._prev.text.upper() == "SET"
+        self._match_l_paren()
+        self._expect("RETAIN", "HISTORY")
+        history = self._retain_history() if is_set else None
+        self._match_r_paren()
+        return nodes.AlterSourceRetainStatement(this=name, history=history)
 
     def _unsupported(self, verb: str) -> nodes.Statement:
         if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):

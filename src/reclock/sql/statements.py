@@ -81,6 +81,10 @@ class SourceDefinition:
     format: Format | None
     subsources: Mapping[str, RelationDesc] = field(default_factory=dict)
     depends_on: frozenset[GlobalId] = frozenset()
+    start: Timestamp | None = None
+    """Where its history begins, if that is given by a backfill."""
+    retain_ms: int | None = None
+    """How far back it can be read, if that is its own."""
 
     @property
     def progress_desc(self) -> RelationDesc:
@@ -294,6 +298,17 @@ class SkipRange:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainHistory:
+    """How far back a source can be read from now on, as written; None is what the environment says. ``create_sql`` has it."""
+
+    id: GlobalId
+    name: QualifiedName
+    duration: str | None
+    create_sql: str
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     """``kind`` is what is renamed, ``source`` or ``table``. ``create_sql`` holds the new text of every item whose text names it."""
 
@@ -372,6 +387,7 @@ Statement = (
     | RetrySource
     | WaiveCheck
     | SkipRange
+    | RetainHistory
     | Rename
     | CreateTable
     | Modify

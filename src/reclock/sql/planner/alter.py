@@ -13,7 +13,8 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
-from reclock.sql.statements import Rename, RetrySource, Skipped, SkipRange, WaiveCheck
+from reclock.sql.planner.sources import duration_ms
+from reclock.sql.statements import Rename, RetainHistory, RetrySource, Skipped, SkipRange, WaiveCheck
 
 
 def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
@@ -47,6 +48,18 @@ def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session:
     if lower is not None and upper is not None and not lower < upper <= 2**63 - 1:
         raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
     return SkipRange(source.id, source.name, node.args["partition"].name, lower, upper)
+
+
+def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
+    source, history = _source(node, catalog, session), node.args.get("history")
+    assert source.create_sql is not None
+    text = history.this.name if history is not None else None
+    if text is not None:
+        duration_ms(text)
+    created = parse_one(source.create_sql)
+    others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistory)]
+    created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
+    return RetainHistory(source.id, source.name, text, to_sql(created))
 
 
 def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.algebra.timestamps import moment
 from reclock.errors import InvalidOption, SqlSyntaxError
 from reclock.sources.connections import KAFKA, POSTGRES, Connection, broker
 from reclock.sources.description import (
@@ -33,7 +34,7 @@ from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.connection_names import connection_of
 from reclock.sql.statements import SourceDefinition
 
-SOURCE_OPTIONS: frozenset[str] = frozenset()
+SOURCE_OPTIONS = frozenset({"start"})
 """What WITH may say of a source."""
 
 _PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
@@ -52,16 +53,29 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
 
     Raises for columns, formats or options that cannot be.
     """
-    options = [
-        (fold(option.this), option.args["value"].name or to_sql(option.args["value"])) for option in node.args.get("options") or ()
-    ]
-    for name, _ in options:
+    options: dict[str, str] = {}
+    retain_ms = None
+    for option in node.args.get("options") or ():
+        if isinstance(option, nodes.RetainHistory):
+            if retain_ms is not None:
+                raise InvalidOption("option RETAIN HISTORY is given twice")
+            retain_ms = duration_ms(option.this.name)
+            continue
+        name = fold(option.this)
         if name not in SOURCE_OPTIONS:
-            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))}" if SOURCE_OPTIONS else "a source has no options"
+            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))} and RETAIN HISTORY"
             raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
+        if name in options:
+            raise InvalidOption(f'option "{name}" is given twice')
+        options[name] = option.args["value"].name or to_sql(option.args["value"])
     names = Names(catalog, session)
-    definition = _define(node.args["connector"], node, names)
-    return replace(definition, depends_on=frozenset(names.used))
+    described = _define(node.args["connector"], node, names)
+    source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms)
+    if "start" not in options:
+        return source
+    if source.connector.lacks_history:
+        raise InvalidOption("this source cannot START in the past", detail=source.connector.lacks_history)
+    return replace(source, start=moment(options["start"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,7 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, nam
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
         raise InvalidOption("MAX CARDINALITY is of COUNTER alone, and greater than 0")
     upstream = LoadGenerator(
-        str(kind), _interval_ms(interval.name) if interval is not None else 1000, int(most.name) if most is not None else None
+        str(kind), duration_ms(interval.name) if interval is not None else 1000, int(most.name) if most is not None else None
     )
     tables = GENERATED[upstream.kind]
     if "" in tables:
@@ -243,13 +257,15 @@ def _format(clause: exp.Expression | None, width: int) -> Format:
     return CsvFormat(bool(clause.args.get("header")), mark, null_text.name if null_text is not None else "")
 
 
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS_MS |= {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 7 * 86_400_000}
 
 
-def _interval_ms(text: str) -> int:
-    """``1s``, ``500ms``, ``2 min``."""
+def duration_ms(text: str) -> int:
+    """``1s``, ``500ms``, ``2 min``, ``30 days``. Raises ``InvalidOption``."""
     digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
     unit = text.strip()[len(digits) :].strip()
-    if not digits.isdigit() or unit not in _UNITS_MS or not int(digits[:12]) > 0:
-        raise InvalidOption(f'invalid interval "{text}"', hint="for example '500ms', '1s' or '5m'")
-    return int(digits[:12]) * _UNITS_MS[unit]
+    each = _UNITS_MS.get(unit) or _UNITS_MS.get(unit.removesuffix("s"))
+    if not (digits.isascii() and digits.isdigit()) or each is None or not int(digits[:12]) > 0:
+        raise InvalidOption(f'invalid interval "{text}"', hint="for example '500ms', '1s', '5m' or '30 days'")
+    return int(digits[:12]) * each

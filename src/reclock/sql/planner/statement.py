@@ -143,6 +143,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.AlterSourceRetryStatement: alter.retry,
     nodes.AlterSourceWaiveStatement: alter.waive,
     nodes.AlterSourceSkipStatement: alter.skip,
+    nodes.AlterSourceRetainStatement: alter.retain,
     nodes.AlterRenameStatement: alter.rename,
     nodes.ShowObjectsStatement: show.show_objects,
     nodes.ShowColumnsStatement: show.show_columns,

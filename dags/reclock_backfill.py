@@ -1,0 +1,109 @@
+"""Backfill: gives sources that were made `WITH (START …)` their history, one data interval a run, oldest first.
+
+    airflow dags unpause reclock_backfill
+    airflow backfill create --dag-id reclock_backfill --from-date 2026-03-01 --to-date 2026-03-31
+
+What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end, so that it can be read `AS OF`
+it. Ticks leave a source alone until no whole interval is missing; the last run hands it over. Which sources:
+`--dag-run-conf '{"sources": ["flights"]}'`, else all that wait for their history. Runs that are repeated change nothing.
+
+The environment is the one at `RECLOCK_HOME`. `RECLOCK_BACKFILL_INTERVALS`, read when this file is parsed, is the cron expression
+of the moments between two intervals; every midnight (UTC) if absent. Nothing is ever scheduled. However many runs of a backfill are
+active, a source waits in *await_turn* until it has all earlier intervals: also while one of them is red, until that is cleared.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Param, TriggerRule, dag, task, task_group
+from reclock_timetable import BackfillTimetable
+
+if TYPE_CHECKING:
+    from reclock.backfill import Interval
+    from reclock.environment import Environment
+
+HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
+
+
+def environment() -> Environment:
+    """Joined anew by each task; imported within the task, for this file is parsed often."""
+    from reclock.environment import Environment
+
+    return Environment.open(HOME)
+
+
+def interval(begin: datetime, end: datetime) -> Interval:
+    from reclock.algebra.timestamps import Timestamp
+    from reclock.backfill import Interval
+
+    return Interval(Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000)))
+
+
+@dag(
+    schedule=BackfillTimetable(os.environ.get("RECLOCK_BACKFILL_INTERVALS") or "0 0 * * *", timezone="UTC"),
+    catchup=False,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    tags=["reclock"],
+    doc_md=__doc__,
+    params={
+        "sources": Param(
+            [],
+            type=["array", "null"],
+            items={"type": "string"},
+            title="Sources",
+            description="Names, one a line. None: all that wait for their history and begin before the interval's end.",
+        ),
+    },
+)
+def reclock_backfill() -> None:
+    @task
+    def list_sources(params: dict[str, Any], data_interval_end: datetime) -> list[str]:
+        from reclock import backfill
+        from reclock.algebra.timestamps import Timestamp
+
+        by = Timestamp(round(data_interval_end.timestamp() * 1000))
+        with environment() as joined:
+            return backfill.sources(joined, params["sources"] or None, by=by)
+
+    @task_group
+    def give(source: str) -> None:
+        @task.sensor(
+            mode="reschedule",
+            poke_interval=15,
+            timeout=timedelta(days=7).total_seconds(),
+            max_active_tis_per_dag=1,
+            map_index_template="{{ task.op_kwargs['source'] }}",
+        )
+        def await_turn(source: str, data_interval_start: datetime, data_interval_end: datetime) -> bool:
+            """Whether the source has every earlier interval."""
+            from reclock import backfill
+
+            with environment() as joined:
+                return backfill.is_next(joined, source, interval(data_interval_start, data_interval_end))
+
+        @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
+        def bind(source: str, data_interval_start: datetime, data_interval_end: datetime, run_id: str) -> dict[str, Any]:
+            """Bind, audit and publish one source's interval."""
+            from reclock import backfill
+
+            with environment() as joined:
+                report = backfill.run(joined, source, interval(data_interval_start, data_interval_end), owner=run_id)
+            return {"outcome": str(report.outcome), "rows": report.rows, "is_over": report.is_over}
+
+        await_turn(source) >> bind(source)
+
+    @task(trigger_rule=TriggerRule.ONE_FAILED)
+    def verdict() -> None:
+        """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
+        raise RuntimeError("this run has failed tasks; see the red ones")
+
+    listed = list_sources()
+    given = give.expand(source=listed)
+    [listed, given] >> verdict()
+
+
+reclock_backfill()

@@ -1,0 +1,26 @@
+"""The timetable of `reclock_backfill`: intervals that only a backfill asks for."""
+
+from __future__ import annotations
+
+from airflow.plugins_manager import AirflowPlugin
+from airflow.timetables.base import DagRunInfo, DataInterval, TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+
+class BackfillTimetable(CronDataIntervalTimetable):
+    """The data intervals between the moments of a cron expression. None of them is scheduled: a run is made by
+    ``airflow backfill create`` alone, which asks as for a DAG that catches up."""
+
+    def next_dagrun_info(
+        self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
+    ) -> DagRunInfo | None:
+        if not restriction.catchup:
+            return None
+        return super().next_dagrun_info(last_automated_data_interval=last_automated_data_interval, restriction=restriction)
+
+
+class ReclockTimetablePlugin(AirflowPlugin):
+    """What Airflow loads."""
+
+    name = "reclock_timetable"
+    timetables = [BackfillTimetable]  # noqa: RUF012

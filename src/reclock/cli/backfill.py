@@ -1,0 +1,38 @@
+"""``reclock backfill``: the intervals of one source, oldest first."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reclock import backfill
+from reclock.algebra.timestamps import Timestamp, moment
+from reclock.cli.loop import seconds
+from reclock.environment import Environment
+from reclock.errors import InvalidOption
+
+
+def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str) -> None:
+    """Prints a line for each interval. Raises what stops the first one that fails; what was done before stays."""
+    every_ms = round(seconds(every) * 1000)
+    if every_ms < 1:
+        raise InvalidOption("an interval cannot be empty", hint="for example --every 1d")
+    with Environment.open(home) as environment:
+        [name] = backfill.sources(environment, [source])
+        lower = moment(begin) if begin else backfill.reached(environment, name)
+        upper = moment(end) if end else environment.clock()
+        owner = f"backfill-{socket.gethostname()}-{os.getpid()}"
+        count = 0
+        for interval in backfill.intervals(lower, upper, every_ms):
+            report = backfill.run(environment, name, interval, owner=owner)
+            count += 1
+            over = "; ticks go on from here" if report.is_over else ""
+            print(f"{name} at {_spelled(interval.upper)}: {report.outcome}, {report.rows} rows{over}", flush=True)
+        if not count:
+            print(f"{name}: no whole interval between {_spelled(lower)} and {_spelled(upper)}")
+
+
+def _spelled(time: Timestamp) -> str:
+    return datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds" if time % 1000 else "seconds")

@@ -1,0 +1,35 @@
+"""``reclock source``: what is asked of sources one by one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reclock.cli.edge import Home, errors_on_stderr
+
+app = typer.Typer(no_args_is_help=True, help="Look after sources.")
+
+
+@app.callback()
+def main() -> None:
+    """Look after sources."""
+
+
+@app.command()
+def check(
+    name: Annotated[str, typer.Argument(help="the source, qualified or not")],
+    home: Home = None,
+    timeout: Annotated[str, typer.Option(help="how long its upstream may take to answer")] = "60s",
+) -> None:
+    """Say what of the source's upstream can be reached, with what credentials, and what is missing. Exit code 1 if anything is."""
+    from reclock.adapter.source_check import check_source
+    from reclock.cli.loop import seconds
+    from reclock.environment import Environment
+
+    missing = 0
+    with errors_on_stderr(), Environment.open(home) as environment:
+        for finding in check_source(environment, name, timeout_s=seconds(timeout)):
+            missing += not finding.is_fine
+            print(f"{'ok     ' if finding.is_fine else 'MISSING'}  {finding.what}: {finding.seen}", flush=True)
+    raise typer.Exit(1 if missing else 0)

@@ -1,0 +1,75 @@
+"""`reclock source check`: what is there and what is missing, in bounded time, and nothing is changed by asking."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from reclock.adapter import source_check
+from reclock.adapter.session import Session
+from reclock.adapter.source_check import check_source
+from reclock.cli import app
+from reclock.environment import Environment
+from reclock.errors import UpstreamUnavailable
+from reclock.sources.object_store import S3Buckets
+
+SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS MATCHING 'in/*' USING BUCKET SCAN 'b' FORMAT JSON"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "buckets" / "b" / "in").mkdir(parents=True)
+    (tmp_path / "buckets" / "b" / "in" / "one").write_text('{"x": 1}\n')
+    (tmp_path / "buckets" / "b" / "in" / "deeper").mkdir()
+    (tmp_path / "buckets" / "b" / "in" / "deeper" / "two").write_text('{"x": 1}\n')
+    with Environment.initialise(tmp_path) as environment:
+        list(Session(environment).execute(SOURCE))
+    return tmp_path
+
+
+def test_it_says_what_is_there_and_changes_nothing(home: Path) -> None:
+    done = CliRunner().invoke(app, ["source", "check", "s", "--home", str(home)])
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        f"ok       {what}" for what in ("status", "frontier", "bucket", "objects", "reading", "probe")
+    ]
+    assert 'folder "' in lines[2]
+    assert lines[3].endswith('1 of 2 objects under "in/" match "in/*"')
+    assert lines[-1].endswith("1 partitions have something new, 0 are bound")
+    with Environment.open(home) as environment:
+        assert environment.frontiers.get("u1").claim is None
+
+
+def test_it_says_what_is_missing(home: Path) -> None:
+    (home / "buckets" / "b").rename(home / "buckets" / "c")
+    done = CliRunner().invoke(app, ["source", "check", "s", "--home", str(home)])
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1].startswith('MISSING  upstream: bucket "b" does not exist')
+
+
+def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = threading.Event()
+
+    def silent(spec: object, means: object) -> object:
+        heard.wait()
+        raise UpstreamUnavailable("too late")
+
+    monkeypatch.setattr(source_check, "open_connector", silent)
+    with Environment.open(home) as environment:
+        *_, last = check_source(environment, "s", timeout_s=0.2)
+        heard.set()
+    assert (last.is_fine, last.seen) == (False, "no answer within 0.2 seconds")
+
+
+def test_credentials_are_named_and_secrets_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = S3Buckets("http://127.0.0.1:1", "us-east-1", "AKIAGIVEN", "hidden").described("b")
+    assert "AKIAGIVEN" in given
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAFOUND")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    found = S3Buckets("", "us-east-1").described("b")
+    assert "AKIAFOUND" in found
+    assert "hidden" not in given + found

@@ -1,0 +1,44 @@
+"""Runs of `reclock_backfill` over a real environment: one a data interval."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import moment
+from reclock.environment import Environment
+
+pytestmark = [pytest.mark.airflow, pytest.mark.spark]
+
+
+def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
+    tmp_path: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str
+) -> None:
+    home = tmp_path / "home"
+    for key, day in (("a", "2026-03-01 12:00"), ("b", "2026-03-02 12:00")):
+        path = home / "buckets" / "landing" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'{{"k": "{key}"}}\n')
+        os.utime(path, (moment(day) / 1000,) * 2)
+    create = "CREATE SOURCE {} (k text) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' FORMAT JSON WITH (START '{}')"
+    with Environment.initialise(home) as environment:
+        session = Session(environment)
+        list(session.execute(create.format("early", "2026-03-01")))
+        list(session.execute(create.format("late", "2026-03-03")))
+    dates = ["2026-03-01", "2026-03-02", "2026-03-01"]
+    done = run_worker("backfill_worker.py", dates, {}, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote)
+    assert [run["state"] for run in done["runs"]] == ["success"] * 3
+    bound = [{name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]]
+    early, late = "give.bind[reclock.public.early]", "give.bind[reclock.public.late]"
+    assert bound == [{early}, {early, late}, {early}]
+    assert done["asked"] == {"scheduler": None, "backfill": "2026-03-01T00:00:00+00:00"}
+    with Environment.open(home) as environment:
+        session = Session(environment)
+        for name, day, keys in (("early", "2026-03-02", 1), ("early", "2026-03-03", 2), ("late", "2026-03-03", 2)):
+            (result,) = session.execute(f"SELECT count(*) FROM {name} AS OF {moment(day)}")
+            assert list(result.rows()) == [(keys,)]

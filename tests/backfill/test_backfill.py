@@ -1,0 +1,215 @@
+"""History given interval by interval: what the upstream had by the end of each can be read AS OF it, however often it is given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reclock import backfill, tick
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import Timestamp, moment
+from reclock.backfill import Interval, Outcome
+from reclock.environment import Environment
+from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.names import SessionNames
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.sources import define_source
+
+pytestmark = pytest.mark.spark
+
+DAY = 86_400_000
+DAYS = [Timestamp(moment("2026-03-01") + n * DAY) for n in range(6)]
+NOON = 12 * 3_600_000
+
+
+class Days:
+    """An environment whose clock stands on 4 March at noon, and a bucket of objects of the days before."""
+
+    def __init__(self, home: Path, spark: Any) -> None:
+        self.home, self.now = home, Timestamp(DAYS[3] + NOON)
+        (home / "buckets" / "landing").mkdir(parents=True)
+        self.environment = Environment.initialise(home, clock=lambda: self.now, spark=spark)
+        self.session = Session(self.environment)
+
+    def put(self, key: str, text: str, at: int) -> None:
+        path = self.home / "buckets" / "landing" / key
+        with path.open("a") as file:
+            file.write(text)
+        os.utime(path, ns=(at * 1_000_000, at * 1_000_000))
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        *_, result = self.session.execute(text)
+        return [tuple(row) for row in result.rows()]
+
+    def create(self, options: str = "WITH (START '2026-03-01')", name: str = "s") -> None:
+        self.sql(f"CREATE SOURCE {name} (n int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'landing' FORMAT JSON {options}")
+
+    def give(self, n: int, source: str = "s", length: int = DAY) -> backfill.BackfillReport:
+        return backfill.run(self.environment, source, Interval(Timestamp(DAYS[n] - length), DAYS[n]), owner="test")
+
+    def at(self, n: int, source: str = "s") -> list[int]:
+        return [row[0] for row in self.sql(f"SELECT n FROM {source} ORDER BY n AS OF {DAYS[n]}")]
+
+    def state(self) -> Any:
+        frontier = self.environment.frontiers.get("u1")
+        return frontier, self.sql(f"SELECT * FROM s_progress AS OF {frontier.upper - 1}"), self.environment.frontiers.backfilled()
+
+
+@pytest.fixture
+def days(tmp_path: Path, spark: Any) -> Iterator[Days]:
+    made = Days(tmp_path / "home", spark)
+    yield made
+    made.environment.close()
+
+
+def fill(days: Days) -> None:
+    days.put("old", '{"n": 0}\n', DAYS[0] - DAY)
+    days.put("a", '{"n": 1}\n', DAYS[0] + NOON)
+    days.put("b", '{"n": 3}\n{"n": 4}\n', DAYS[2] + NOON)
+    days.put("c", '{"n": 5}\n', DAYS[3] + 1)
+
+
+def test_each_interval_is_bound_at_its_end_and_ticks_follow_when_none_is_missing(days: Days) -> None:
+    fill(days)
+    days.create()
+    days.sql("CREATE SOURCE other FROM LOAD GENERATOR COUNTER")
+    assert backfill.sources(days.environment) == ["reclock.public.s"]
+    assert backfill.sources(days.environment, by=DAYS[0]) == ["reclock.public.s"]
+    assert backfill.sources(days.environment, by=Timestamp(DAYS[0] - 1)) == []
+    # ticks and readers leave it alone; other sources go on
+    assert tick.run(days.environment, owner="tick").sources == ("reclock.public.other",)
+    with pytest.raises(NotReadable):
+        days.sql("SELECT * FROM s")
+    assert [(report.outcome, report.rows, report.is_over) for report in (days.give(1), days.give(2), days.give(3))] == [
+        (Outcome.BOUND, 2, False),
+        (Outcome.EMPTY, 0, False),
+        (Outcome.BOUND, 2, True),
+    ]
+    assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
+    progress = f"SELECT mz_timestamp, key FROM s_progress ORDER BY key AS OF {DAYS[3]}"
+    assert days.sql(progress) == [(DAYS[1], "a"), (DAYS[3], "b"), (DAYS[1], "old")]
+    assert backfill.sources(days.environment) == []
+    assert tick.run(days.environment, owner="tick").published.rows["reclock.public.s"] == 1
+    assert days.sql("SELECT count(*) FROM s") == [(5,)]
+    assert days.at(3) == [0, 1, 3, 4]
+
+
+def test_repeated_and_overlapping_intervals_change_nothing(days: Days) -> None:
+    fill(days)
+    days.create()
+    days.give(1)
+    days.give(2)
+    before = days.state()
+    assert [days.give(1).outcome, days.give(2).outcome, days.give(1, length=2 * DAY).outcome] == [Outcome.DONE] * 3
+    assert days.state() == before
+    days.give(3)
+    tick.run(days.environment, owner="tick")
+    before = days.state()
+    days.put("a", '{"n": 2}\n', days.now)  # later growth of what is bound already belongs to a later time
+    assert [days.give(n).outcome for n in (1, 2, 3)] == [Outcome.DONE] * 3
+    assert days.state() == before
+
+
+def test_what_cannot_be_given_is_refused_with_the_reason(days: Days) -> None:
+    fill(days)
+    days.create()
+    with pytest.raises(BackfillRefused, match=f"between {DAYS[0]} and {DAYS[1]} is missing"):
+        days.give(2)
+    with pytest.raises(BackfillRefused, match="not over yet"):
+        days.give(4)
+    with pytest.raises(BackfillRefused, match=f"begins at {DAYS[0]}"):
+        backfill.run(days.environment, "s", Interval(Timestamp(0), Timestamp(DAYS[0] - 1)), owner="test")
+    days.give(3, length=3 * DAY)
+    with pytest.raises(BackfillRefused, match="published below") as refused:
+        days.give(1)  # it would have been bound a day earlier, had anybody asked in time
+    assert "2 partitions" in str(refused.value.detail)
+    days.create("", name="plain")
+    days.now = DAYS[5]
+    with pytest.raises(BackfillRefused, match="it has no START"):
+        backfill.run(days.environment, "plain", Interval(DAYS[3], DAYS[4]), owner="test")
+    with pytest.raises(BackfillRefused, match="ticks go on"):
+        days.give(5)
+    publication = "FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (t (a int))"
+    parsed = parse_one(f"CREATE SOURCE p {publication} WITH (START '2026-03-01')")
+    with pytest.raises(InvalidOption, match="cannot START") as refused_option:
+        define_source(parsed, PlannerCatalog(), SessionNames())
+    assert "replication slot" in str(refused_option.value.detail)
+    for start, reason in (("2027-01-01", "future"), ("soon", "not a time")):
+        with pytest.raises(InvalidOption, match=reason):
+            days.sql(f"CREATE SOURCE p FROM LOAD GENERATOR COUNTER WITH (START '{start}')")
+
+
+def test_a_source_that_stalls_goes_on_where_it_stopped(days: Days) -> None:
+    fill(days)
+    days.put("a", "no json\n", DAYS[1] + NOON)
+    days.create()
+    days.give(1)
+    with pytest.raises(DecodeFailed):
+        days.give(2)
+    with pytest.raises(DecodeFailed):
+        days.give(3)
+    days.sql("ALTER SOURCE s SKIP 'a' FROM 9 TO 10")
+    assert days.give(3).rows == 2
+    assert [days.at(n) for n in (1, 2, 3)] == [[0], [0, 1], [0, 1, 3, 4]]
+
+
+def test_a_generator_counts_by_its_own_time(days: Days) -> None:
+    days.sql("CREATE SOURCE s FROM LOAD GENERATOR COUNTER (TICK INTERVAL '12h') WITH (START '2026-03-01')")
+    assert [days.give(n).rows for n in (1, 2, 3)] == [2, 2, 2]
+    assert days.sql(f"SELECT max(counter) FROM s AS OF {DAYS[2]}") == [(4,)]
+    tick.run(days.environment, owner="tick")
+    assert days.sql("SELECT count(*) FROM s") == [(8,)]  # 4 March at midnight, and at noon
+
+
+POINTS = [
+    "ingest.after_claim",
+    "ingest.after_bind",
+    "ingest.after_stage",
+    "ingest.before_commit",
+    "ingest.after_commit",
+    "ingest.after_publish",
+    "backfill.before_advance",
+]
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_stop_at_any_point_changes_nothing_of_the_outcome(days: Days, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    fill(days)
+    days.create()
+
+    def reach(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    with pytest.raises(Killed):
+        days.give(1)
+    monkeypatch.undo()
+    assert tick.run(days.environment, owner="tick").sources == ()
+    assert [days.give(n).outcome for n in (2, 3, 1)] == [Outcome.EMPTY, Outcome.BOUND, Outcome.DONE]
+    assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
+
+
+def test_processes_that_are_killed_leave_nothing_half_done(days: Days) -> None:
+    """At points before Spark is needed, so that they are quick."""
+    fill(days)
+    days.create()
+    for point in ("ingest.after_claim", "ingest.after_bind"):
+        settings = os.environ | {"RECLOCK_CRASH_AT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
+        command = [sys.executable, "-c", "from reclock.cli import app; app()", "backfill", "s", "--to", "2026-03-04"]
+        done = subprocess.run(command, env=settings, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+    assert [days.give(n).outcome for n in (1, 2, 3)] == [Outcome.DONE, Outcome.EMPTY, Outcome.BOUND]
+    assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
