@@ -21,7 +21,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption
 from reclock.ingest import payload
 from reclock.sources.connections import broker
-from reclock.sources.description import KafkaConnector, LoadGenerator, SourceSpec, TextFormat
+from reclock.sources.description import KafkaConnector, KinesisConnector, LoadGenerator, SourceSpec, TextFormat
 from reclock.sources.generated import GENERATED
 
 pytestmark = pytest.mark.spark
@@ -163,28 +163,54 @@ class Upserts(Upstream):
         return sorted((row["key"], row["text"], row["mz_diff"]) for row in table.to_pylist())
 
 
+class Resharded(Upstream):
+    """A stream that is split between the steps: wide offsets, and children after their parent."""
+
+    clock = 10**13
+
+    def __init__(self, kinesis):
+        self.kinesis, self.stream = kinesis, kinesis.stream()
+        connector = KinesisConnector(self.stream, "us-east-1", kinesis.endpoint)
+        self.source = SourceSpec(GlobalId("u4"), "stream", connector, TextFormat(), RelationDesc((Column("text", TEXT),)))
+
+    def fill(self, world):
+        [self.first] = self.kinesis.put(self.stream, [b"a"], 0)
+        world.tick(10)
+        self.kinesis.put(self.stream, [b"b", b"c"], 0)
+        self.kinesis.split(self.stream, 0)
+        [self.left], [self.right] = (self.kinesis.put(self.stream, [data], shard) for shard, data in ((1, b"d"), (2, b"e")))
+
+    def check(self, world, at):
+        assert world.visible(self.source) == [("a", 10), ("b", at), ("c", at), ("d", at), ("e", at)]
+        ending = int(self.kinesis.shards(self.stream)[0]["SequenceNumberRange"]["EndingSequenceNumber"])
+        parent = [(0, 10, self.first + 1), (0, at, ending - self.first)]
+        assert world.mapping(self.source) == [*parent, (1, at, self.left + 1), (2, at, self.right + 1)]
+
+
+SERVICES = {Upserts: "kafka", Resharded: "kinesis"}
+
+
 @pytest.fixture
 def upstream(request):
-    return Upserts(request.getfixturevalue("kafka")) if request.param is Upserts else request.param()
+    service = SERVICES.get(request.param)
+    return request.param(request.getfixturevalue(service)) if service else request.param()
 
 
 COMMITS = {Upstream: 2, Auction: 1, Upserts: 2}
 """How often bindings and evidence are appended in a step."""
 
+STOPS = [
+    (upstream, *stop)
+    for upstream, appends in COMMITS.items()
+    for stop in [
+        *((point, 1) for point in STEP_POINTS),
+        *((point, nth) for point in COMMIT_POINTS[:-1] for nth in range(1, appends + 1)),
+        *((COMMIT_POINTS[-1], nth) for nth in (1, 2, 3)),
+    ]
+] + [(Resharded, point, 1) for point in (*STEP_POINTS, "collections.commit.landed")]
 
-@pytest.mark.parametrize(
-    ("upstream", "point", "occurrence"),
-    [
-        (upstream, *stop)
-        for upstream in (Upstream, Auction, Upserts)
-        for stop in [
-            *((point, 1) for point in STEP_POINTS),
-            *((point, nth) for point in COMMIT_POINTS[:-1] for nth in range(1, COMMITS[upstream] + 1)),
-            *((COMMIT_POINTS[-1], nth) for nth in (1, 2, 3)),
-        ]
-    ],
-    indirect=["upstream"],
-)
+
+@pytest.mark.parametrize(("upstream", "point", "occurrence"), STOPS, indirect=["upstream"])
 def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, monkeypatch, upstream, point, occurrence):
     def restart():
         return World(tmp_path, lambda: spark, (upstream.source,), now=upstream.clock)

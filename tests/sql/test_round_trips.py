@@ -42,6 +42,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "DROP CONNECTION IF EXISTS c, d CASCADE": nodes.DropStatement,
     "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT": nodes.CreateSourceStatement,
     "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES": nodes.CreateSourceStatement,
+    """CREATE SOURCE k FROM KINESIS ARN 'a' ENDPOINT 'http://x' START AFTER SEQUENCE NUMBER (0 = 12345678901234567890123, 3 = 4)
+       FORMAT TEXT""": nodes.CreateSourceStatement,
+    "CREATE SOURCE k FROM KINESIS (STREAM 's', REGION 'r') START TIMESTAMP 5 FORMAT BYTES": nodes.CreateSourceStatement,
     "CREATE VIEW v AS SELECT 1": nodes.CreateViewStatement,
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": nodes.CreateViewStatement,
     "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": nodes.CreateViewStatement,
@@ -278,7 +281,7 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
         "GRANT SELECT (a) ON t TO r",
         "GRANT SELECT ON t TO r WITH GRANT OPTION",
         "REVOKE ADMIN OPTION FOR a FROM b",
-        "CREATE SOURCE s (a int) FROM KINESIS ARN 'x' FORMAT JSON",
+        "CREATE SOURCE s (a int) FROM RABBITMQ HOST 'x' FORMAT JSON",
         "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT AVRO",
         "TAIL t",
     ],

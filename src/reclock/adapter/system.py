@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reclock.adapter.variables import VARIABLES
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import TEXT, RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.compute.engines.engine import result_schema
 from reclock.environment import Environment
@@ -51,7 +51,8 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     frontier = environment.frontiers.get(source_id)  # after the bindings: no time up to its since was merged in them before
     if at < frontier.since:
         raise NotReadable(source_id, at=at, since=frontier.since, upper=frontier.upper)
-    rows = [row.row for row in progress_at(remap.compact(frontier.since), at)]
+    shown = str if progress.desc.types[-1] == TEXT else int  # offsets that no number type holds
+    rows = [(*row.row[:-1], shown(row.offset)) for row in progress_at(remap.compact(frontier.since), at)]
     return _table(progress.desc, rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -18,19 +18,23 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
+from reclock.reclocking.digits import digits, worth
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
 from reclock.sources.connector import Bound, Increment
-from reclock.sources.description import SourceSpec, collections_of
+from reclock.sources.description import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
+
+_Key = TypeVar("_Key")
 
 
 def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
     """What a remap collection binds at times in ``[lower, upper)``."""
     rows = remap.pin().changes(lower, upper).to_pylist()
-    return [Binding(_partition(remap.desc, row), row[TIME_COLUMN], row[DIFF_COLUMN]) for row in rows]
+    summed = _summed(((_partition(remap.desc, row), row[TIME_COLUMN]), row) for row in rows)
+    return [Binding(partition, time, increment) for (partition, time), increment in summed.items()]
 
 
 def _partition(remap: RelationDesc, row: Mapping[str, Partition]) -> Partition:
@@ -38,11 +42,20 @@ def _partition(remap: RelationDesc, row: Mapping[str, Partition]) -> Partition:
     return row[remap.names[0]] if remap.names else ()
 
 
+def _summed(rows: Iterable[tuple[_Key, Mapping[str, Any]]]) -> dict[_Key, int]:
+    """What rows of a remap collection come to, by key, in order of first mention: exact, however many digits there are."""
+    sums: dict[_Key, int] = {}
+    for key, row in rows:
+        sums[key] = sums.get(key, 0) + row[DIFF_COLUMN] * worth(row.get(PLACE_COLUMN, 0))
+    return sums
+
+
 @dataclass(frozen=True, slots=True)
 class Lineup:
     """The collections of one source. Appending at a time twice is safe: what landed is recognised by its upper."""
 
     group: str
+    reclocking: Reclocking
     outputs: Mapping[str, Collection]
     remap: Collection
     evidence: Collection | None
@@ -53,7 +66,8 @@ class Lineup:
         opened = {id: lake.open(id) for id, _, _ in collections_of(source)}
         outputs = {name: opened[source.output(name)] for name in source.outputs}
         remap = opened[StorageCollectionId(source.id, CollectionType.REMAPPING)]
-        return cls(source.id, outputs, remap, opened.get(StorageCollectionId(source.id, CollectionType.EVIDENCE)))
+        evidence = opened.get(StorageCollectionId(source.id, CollectionType.EVIDENCE))
+        return cls(source.id, source.connector.reclocking, outputs, remap, evidence)
 
     def read_bound(self) -> tuple[Timestamp, Bound]:
         """What is kept of every partition that was ever bound, and the physical upper below which that is true."""
@@ -71,8 +85,8 @@ class Lineup:
 
     def _bound(self, kept: Collection, version: Version, at: Timestamp) -> Bound:
         rows = version.snapshot(Timestamp(max(min(at, version.upper - 1), 0))).to_pylist()
-        columns = kept.desc.names[len(self.remap.desc) :] if self.evidence else (DIFF_COLUMN,)
-        bound = {_partition(self.remap.desc, row): tuple(row[name] for name in columns) for row in rows}
+        offset, *others = kept.desc.names[len(self.reclocking.partition) :] if self.evidence else (DIFF_COLUMN,)
+        bound = {_partition(self.remap.desc, row): (int(row[offset]), *(row[name] for name in others)) for row in rows}
         if len(bound) != len(rows):
             raise InternalError(f'evidence of "{self.group}" has a partition twice')
         return bound
@@ -82,7 +96,7 @@ class Lineup:
         if before == 0:
             return {}
         rows = self.remap.pin().snapshot(Timestamp(before - 1)).to_pylist()
-        return {_partition(self.remap.desc, row): row[DIFF_COLUMN] for row in rows}
+        return _summed((_partition(self.remap.desc, row), row) for row in rows)
 
     def read_bindings(self, at: Timestamp) -> list[Binding]:
         """What the remap collection binds at ``at``."""
@@ -94,7 +108,10 @@ class Lineup:
 
     def bind(self, bindings: Sequence[Binding], at: Timestamp) -> None:
         """The bindings are durable in the remap collection. Raises ``InternalError`` if they do not go on from its frontier."""
-        rows = [(_row(binding.partition), binding.increment) for binding in bindings]
+        if self.reclocking.is_wide:
+            rows = [((*_row(own.partition), place), digit) for own in bindings for place, digit in digits(own.increment)]
+        else:
+            rows = [(_row(own.partition), own.increment) for own in bindings]
         _append(self.group, self.remap, rows, at)
 
     def check_frontier(self, increments: Iterable[Increment], at: Timestamp) -> None:
@@ -119,9 +136,12 @@ class Lineup:
         if self.evidence is not None and not _has_landed(self.group, self.evidence, at):
             _, known = self.read_bound()
             own = [increment for increment in increments if increment.partition in known]
-            changes = [((*_row(increment.partition), *known[increment.partition]), -1) for increment in own]
-            changes += [((*_row(found.partition), found.upper, *found.evidence), 1) for found in increments]
+            changes = [(self._kept(increment.partition, *known[increment.partition]), -1) for increment in own]
+            changes += [(self._kept(found.partition, found.upper, *found.evidence), 1) for found in increments]
             _append(self.group, self.evidence, changes, at)
+
+    def _kept(self, partition: Partition, offset: int, *evidence: object) -> tuple[object, ...]:
+        return (*_row(partition), self.reclocking.shown(offset), *evidence)
 
     def staging_uris(self, staging: str) -> dict[str, str]:
         """Where the rows of each output are staged under that name."""

@@ -7,39 +7,54 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.sources.connections import Connection
+
+PLACE_COLUMN = "place"
+"""Which digit of a wide increment a row of a remap collection is (``reclock.reclocking.digits``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reclocking:
     """What the bindings of a source type look like: its ``partition`` (none if there is but one), what its progress relation calls
-    that and the ``offset``, and the columns kept beside the offset as ``evidence``, if any is (see docs/decisions/0003)."""
+    that and the ``offset``, and the columns kept beside the offset as ``evidence``, if any is (see docs/decisions/0003).
+
+    Offsets that 64 bits cannot hold (``is_wide``) are text in relations, and several rows a binding (see docs/decisions/0022).
+    """
 
     partition: tuple[Column, ...]
     offset: str
     progress: tuple[str, ...]
     evidence: tuple[Column, ...] | None = None
+    is_wide: bool = False
 
     @property
     def remap_desc(self) -> RelationDesc:
-        """The remap collection: the diff of a partition is by how many offsets it advanced."""
-        return RelationDesc(self.partition)
+        """The remap collection: the diff of a partition is by how many offsets it advanced; of wide ones, each of its digits."""
+        return RelationDesc((*self.partition, Column(PLACE_COLUMN, INTEGER, is_nullable=False)) if self.is_wide else self.partition)
 
     @property
     def evidence_desc(self) -> RelationDesc | None:
         """The evidence: one row a partition, what was known of it when it was bound up to its offset."""
         if self.evidence is None:
             return None
-        offset = Column(self.offset, BIGINT, is_nullable=False)
-        return RelationDesc((*self.partition, offset, *self.evidence), key=self.remap_desc.names)
+        names = tuple(column.name for column in self.partition)
+        return RelationDesc((*self.partition, Column(self.offset, self._offset_type, is_nullable=False), *self.evidence), key=names)
 
     @property
     def progress_desc(self) -> RelationDesc:
         partition = tuple(Column(name, own.type, False) for name, own in zip(self.progress, self.partition, strict=False))
-        columns = (Column(TIME_COLUMN, BIGINT, False), *partition, Column(self.progress[-1], BIGINT, False))
+        columns = (Column(TIME_COLUMN, BIGINT, False), *partition, Column(self.progress[-1], self._offset_type, False))
         return RelationDesc(columns, key=self.progress[:-1] or None)
+
+    @property
+    def _offset_type(self) -> ScalarType:
+        return TEXT if self.is_wide else BIGINT
+
+    def shown(self, offset: int) -> int | str:
+        """An offset as relations hold it; ``int`` of it is the offset again."""
+        return str(offset) if self.is_wide else offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +142,43 @@ class KafkaConnector:
 
 
 @dataclass(frozen=True, slots=True)
+class KinesisConnector:
+    """The records of ``stream`` in ``region``, at ``endpoint`` if it is not that of AWS.
+
+    They are read from the oldest on (``start`` is ``TRIM HORIZON``), from when the source was made (``LATEST``), from the moment
+    ``start_timestamp`` in milliseconds (``TIMESTAMP``), or those of the shards
+    in ``start_numbers`` ``AT`` or ``AFTER`` a sequence number.
+    ``include`` names metadata and the columns they become, after those of the record.
+    """
+
+    stream: str
+    region: str
+    endpoint: str = ""
+    arn: str = ""
+    start: str = "TRIM HORIZON"
+    start_timestamp: int | None = None
+    start_numbers: tuple[tuple[int, int], ...] = ()
+    include: tuple[tuple[str, str], ...] = ()
+
+    is_monotonic: ClassVar[bool] = True
+    upsert_key: ClassVar[str | None] = None
+    type_name: ClassVar[str] = "kinesis"
+    lacks_history: ClassVar[str] = "records expire, and the times of their arrival are approximate"
+    updates_per_offset: ClassVar[int] = 1
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(Column("shard", BIGINT, is_nullable=False),),
+        offset="sequence_number",
+        progress=("shard_id", "sequence_number"),
+        evidence=(
+            Column("created_at", BIGINT, is_nullable=False),
+            Column("complete_at", BIGINT, is_nullable=False),
+            Column("is_ended", BOOLEAN, is_nullable=False),
+        ),
+        is_wide=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PostgresConnector:
     """The tables of ``publication`` at ``connection`` (which may be libpq's text, without a password), read through the slot."""
 
@@ -179,7 +231,7 @@ RecordFormat = CsvFormat | JsonFormat
 Format = RecordFormat | TextFormat | BytesFormat
 
 
-Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | PostgresConnector
+Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | KinesisConnector | PostgresConnector
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``), how many updates one offset may yield, the column by which rows replace each other (``upsert_key``), and why
 nobody can tell what it had at an earlier time, if that is so (``lacks_history``).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 
 from reclock.algebra.timestamps import Clock, system_clock
@@ -13,6 +13,7 @@ from reclock.sources.description import (
     CsvFormat,
     JsonFormat,
     KafkaConnector,
+    KinesisConnector,
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
@@ -60,6 +61,16 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
 
     assert source.format is not None
     return Kafka(upstream, source.format, source.desc, kafka_client(upstream.connection, means.reveal))
+
+
+@_open.register
+def _(upstream: KinesisConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.sources.kinesis import Kinesis
+
+    assert source.format is not None
+    if upstream.start == "LATEST":
+        upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
+    return Kinesis(upstream, source.format, source.desc, means.clock())
 
 
 @_open.register

@@ -10,7 +10,14 @@ from sqlglot.generator import Generator
 from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
-from reclock.sql import cluster_writers, connection_writers, nodes, role_writers, sink_writers  # noqa: F401  (they register what they write)
+from reclock.sql import (  # noqa: F401  (they register what they write)
+    cluster_writers,
+    connection_writers,
+    nodes,
+    role_writers,
+    sink_writers,
+    stream_writers,
+)
 from reclock.sql.grammar import ReclockParser
 from reclock.sql.writing import WRITERS, clause, filtered, joined, listed, when, writes
 

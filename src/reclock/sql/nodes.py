@@ -91,6 +91,24 @@ class KafkaFrom(exp.Expression):
     }
 
 
+class KinesisFrom(exp.Expression):
+    """``FROM KINESIS ARN …``, or ``(STREAM …, REGION …)``; from ``start`` on."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"arn": False, "stream": False, "region": False, "endpoint": False, "start": False}
+
+
+class StreamStart(exp.Expression):
+    """``START kind``: ``TRIM HORIZON``, ``LATEST``, ``TIMESTAMP`` and milliseconds, ``AT`` or ``AFTER`` sequence numbers."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "timestamp": False, "numbers": False}
+
+
+class ShardStart(exp.Expression):
+    """The sequence number of a shard, called by its number."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "number": True}
+
+
 class PostgresFrom(exp.Expression):
     """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``. ``connection`` is libpq's
     text, or the name of a connection: then what follows stands in parentheses."""

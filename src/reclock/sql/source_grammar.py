@@ -10,12 +10,13 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.errors import UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.connection_grammar import ConnectionParser
+from reclock.sql.stream_grammar import StreamParser
 
 _GENERATORS = ("COUNTER", "AUCTION")
 _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
 
 
-class SourceParser(ConnectionParser):
+class SourceParser(StreamParser, ConnectionParser):
     """Rules of sources."""
 
     def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
@@ -65,6 +66,8 @@ class SourceParser(ConnectionParser):
             return self._load_generator()
         if self._match_text_seq("KAFKA"):
             return self._kafka()
+        if self._match_text_seq("KINESIS"):
+            return self._kinesis()
         if self._match_text_seq("POSTGRES"):
             return self._postgres()
         if not self._match_text_seq("S3"):

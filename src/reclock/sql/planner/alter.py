@@ -16,6 +16,9 @@ from reclock.sql.planner.drop import find
 from reclock.sql.planner.sources import duration_ms
 from reclock.sql.statements import Rename, RetainHistory, RetrySource, Skipped, SkipRange, WaiveCheck
 
+OFFSET_DIGITS = 80
+"""More digits than an offset of any upstream has."""
+
 
 def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
     return _named(node, "SOURCE", catalog, session)
@@ -44,8 +47,8 @@ def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, sessio
 
 def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
     source = _source(node, catalog, session)
-    lower, upper = (int(node.args[name].name[:20]) if node.args.get(name) is not None else None for name in ("lower", "upper"))
-    if lower is not None and upper is not None and not lower < upper <= 2**63 - 1:
+    lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
+    if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
         raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
     return SkipRange(source.id, source.name, node.args["partition"].name, lower, upper)
 
@@ -60,6 +63,10 @@ def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, sess
     others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistory)]
     created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
     return RetainHistory(source.id, source.name, text, to_sql(created))
+
+
+def _offset(number: exp.Expression | None) -> int | None:
+    return int(number.name[:OFFSET_DIGITS]) if number is not None else None
 
 
 def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:

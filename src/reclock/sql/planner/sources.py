@@ -32,6 +32,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.coercion import scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.connection_names import connection_of
+from reclock.sql.planner.streams import kinesis_connector
 from reclock.sql.statements import SourceDefinition
 
 SOURCE_OPTIONS = frozenset({"start"})
@@ -45,6 +46,13 @@ _METADATA = {
     "OFFSET": Column("offset", BIGINT, is_nullable=False),
     "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
     "HEADERS": Column("headers", TEXT, is_nullable=False),
+}
+
+_STREAM_METADATA = {
+    "KEY": Column("key", TEXT, is_nullable=False),
+    "PARTITION": Column("shard_id", BIGINT, is_nullable=False),
+    "OFFSET": Column("sequence_number", TEXT, is_nullable=False),
+    "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
 }
 
 
@@ -174,6 +182,25 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
         group.name if group is not None else None,
     )
     return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+
+
+@_define.register
+def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+    _refuse(node, "a source over a stream", "all_tables", "tables")
+    if node.args.get("envelope") == "UPSERT":
+        raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
+    value, columns = _value_columns(node.args.get("format"), node)
+    included = []
+    for clause in node.args.get("include") or ():
+        plain = _STREAM_METADATA.get(clause.args["kind"])
+        if plain is None:
+            raise InvalidOption(f"records of a stream have no {clause.args['kind']}")
+        name = fold(clause.args["alias"]) if clause.args.get("alias") is not None else plain.name
+        included.append((clause.args["kind"], Column(name, plain.type, plain.is_nullable)))
+    described = (*columns, *(column for _, column in included))
+    check_columns([column.name for column in described])
+    upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included))
+    return SourceDefinition(RelationDesc(described), upstream, value)
 
 
 @_define.register

@@ -1,0 +1,44 @@
+"""What CREATE SOURCE says of streams that are services, as values."""
+
+from __future__ import annotations
+
+import re
+
+from reclock.errors import InvalidOption
+from reclock.sources.description import KinesisConnector
+from reclock.sql import nodes
+
+_ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):(\d+):stream/([a-zA-Z0-9_.-]{1,128})")
+_STREAM, _REGION = re.compile(r"[a-zA-Z0-9_.-]{1,128}"), re.compile(r"[a-z0-9-]+")
+_ENDPOINT = re.compile(r"https?://[^/@\s]+/?")
+
+
+def kinesis_connector(node: nodes.KinesisFrom, include: tuple[tuple[str, str], ...]) -> KinesisConnector:
+    """The stream. Raises ``InvalidOption`` for what cannot be its name, its region, its endpoint or where to start."""
+    arn, stream, region, endpoint = (
+        node.args[name].name if node.args.get(name) else "" for name in ("arn", "stream", "region", "endpoint")
+    )
+    if arn:
+        found = _ARN.fullmatch(arn)
+        if found is None:
+            raise InvalidOption(f'"{arn}" is not the ARN of a stream', hint="arn:aws:kinesis:REGION:ACCOUNT:stream/NAME")
+        region, stream = found[1], found[3]
+    if not _STREAM.fullmatch(stream) or not _REGION.fullmatch(region):
+        raise InvalidOption("a stream has a name and a region", hint="KINESIS (STREAM 'clicks', REGION 'eu-central-1')")
+    if endpoint and not _ENDPOINT.fullmatch(endpoint):
+        raise InvalidOption(f'"{endpoint}" is not an endpoint', hint="https://HOST, with a port where it needs one")
+    start = node.args.get("start") or nodes.StreamStart(kind="TRIM HORIZON")
+    timestamp = start.args.get("timestamp")
+    numbers = [(int(own.this.name[:19]), int(own.args["number"].name[:80])) for own in start.args.get("numbers") or ()]
+    if len(dict(numbers)) != len(numbers):
+        raise InvalidOption("a shard has one start")
+    return KinesisConnector(
+        stream,
+        region,
+        endpoint,
+        arn,
+        start.args["kind"],
+        int(timestamp.name[:19]) if timestamp is not None else None,
+        tuple(numbers),
+        include,
+    )

@@ -1,0 +1,54 @@
+"""CREATE SOURCE over streams that are services: Kinesis and PubNub."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+from reclock.sql import nodes
+from reclock.sql.query_grammar import QueryParser
+
+
+class StreamParser(QueryParser):
+    """Rules of streams."""
+
+    def _kinesis(self) -> nodes.KinesisFrom:
+        found: dict[str, object] = {}
+        if self._match_text_seq("ARN"):
+            found["arn"] = self._text()
+            if self._match_text_seq("ENDPOINT"):
+                found["endpoint"] = self._text()
+        else:
+            if not self._match(TokenType.L_PAREN):
+                self.raise_error("Expected ARN, or STREAM and REGION in parentheses")
+            while True:
+                if not self._match_texts(("STREAM", "REGION", "ENDPOINT")):
+                    self.raise_error("Expected STREAM, REGION or ENDPOINT")
+                word = self._prev.text.lower()
+                if word in found:
+                    self.raise_error(f"{word.upper()} is given twice", self._prev)
+                found[word] = self._text()
+                if not self._match(TokenType.COMMA):
+                    break
+            self._match_r_paren()
+        return nodes.KinesisFrom(**found, start=self._stream_start())
+
+    def _stream_start(self) -> nodes.StreamStart | None:
+        if not self._match_text_seq("START"):
+            return None
+        if self._match_text_seq("TRIM", "HORIZON"):
+            return nodes.StreamStart(kind="TRIM HORIZON")
+        if self._match_text_seq("LATEST"):
+            return nodes.StreamStart(kind="LATEST")
+        if self._match_text_seq("TIMESTAMP"):
+            return nodes.StreamStart(kind="TIMESTAMP", timestamp=self._integer())
+        if not self._match_texts(("AT", "AFTER")):
+            self.raise_error("Expected TRIM HORIZON, LATEST, TIMESTAMP, AT or AFTER")
+        kind = self._prev.text.upper()
+        self._expect("SEQUENCE", "NUMBER")
+        return nodes.StreamStart(kind=kind, numbers=self._parse_wrapped_csv(self._shard_start))
+
+    def _shard_start(self) -> nodes.ShardStart:
+        shard = self._integer()
+        if not self._match(TokenType.EQ):
+            self.raise_error("Expected =")
+        return nodes.ShardStart(this=shard, number=self._integer())

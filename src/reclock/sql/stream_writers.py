@@ -1,0 +1,30 @@
+"""CREATE SOURCE over streams that are services, as text."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.sql import nodes
+from reclock.sql.writing import clause, joined, listed, writes
+
+
+@writes(nodes.KinesisFrom)
+def _kinesis_from(write: Generator, node: exp.Expression) -> str:
+    if node.args.get("arn"):
+        return joined(
+            f"KINESIS ARN {write.sql(node, 'arn')}", clause(write, "ENDPOINT", node, "endpoint"), write.sql(node, "start")
+        )
+    options = [clause(write, name.upper(), node, name) for name in ("stream", "region", "endpoint")]
+    return joined(f"KINESIS ({', '.join(option for option in options if option)})", write.sql(node, "start"))
+
+
+@writes(nodes.StreamStart)
+def _stream_start(write: Generator, node: exp.Expression) -> str:
+    numbers = f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""
+    return joined("START", node.args["kind"], write.sql(node, "timestamp"), numbers)
+
+
+@writes(nodes.ShardStart)
+def _shard_start(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')} = {write.sql(node, 'number')}"
