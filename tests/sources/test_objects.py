@@ -7,6 +7,7 @@ import pytest
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.sources import objects
+from reclock.sources.compression import Unzipped
 from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.sources.objects import SET_ASIDE, Evidence, Split, probe, reread
 
@@ -16,7 +17,7 @@ OBJECTS = ObjectsConnector("landing", "**/*.csv")
 
 
 def look(buckets, evidence=(), format=CSV, skips=()):
-    return probe(buckets.store, OBJECTS, format, DESC, {e.key: e for e in evidence}, skips)
+    return probe(Unzipped(buckets.store, "AUTO"), OBJECTS, format, DESC, {e.key: e for e in evidence}, skips)
 
 
 def test_what_is_new_is_cut_back_to_the_last_whole_record(buckets):
@@ -100,7 +101,7 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
 
 def test_a_missing_bucket_is_unavailable(buckets):
     with pytest.raises(UpstreamUnavailable, match="nowhere"):
-        probe(buckets.store, ObjectsConnector("nowhere", "**"), CSV, DESC, {})
+        probe(Unzipped(buckets.store, "AUTO"), ObjectsConnector("nowhere", "**"), CSV, DESC, {})
 
 
 def test_large_growth_is_split_at_records_and_each_split_has_its_checksums(buckets, monkeypatch):
@@ -163,7 +164,7 @@ def test_a_claimed_range_may_be_corrected_within_its_length(buckets):
     buckets.put("a.csv", b"1,x\nbad\n")
     [claimed] = look(buckets)
     buckets.put("a.csv", b"1,x\n2,y\n3,z\n")
-    again = reread(buckets.store, OBJECTS, CSV, DESC, claimed, None)
+    again = reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, claimed, None)
     assert (again.lower, again.upper) == (0, 8)
     assert again.evidence.crc32 == zlib.crc32(b"1,x\n2,y\n")
     [later] = look(buckets, [again.evidence])
@@ -178,4 +179,4 @@ def test_a_correction_that_moves_the_end_of_the_range_is_refused(buckets, now):
     if now is not None:
         buckets.put("a.csv", now)
     with pytest.raises(UpstreamChanged):
-        reread(buckets.store, OBJECTS, CSV, DESC, claimed, None)
+        reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, claimed, None)

@@ -18,7 +18,7 @@ import pyarrow.json
 from reclock.algebra.relations import RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
-from reclock.sources.description import CsvFormat, JsonFormat, RecordFormat
+from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.sources.records import BYTE_ORDER_MARK, quote_of, record_ends
 
 _NAMELESS = "Failed to convert JSON"
@@ -32,7 +32,7 @@ _FALSE = ("false", "f", "no", "n", "off", "0")
 
 def decode(
     buffer: bytes,
-    format: RecordFormat,
+    format: LineFormat,
     desc: RelationDesc,
     header: Sequence[str] | None = None,
     *,
@@ -78,7 +78,7 @@ class _Undecodable(ValueError):
 
 
 def _decode_run(
-    run: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
+    run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
 ) -> pa.Table:
     try:
         return _decode(run, format, desc, header)
@@ -102,7 +102,7 @@ def _decode_run(
         raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
 
 
-def _failure(record: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
+def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
     """Why one record does not decode; None if it does."""
     try:
         _decode(record, format, desc, header)
@@ -111,7 +111,7 @@ def _failure(record: bytes, format: RecordFormat, desc: RelationDesc, header: Se
     return None
 
 
-def _decode(run: bytes, format: RecordFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
+def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
     """All of ``run`` as rows of ``desc``. Raises ``_Undecodable``."""
     schema = arrow_schema(desc, with_updates=False)
     if not run:
@@ -138,12 +138,12 @@ def _decode(run: bytes, format: RecordFormat, desc: RelationDesc, header: Sequen
     return pa.table(columns, schema=schema)
 
 
-def _carriers(desc: RelationDesc, schema: pa.Schema, format: RecordFormat, *, is_lenient: bool) -> pa.Schema:
+def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool) -> pa.Schema:
     """The types the reader is told to produce: text where it has no notion of ours, to be fitted after."""
 
     def carrier(name: TypeName, type: pa.DataType) -> pa.DataType:
         match name:
-            case TypeName.BYTEA:
+            case TypeName.BYTEA if not isinstance(format, BytesFormat):
                 return pa.string()
             case TypeName.TIMESTAMPTZ if is_lenient:
                 return pa.string()
@@ -155,7 +155,7 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: RecordFormat, *, is
     return pa.schema([pa.field(f.name, carrier(t.name, f.type)) for f, t in zip(schema, desc.types, strict=True)])
 
 
-def _read(run: bytes, format: RecordFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
+def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
         if _NULL_FIRST.match(run) or _NULL_LATER.search(run):  # Arrow takes it for an object, or crashes if it comes first
@@ -168,6 +168,9 @@ def _read(run: bytes, format: RecordFormat, carriers: pa.Schema, header: Sequenc
         if table.num_rows > run.count(b"\n"):
             raise pa.ArrowInvalid("more than one object on a line")
         return table
+    if isinstance(format, TextFormat | BytesFormat):
+        lines = run.decode().split("\n") if isinstance(format, TextFormat) else run.split(b"\n")
+        return pa.table([pa.array(lines[:-1], carriers.types[0])], names=carriers.names)
     names = list(header) if header is not None else carriers.names
     return pyarrow.csv.read_csv(
         pa.BufferReader(run),

@@ -57,12 +57,18 @@ class Reclocking:
         return str(offset) if self.is_wide else offset
 
 
+COMPRESSIONS = ("AUTO", "GZIP", "NONE")
+"""How objects may be compressed: those called ``.gz``, all, none."""
+
+
 @dataclass(frozen=True, slots=True)
 class ObjectsConnector:
-    """The objects of ``bucket`` whose keys match ``pattern`` (see ``reclock.sources.patterns``)."""
+    """The objects of ``bucket`` whose keys match ``pattern`` (see ``reclock.sources.patterns``), compressed or not (see
+    ``reclock.sources.compression``)."""
 
     bucket: str
     pattern: str
+    compression: str = "AUTO"
 
     is_monotonic: ClassVar[bool] = True
     upsert_key: ClassVar[str | None] = None
@@ -217,16 +223,19 @@ class JsonFormat:
 
 @dataclass(frozen=True, slots=True)
 class TextFormat:
-    """A message is one text, UTF-8."""
+    """A message, or a line of an object, is one text, UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class BytesFormat:
-    """A message as it is."""
+    """A message, or a line of an object, as it is."""
 
 
 RecordFormat = CsvFormat | JsonFormat
 """Formats of records with fields."""
+
+LineFormat = RecordFormat | TextFormat | BytesFormat
+"""Formats of what lines of objects hold."""
 
 Format = RecordFormat | TextFormat | BytesFormat
 

@@ -21,10 +21,11 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.errors import DecodeFailed, UpstreamChanged
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import connector as protocol
+from reclock.sources.compression import Unzipped
 from reclock.sources.connector import Bound, Finding, Increment, Skip, given_up, left
 from reclock.sources.decode import decode
-from reclock.sources.description import CsvFormat, ObjectsConnector, RecordFormat
-from reclock.sources.object_store import ListedObject, ObjectMissing, ObjectStore
+from reclock.sources.description import CsvFormat, LineFormat, ObjectsConnector
+from reclock.sources.object_store import ListedObject, ObjectMissing
 from reclock.sources.patterns import compile_pattern, literal_prefix
 from reclock.sources.records import last_end, parse_header, quote_of, record_ends
 
@@ -93,9 +94,9 @@ class Piece:
 class Objects:
     """The objects of one source, as a ``reclock.sources.connector.Connector``."""
 
-    store: ObjectStore
+    store: Unzipped
     connector: ObjectsConnector
-    format: RecordFormat
+    format: LineFormat
     desc: RelationDesc
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
@@ -160,7 +161,7 @@ class Objects:
         matching = [one for one in found if pattern.fullmatch(one.key)]
         count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
         yield Finding("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
-        for one in matching[:1]:
+        for one in (self.store.measured(self.connector.bucket, one) for one in matching[:1]):
             size = sum(len(chunk) for chunk in self.store.read(self.connector.bucket, one.key, 0, min(one.size, _HEADER_BYTES)))
             yield Finding("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
 
@@ -193,9 +194,9 @@ def _growth(increment: Increment) -> Growth:
 
 
 def probe(
-    store: ObjectStore,
+    store: Unzipped,
     connector: ObjectsConnector,
-    format: RecordFormat,
+    format: LineFormat,
     desc: RelationDesc,
     evidence: Mapping[str, Evidence],
     skips: Sequence[Skip] = (),
@@ -227,7 +228,9 @@ def probe(
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
         before = evidence.get(key, Evidence(key, 0, 0, _UNKNOWN_VERSION))
         try:
-            return grow(store, connector.bucket, listed.get(key), before, format, desc)
+            found = listed.get(key)
+            measured = store.measured(connector.bucket, found) if found is not None else None
+            return grow(store, connector.bucket, measured, before, format, desc)
         except (UpstreamChanged, DecodeFailed) as error:
             if any(key == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
                 return Growth(key, before.length, before.length, replace(before, version=SET_ASIDE))
@@ -248,9 +251,9 @@ def probe(
 
 
 def reread(
-    store: ObjectStore,
+    store: Unzipped,
     connector: ObjectsConnector,
-    format: RecordFormat,
+    format: LineFormat,
     desc: RelationDesc,
     claimed: Growth,
     before: Evidence | None,
@@ -262,6 +265,8 @@ def reread(
     listed = {found.key: found for found in store.list(connector.bucket, claimed.key)}
     before = before or Evidence(claimed.key, 0, 0, _UNKNOWN_VERSION)
     found = listed.get(claimed.key)
+    if found is not None:
+        found = store.measured(connector.bucket, found)
     if found is not None and found.size > claimed.upper:
         # what follows is not looked at, so the version must not vouch for it
         found = ListedObject(found.key, claimed.upper, _UNKNOWN_VERSION)
@@ -277,11 +282,11 @@ def reread(
 
 
 def grow(
-    store: ObjectStore,
+    store: Unzipped,
     bucket: str,
     listed: ListedObject | None,
     before: Evidence,
-    format: RecordFormat,
+    format: LineFormat,
     desc: RelationDesc,
     *,
     is_bound: bool = False,
@@ -315,7 +320,7 @@ def grow(
     return Growth(key, before.length, upper, Evidence(key, upper, crc, listed.version), splits, header, header_end)
 
 
-def _verify(store: ObjectStore, bucket: str, before: Evidence) -> None:
+def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
     crc = 0
     for chunk in store.read(bucket, before.key, 0, before.length):
         crc = zlib.crc32(chunk, crc)
@@ -328,7 +333,7 @@ def _verify(store: ObjectStore, bucket: str, before: Evidence) -> None:
         )
 
 
-def _scan(store: ObjectStore, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
+def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
     """The whole records in ``[before.length, size)``. Raises ``DecodeFailed`` where one goes on beyond all measure."""
     splits: list[Split] = []
     start, start_crc = before.length, before.crc32  # of the split that is being filled
@@ -355,7 +360,7 @@ def _scan(store: ObjectStore, bucket: str, before: Evidence, size: int, quote: b
     return tuple(splits)
 
 
-def _first_record(store: ObjectStore, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:
+def _first_record(store: Unzipped, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:
     """The first record of an object that has a whole one before ``upper``."""
     size = min(_HEADER_BYTES, upper)
     while True:

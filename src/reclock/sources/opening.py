@@ -7,9 +7,11 @@ from functools import singledispatch
 
 from reclock.algebra.timestamps import Clock, system_clock
 from reclock.sources.clients import kafka_client, postgres_parameters
+from reclock.sources.compression import Unzipped
 from reclock.sources.connections import Reveal, no_secrets
 from reclock.sources.connector import Connector
 from reclock.sources.description import (
+    BytesFormat,
     CsvFormat,
     JsonFormat,
     KafkaConnector,
@@ -18,6 +20,7 @@ from reclock.sources.description import (
     ObjectsConnector,
     PostgresConnector,
     SourceSpec,
+    TextFormat,
     Upstream,
 )
 from reclock.sources.generators import Generator
@@ -46,8 +49,8 @@ def _open(upstream: Upstream, source: SourceSpec, means: Means) -> Connector:
 
 @_open.register
 def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector:
-    assert isinstance(source.format, CsvFormat | JsonFormat)
-    return Objects(means.buckets, upstream, source.format, source.desc)
+    assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
+    return Objects(Unzipped(means.buckets, upstream.compression), upstream, source.format, source.desc)
 
 
 @_open.register

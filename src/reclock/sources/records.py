@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DecodeFailed
-from reclock.sources.description import CsvFormat, RecordFormat
+from reclock.sources.description import CsvFormat, LineFormat
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def quote_of(format: RecordFormat) -> bytes | None:
+def quote_of(format: LineFormat) -> bytes | None:
     """The character inside which newlines do not count; JSON allows none in a string, so it needs none."""
     return format.quote.encode() if isinstance(format, CsvFormat) and format.quote else None
 

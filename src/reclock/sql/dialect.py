@@ -55,7 +55,8 @@ def _source_column(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.ObjectsFrom)
 def _objects_from(write: Generator, node: exp.Expression) -> str:
     matching = clause(write, "MATCHING", node, "pattern")
-    return joined("S3 DISCOVER OBJECTS", matching, f"USING BUCKET SCAN {write.sql(node, 'bucket')}")
+    compression = f"COMPRESSION {node.args['compression']}" if node.args.get("compression") else ""
+    return joined("S3 DISCOVER OBJECTS", matching, f"USING BUCKET SCAN {write.sql(node, 'bucket')}", compression)
 
 
 @writes(nodes.CsvFormatClause)

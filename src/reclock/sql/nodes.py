@@ -48,7 +48,7 @@ class SourceColumn(exp.Expression):
 class ObjectsFrom(exp.Expression):
     """``FROM S3 DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"pattern": False, "bucket": True}
+    arg_types: ClassVar[dict[str, bool]] = {"pattern": False, "bucket": True, "compression": False}
 
 
 class CsvFormatClause(exp.Expression):

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
+from reclock.sources.description import COMPRESSIONS
 from reclock.sql import nodes
 from reclock.sql.connection_grammar import ConnectionParser
 from reclock.sql.stream_grammar import StreamParser
@@ -24,10 +25,9 @@ class SourceParser(StreamParser, ConnectionParser):
         name = self._object_name()
         cluster = self._cluster() if materialized else None
         columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
-        if columns is None and self._next and self._next.text.upper() == "S3":
-            self.raise_error("Expected the list of columns")
+        place = self._curr
         self._expect("FROM")
-        return nodes.CreateSourceStatement(
+        created = nodes.CreateSourceStatement(
             this=name,
             exists=exists,
             materialized=materialized,
@@ -41,6 +41,10 @@ class SourceParser(StreamParser, ConnectionParser):
             progress=self._object_name() if self._match_text_seq("EXPOSE", "PROGRESS", "AS") else None,
             options=self._parse_wrapped_csv(self._source_option) if self._match_text_seq("WITH") else None,
         )
+        has_fields = not isinstance(created.args["format"], nodes.PlainFormatClause)
+        if columns is None and isinstance(created.args["connector"], nodes.ObjectsFrom) and has_fields:
+            self.raise_error("Expected the list of columns", place)
+        return created
 
     def _create_subsource(self) -> nodes.CreateSubsourceStatement:
         name = self._object_name()
@@ -75,7 +79,12 @@ class SourceParser(StreamParser, ConnectionParser):
         self._expect("DISCOVER", "OBJECTS")
         pattern = self._text() if self._match_text_seq("MATCHING") else None
         self._expect("USING", "BUCKET", "SCAN")
-        return nodes.ObjectsFrom(pattern=pattern, bucket=self._text())
+        bucket, compression = self._text(), None
+        if self._match_text_seq("COMPRESSION"):
+            if not self._match_texts(COMPRESSIONS):
+                self.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
+            compression = self._prev.text.upper()
+        return nodes.ObjectsFrom(pattern=pattern, bucket=bucket, compression=compression)
 
     def _load_generator(self) -> nodes.LoadGeneratorFrom:
         if not self._match_texts(_GENERATORS):

@@ -108,15 +108,15 @@ def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names:
 @_define.register
 def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
-    columns = _columns(node)
-    format = _format(node.args.get("format"), len(columns))
-    if not isinstance(format, CsvFormat | JsonFormat):
-        raise InvalidOption("a source over objects is of FORMAT CSV or JSON")
+    format, columns = _value_columns(node.args.get("format"), node, may_have_header=True)
+    if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
+        raise InvalidOption("a source over objects is of FORMAT CSV, JSON, TEXT or BYTES")
     pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
-    return SourceDefinition(RelationDesc(columns), ObjectsConnector(connector.args["bucket"].name, pattern), format)
+    upstream = ObjectsConnector(connector.args["bucket"].name, pattern, connector.args.get("compression") or "AUTO")
+    return SourceDefinition(RelationDesc(columns), upstream, format)
 
 
 @_define.register
@@ -249,11 +249,13 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
     return columns
 
 
-def _value_columns(clause: exp.Expression | None, node: nodes.CreateSourceStatement) -> tuple[Format, tuple[Column, ...]]:
+def _value_columns(
+    clause: exp.Expression | None, node: nodes.CreateSourceStatement, *, may_have_header: bool = False
+) -> tuple[Format, tuple[Column, ...]]:
     declared = _columns(node) if node.args.get("columns") else ()
     format = _format(clause, len(declared))
     if format not in _PLAIN:
-        if isinstance(format, CsvFormat) and format.has_header:
+        if isinstance(format, CsvFormat) and format.has_header and not may_have_header:
             raise InvalidOption("messages have no header", hint="write FORMAT CSV WITH n COLUMNS")
         return format, declared or _columns(node)
     if not declared:
