@@ -118,7 +118,7 @@ def test_a_materialized_view_is_a_view_with_a_default_index_by_its_key(world: Wo
     assert statement.create_sql.startswith("CREATE VIEW reclock.public.m AS")
     index = statement.index
     assert index is not None
-    assert (index.name.item, index.on, index.key, index.cluster_id) == ("m_primary_idx", None, (0,), 1)
+    assert (index.name.item, index.on, index.cluster_id) == ("m_primary_idx", None, 1)
     assert index.create_sql == "CREATE INDEX m_primary_idx IN CLUSTER default ON reclock.public.m (carrier)"
 
 
@@ -138,13 +138,52 @@ def test_default_names_of_indexes(world: World) -> None:
         "DEFAULT INDEX ON delays",
         "INDEX ON delays (flights, carrier)",
         "INDEX ON delays (flights, carrier)",
+        "INDEX ON delays (upper(carrier), flights, (flights + 1))",
+        "INDEX ON delays ((flights), delays.carrier)",
     ):
         statement = world.execute(f"CREATE {text}")
         assert isinstance(statement, statements.CreateIndex)
         names.append(statement.name.item)
-    assert names == ["delays_primary_idx", "delays_primary_idx1", "delays_flights_carrier_idx", "delays_flights_carrier_idx1"]
-    entry = next(world.catalog.indexes(world.item("delays").id))
-    assert entry.key == (0,)
+    assert names == [
+        "delays_primary_idx",
+        "delays_primary_idx1",
+        "delays_flights_carrier_idx",
+        "delays_flights_carrier_idx1",
+        "delays_expr_flights_expr_idx",
+        "delays_flights_carrier_idx2",
+    ]
+    first, *_, expressions, _ = world.catalog.indexes(world.item("delays").id)
+    assert [(part.position, part.sql, part.column.is_nullable) for part in first.key] == [(0, "carrier", False)]
+    assert [(part.position, part.sql) for part in expressions.key] == [
+        (None, "upper(carrier)"),
+        (1, "flights"),
+        (None, "(flights + 1)"),
+    ]
+    listed = [row for row in shown(world, "SHOW INDEXES FROM delays") if row[2] == "delays_expr_flights_expr_idx"]
+    assert listed == [
+        ("default", "delays", "delays_expr_flights_expr_idx", 1, None, "upper(carrier)", True),
+        ("default", "delays", "delays_expr_flights_expr_idx", 2, "flights", None, False),
+        ("default", "delays", "delays_expr_flights_expr_idx", 3, None, "(flights + 1)", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "complaint"),
+    [
+        ("sum(flights)", "aggregate functions are not allowed in index keys"),
+        ("(SELECT 1)", "a subquery is not supported here"),
+        ("upper(current_user)", "current_user is not supported here"),
+        ("flights + nothing", 'column "nothing" does not exist'),
+        ("other.flights", 'unknown relation "other"'),
+        ("carrier + 1", "operator does not exist: text + integer"),
+        ("ARRAY[flights]", 'column "expr" has type bigint[], which cannot be stored'),
+        ("carrier, (carrier)", 'column "carrier" specified more than once'),
+    ],
+)
+def test_a_key_that_makes_no_sense_is_refused(world: World, key: str, complaint: str) -> None:
+    with pytest.raises(ReclockError) as error:
+        world.plan(f"CREATE INDEX ON delays ({key})")
+    assert error.value.message == complaint
 
 
 def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:
@@ -312,11 +351,11 @@ def test_what_show_lists(world: World) -> None:
     assert shown(world, "SHOW MATERIALIZED VIEWS") == [("delays", "other"), ("m", "default")]
     assert shown(world, "SHOW MATERIALIZED VIEWS IN CLUSTER default") == [("m", "default")]
     assert shown(world, "SHOW INDEXES") == [
-        ("default", "m", "m_primary_idx", 1, "carrier", False),
-        ("default", "m", "m_primary_idx", 2, "name", True),
-        ("other", "delays", "i", 1, "flights", False),
+        ("default", "m", "m_primary_idx", 1, "carrier", None, False),
+        ("default", "m", "m_primary_idx", 2, "name", None, True),
+        ("other", "delays", "i", 1, "flights", None, False),
     ]
-    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [("other", "delays", "i", 1, "flights", False)]
+    assert shown(world, "SHOW INDEXES FROM delays IN CLUSTER other") == [("other", "delays", "i", 1, "flights", None, False)]
     assert ("m_primary_idx", "index") in shown(world, "SHOW OBJECTS")
     assert ("flights_progress", "source_progress") in shown(world, "SHOW OBJECTS FROM reclock.public")
     assert shown(world, "SHOW OBJECTS FROM mz_catalog") == [("mz_sources", "table")]
@@ -478,7 +517,7 @@ HINTS = {
     "CREATE INDEX i IN CLUSTER defualt ON delays (carrier)": 'did you mean "default"?',
     "CREATE INDEX i ON delays (carier)": 'did you mean "carrier"?',
     "SELECT * FROM pulic.flights": 'there is no schema "pulic"',
-    "SELECT * FROM m_idx": '"m_idx" is an index',
+    "SELECT * FROM m_idx": '"m_idx" is of type index',
     "SELECT a.carrier FROM flights, airlines b": "it is not in the FROM clause",
     "SELECT carrier FROM flights, airlines": "put the relation's name in front",
     "DROP SOURCE flights": "CASCADE",

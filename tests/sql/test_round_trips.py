@@ -50,6 +50,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": nodes.CreateViewStatement,
     "CREATE MATERIALIZED VIEW v (a) AS VALUES (1) ORDER BY 1 LIMIT 1": nodes.CreateViewStatement,
     'CREATE INDEX i IN CLUSTER c ON s.v (a, "B")': nodes.CreateIndexStatement,
+    "CREATE INDEX ON v (a + 1, upper(b), (c), date, v.d)": nodes.CreateIndexStatement,
     "CREATE INDEX ON v (a)": nodes.CreateIndexStatement,
     "CREATE INDEX IN CLUSTER default ON v (a)": nodes.CreateIndexStatement,
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": nodes.CreateIndexStatement,

@@ -61,12 +61,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
     return State(
         catalog=catalog.snapshot,
         descs={entry.id: entry.desc for entry in catalog.relations()},
-        indexes={
-            index.id: IndexFacts(
-                index.on, index.cluster_id, tuple(catalog.relation(index.on).desc.names[position] for position in index.key)
-            )
-            for index in catalog.indexes()
-        },
+        indexes={index.id: IndexFacts(index.on, index.cluster_id, index.key) for index in catalog.indexes()},
         connection_types={
             entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
         },

@@ -190,7 +190,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_indexes",
         desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT),
         lambda state: (
-            (id_, state.catalog.items[id_].name, facts.on_id, facts.cluster_id, ", ".join(facts.key))
+            (id_, state.catalog.items[id_].name, facts.on_id, facts.cluster_id, ", ".join(part.sql for part in facts.key))
             for id_, facts in state.indexes.items()
         ),
     ),

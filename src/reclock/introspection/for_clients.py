@@ -64,17 +64,16 @@ def _columns(state: State) -> Rows:
             default = of.get(column.name)
             yield object_oid(id_), position, column.name, oid, modifier, not column.is_nullable, default
     for id_, facts in state.indexes.items():
-        columns = {column.name: column for column in state.descs[facts.on_id].columns}
-        for position, name in enumerate(facts.key, 1):
-            column = columns[name]
-            yield object_oid(id_), position, name, type_oid(column.type), type_modifier(column.type), False, None
+        for position, column in enumerate((part.column for part in facts.key), 1):
+            yield object_oid(id_), position, column.name, type_oid(column.type), type_modifier(column.type), False, None
 
 
 def _indexes(state: State) -> Rows:
     for id_, facts in state.indexes.items():
-        names = state.descs[facts.on_id].names
-        positions = tuple(names.index(name) + 1 for name in facts.key)
-        yield object_oid(id_), object_oid(facts.on_id), positions, (0,) * len(positions)
+        positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
+        expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
+        key = ", ".join(part.sql for part in facts.key)
+        yield object_oid(id_), object_oid(facts.on_id), positions, (0,) * len(positions), key, expressions
 
 
 def _queries(state: State) -> Rows:
@@ -109,7 +108,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_index_keys",
-        desc("oid", oid=OID, on_oid=OID, positions=array(SMALLINT), options=array(SMALLINT)),
+        desc("oid", oid=OID, on_oid=OID, positions=array(SMALLINT), options=array(SMALLINT), key=TEXT, expressions=TEXT),
         _indexes,
     ),
     Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
@@ -135,11 +134,9 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_index_definitions",
         """SELECT k.oid, 'CREATE INDEX ' || quote_ident(i.name) || ' ON ' || quote_ident(s.name) || '.' || quote_ident(t.name)
-        || ' USING btree (' || c.columns || ')'
+        || ' USING btree (' || k.key || ')'
         FROM mz_internal.mz_index_keys k JOIN mz_catalog.mz_objects i ON i.oid = k.oid
-        JOIN mz_catalog.mz_objects t ON t.oid = k.on_oid JOIN mz_catalog.mz_schemas s ON s.id = t.schema_id
-        JOIN (SELECT oid, array_to_string(array_agg(quote_ident(name) ORDER BY position), ', ') AS columns
-              FROM mz_internal.mz_attributes GROUP BY oid) c ON c.oid = k.oid""",
+        JOIN mz_catalog.mz_objects t ON t.oid = k.on_oid JOIN mz_catalog.mz_schemas s ON s.id = t.schema_id""",
         ("oid",),
         oid=OID,
         indexdef=TEXT,

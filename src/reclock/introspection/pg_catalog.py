@@ -143,7 +143,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
         "pg_index",
         """SELECT oid, on_oid, cardinality(positions), cardinality(positions), FALSE, FALSE, FALSE, FALSE, TRUE, FALSE, TRUE, TRUE,
         FALSE,
-        positions, options, options, options, NULL, NULL FROM mz_internal.mz_index_keys""",
+        positions, options, options, options, expressions, NULL FROM mz_internal.mz_index_keys""",
         ("indexrelid",),
         indexrelid=OID,
         indrelid=OID,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import KeyPart
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -22,7 +23,7 @@ class IndexFacts:
 
     on_id: GlobalId
     cluster_id: int
-    key: tuple[str, ...]
+    key: tuple[KeyPart, ...]
 
 
 @dataclass(frozen=True, slots=True)

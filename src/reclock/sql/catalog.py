@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.index_keys import KeyPart
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -54,12 +55,12 @@ class RelationEntry:
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """An index; ``key`` are positions in the desc of the relation it is on."""
+    """An index, and the relation it is on."""
 
     id: GlobalId
     name: QualifiedName
     on: GlobalId
-    key: tuple[int, ...]
+    key: tuple[KeyPart, ...]
     cluster_id: int
     create_sql: str
     type: ItemType = ItemType.INDEX

@@ -157,8 +157,14 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         cluster = self._cluster()
         self._expect("ON")
         return nodes.CreateIndexStatement(
-            this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._name)
+            this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._index_key)
         )
+
+    def _index_key(self) -> exp.Expr:
+        """A name, or an expression."""
+        if self._next and self._next.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+            return self._name()
+        return self._parse_disjunction() or self._missing()
 
     # --- DROP, ALTER ---
 

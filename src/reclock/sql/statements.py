@@ -59,13 +59,12 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``on`` is None if the relation is made by the same statement. ``key`` are positions in its desc."""
+    """``on`` is None if the relation is made by the same statement."""
 
     name: QualifiedName
     create_sql: str
     on: GlobalId | None
     on_name: QualifiedName
-    key: tuple[int, ...]
     cluster_id: int
     depends_on: frozenset[GlobalId]
     tag: str = "CREATE INDEX"

@@ -15,24 +15,23 @@ from reclock.compute.plan import Plan
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import (
     DependentObjects,
-    DuplicateColumn,
     DuplicateObject,
     InvalidOption,
     SqlSyntaxError,
     SystemObjectProtected,
-    UnknownColumn,
     UnsupportedSql,
     WrongObjectType,
 )
 from reclock.sources.description import ObjectsConnector
 from reclock.sql import nodes
-from reclock.sql.catalog import Entry, PlannerCatalog, nearest
+from reclock.sql.catalog import Entry, PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.build import compute, unique_key
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
+from reclock.sql.planner.index_keys import index_key
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
 from reclock.sql.planner.sources import define_source, upstream_name
@@ -187,24 +186,14 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
     keys = node.args.get("keys")
     if not keys:
         return _default_index(entry.name, entry.desc, entry.id, cluster, catalog)
-    key = index_key([fold(column) for column in keys], entry.desc)
+    key = index_key(keys, entry.desc, entry.name)
     if node.this is not None:
         name = entry.name.sibling(fold(node.this))
         _check_free(name, catalog)
     else:
-        columns = "_".join(entry.desc.names[i] for i in key)
+        columns = "_".join(part.column.name for part in key)
         name = catalog.free_name(entry.name.sibling(f"{entry.name.item}_{columns}_idx"))
-    return _index(name, entry.name, entry.desc, entry.id, key, cluster, catalog)
-
-
-def index_key(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:
-    """The positions of the columns. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
-    for i, name in enumerate(names):
-        if name not in desc.names:
-            raise UnknownColumn(name, hint=nearest(name, desc.names))
-        if name in names[:i]:
-            raise DuplicateColumn(name)
-    return tuple(desc.names.index(name) for name in names)
+    return _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
 
 
 def _default_index(
@@ -220,8 +209,8 @@ def _default_index(
     wanted = on_name.sibling(f"{on_name.item}_primary_idx")
     old = catalog.within(wanted.scope).get(wanted.item)
     name = wanted if old is not None and old.id in gone else catalog.free_name(wanted, also_taken)
-    key = tuple(desc.names.index(column) for column in desc.key) if desc.key else tuple(range(len(desc)))
-    return _index(name, on_name, desc, on, key, cluster_id, catalog)
+    keys = [identifier(column) for column in desc.key or desc.names]
+    return _index(name, on_name, desc, on, keys, cluster_id, catalog)
 
 
 def _index(
@@ -229,7 +218,7 @@ def _index(
     on_name: QualifiedName,
     desc: RelationDesc,
     on: GlobalId | None,
-    key: tuple[int, ...],
+    keys: Sequence[exp.Expr],
     cluster_id: int,
     catalog: PlannerCatalog,
 ) -> CreateIndex:
@@ -238,9 +227,9 @@ def _index(
         this=identifier(name.item),
         cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
         on=on_name.to_table(),
-        keys=[identifier(desc.names[i]) for i in key],
+        keys=[identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys],
     )
-    return CreateIndex(name, stored(node), on, on_name, key, cluster_id, frozenset({on} if on else ()))
+    return CreateIndex(name, stored(node), on, on_name, cluster_id, frozenset({on} if on else ()))
 
 
 # --- what all have in common ---

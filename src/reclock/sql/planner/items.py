@@ -13,8 +13,9 @@ from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatal
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.connections import define_connection
-from reclock.sql.planner.create import define_view, index_key
+from reclock.sql.planner.create import define_view
 from reclock.sql.planner.create_table import define_table
+from reclock.sql.planner.index_keys import index_key
 from reclock.sql.planner.sinks import define_sink
 from reclock.sql.planner.sources import define_source
 
@@ -77,7 +78,7 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
             return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, text, view.depends_on)
         case nodes.CreateIndexStatement() as node:
             on = catalog.resolve(parts(node.args["on"]), _SESSION)
-            key = index_key([fold(column) for column in node.args["keys"]], on.desc)
+            key = index_key(node.args["keys"], on.desc, on.name)
             return IndexEntry(item.id, name, on.id, key, catalog.cluster_id(fold(node.args["cluster"])), text)
         case nodes.CreateSinkStatement() as node:
             on = catalog.resolve(parts(node.args["on"]), _SESSION)

@@ -53,17 +53,18 @@ def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | 
 
 @dataclass(frozen=True, slots=True)
 class NoSubqueries:
-    """For places that take constants."""
+    """For places that take constants, or what ``hint`` says."""
 
     parameters: Parameters
+    hint: str = "write a constant"
 
     def value(self, *_: object) -> NoReturn:
-        raise UnsupportedSql("a subquery is not supported here", hint="write a constant")
+        raise UnsupportedSql("a subquery is not supported here", hint=self.hint)
 
     exists = contains = rows = array = value
 
     def about_session(self, call: Call) -> NoReturn:
-        raise UnsupportedSql(f"{call.function} is not supported here", hint="write a constant")
+        raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
 
     def object_id(self, value: Any, target: ScalarType) -> NoReturn:
-        raise UnsupportedSql(f"a cast to {target} is not supported here", hint="write a constant")
+        raise UnsupportedSql(f"a cast to {target} is not supported here", hint=self.hint)

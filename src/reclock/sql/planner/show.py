@@ -33,6 +33,7 @@ _KEYS = {
     "key_name": TEXT,
     "seq_in_index": BIGINT,
     "column_name": TEXT,
+    "expression": TEXT,
     "nullable": BOOLEAN,
 }
 
@@ -154,9 +155,10 @@ def _indexes(
         if cluster_id not in (None, index.cluster_id):
             continue
         on = catalog.relation(index.on)
-        for position, key in enumerate(index.key, 1):
-            column = on.desc.columns[key]
-            yield catalog.cluster_name(index.cluster_id), on.name.item, index.name.item, position, column.name, column.is_nullable
+        for number, part in enumerate(index.key, 1):
+            written = (None, part.sql) if part.position is None else (part.column.name, None)
+            cluster_name = catalog.cluster_name(index.cluster_id)
+            yield cluster_name, on.name.item, index.name.item, number, *written, part.column.is_nullable
 
 
 def shown(

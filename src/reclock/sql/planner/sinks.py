@@ -14,7 +14,8 @@ from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
 from reclock.sql.planner.columns import check_stored
-from reclock.sql.planner.create import chosen_cluster, index_key, skip_existing, stored
+from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
+from reclock.sql.planner.index_keys import column_positions
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
 
 SINK_OPTIONS = frozenset({"snapshot"})
@@ -98,7 +99,7 @@ def _(into: nodes.KafkaInto, on: RelationEntry) -> Target:
     if not broker or not topic or not progress_topic or progress_topic == topic:
         raise InvalidOption("the broker and the topic cannot be empty, and progress has a topic of its own")
     envelope = Envelope(into.args["envelope"])
-    key = tuple(on.desc.names[i] for i in index_key([fold(column) for column in into.args.get("key") or ()], on.desc))
+    key = tuple(on.desc.names[i] for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc))
     if envelope is Envelope.UPSERT and not key:
         raise InvalidOption("ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart")
     is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
