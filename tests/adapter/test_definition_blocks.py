@@ -76,7 +76,7 @@ def test_a_renamed_view_is_what_other_views_stand_on(ada: Session) -> None:
         "CREATE MATERIALIZED VIEW m AS SELECT n FROM u; ALTER MATERIALIZED VIEW m RENAME TO o;"
         "ALTER INDEX m_primary_idx RENAME TO i",
     )
-    assert run(ada, "SHOW INDEXES") == [("default", "o", "i", 1, "n", True)]
+    assert run(ada, "SHOW INDEXES") == [("default", "o", "i", 1, "n", None, True)]
     with pytest.raises(DuplicateObject):
         run(ada, "ALTER VIEW u RENAME TO w")
 
