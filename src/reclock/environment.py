@@ -36,6 +36,7 @@ from reclock.consensus.passwords import Passwords
 from reclock.consensus.reporters import Reporters
 from reclock.consensus.secrets import Secrets
 from reclock.consensus.shared_holds import SharedHolds
+from reclock.consensus.statistics import Statistics
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
 from reclock.controllers.compute import ComputeController
@@ -175,6 +176,10 @@ class Environment:
     @property
     def statuses(self) -> Statuses:
         return Statuses(self.consensus, self.leadership)
+
+    @property
+    def statistics(self) -> Statistics:
+        return Statistics(self.consensus, self.leadership)
 
     @property
     def passwords(self) -> Passwords:

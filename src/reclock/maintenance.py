@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reclock import crashpoints
-from reclock.algebra.ids import TABLES, GlobalId, StorageCollectionId
+from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.compaction import checkpoint, compact, vacuum
-from reclock.collections.tables import table_id
+from reclock.collections.tables import Tables, table_id
 from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
 from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
-from reclock.sql.catalog import Entry, RelationEntry
+from reclock.sql.catalog import RelationEntry
 
 _ATTEMPTS = 10
 """How often a step is decided again because another actor came between."""
@@ -74,7 +74,7 @@ def group_names(environment: Environment) -> dict[str, str]:
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
             found[group] = str(entry.name)
-        elif group == TABLES:
+        elif group in (TABLES, INTROSPECTION):
             found[group] = group
     return found
 
@@ -88,6 +88,7 @@ def sweep(environment: Environment) -> SweepReport:
         if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
             for hold in environment.holds.owned_by(owner):
                 environment.holds.release(hold)
+    environment.managed.drop_unknown()
     groups = environment.frontiers.get_all()
     dropped = [id for id in environment.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
     abandoned = environment.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
@@ -132,7 +133,7 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
     A source that was given a history keeps it, unless its definition says how far back.
     """
     group = frontier.group
-    lag_ms = _lag_ms(environment, environment.planner_catalog().entry(GlobalId(group)))
+    lag_ms = _lag_ms(environment, group)
     if lag_ms is None:
         return frontier.since
     wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
@@ -147,8 +148,11 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
     return environment.frontiers.get(group).since
 
 
-def _lag_ms(environment: Environment, entry: Entry | None) -> int | None:
+def _lag_ms(environment: Environment, group: str) -> int | None:
     """How far since lags behind upper; None if it stays."""
+    if group == INTROSPECTION:
+        return environment.settings.introspection_retention_ms
+    entry = environment.planner_catalog().entry(GlobalId(group))
     source = entry.source if isinstance(entry, RelationEntry) else None
     if source is not None and (source.retain_ms is not None or source.start is not None):
         return source.retain_ms
@@ -157,10 +161,18 @@ def _lag_ms(environment: Environment, entry: Entry | None) -> int | None:
 
 
 def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:
-    if group != TABLES:
+    tables = _tables(environment, group)
+    if tables is None:
         return environment.lake.list(group)
-    environment.tables.apply()
-    return [table_id(table) for table in sorted(environment.tables.log.known())]
+    tables.apply()
+    return [table_id(table) for table in sorted(tables.log.known())]
+
+
+def _tables(environment: Environment, group: str) -> Tables | None:
+    """Those that the group is of, if it is of tables."""
+    if group == INTROSPECTION:
+        return environment.managed.tables
+    return environment.tables if group == TABLES else None
 
 
 def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
@@ -179,8 +191,9 @@ def _maintain_collection(environment: Environment, id: StorageCollectionId, sinc
 
 def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
     """The staging folders that the claim on the group names, whatever it is that claims it; of tables, those that the log needs."""
-    if group == TABLES:
-        return environment.tables.log.staged_names()
+    tables = _tables(environment, group)
+    if tables is not None:
+        return tables.log.staged_names()
     claim = environment.frontiers.get(group).claim
     name = claim.payload.get("staging") if claim is not None else None
     return frozenset() if name is None else frozenset({name})

@@ -229,6 +229,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
         frontiers=frontiers,
         lake=environment.lake,
         lease_ms=environment.settings.claim_lease_ms,
+        count=environment.statistics.add,
     )
     frontiers.advance_idle([spec.id for spec in specs], published.upper)
     environment.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
 import pytest
 from fixtures.server import SqlServer
 
-from reclock import tick
+from reclock import maintenance, tick
 from reclock.adapter.session import Session
-from reclock.algebra.timestamps import EPOCH_MS
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.measurements import bucket
+from reclock.consensus.statistics import Moved, Total
 from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, own_replica_id
 from reclock.environment import Environment
-from reclock.errors import NotReadable, UnknownObject
+from reclock.errors import EvaluationError, NotReadable, UnknownObject
+from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
 
@@ -166,6 +169,83 @@ def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environmen
         sql(environment, "SELECT * FROM mz_process_usage", cluster_replica="bad")
     assert LOGS.keys() == set(LogName)
     assert all(desc.names[0] != "replica_id" for desc in LOGS.values())
+
+
+@pytest.fixture
+def reported(environment: Environment) -> Iterator[Reports]:
+    """The environment as one whose sessions are reported, when the test says so."""
+    times = environment.settings.introspection_sample_ms, environment.settings.introspection_retention_ms
+    environment.reports = Reports(environment.collection_manager, "p1", environment.clock, *times, environment._lags_ms)
+    environment.reports.step()
+    yield environment.reports
+    environment.reports = None
+
+
+def test_sessions_and_their_statements_are_told(environment: Environment, reported: Reports) -> None:
+    session = Session(environment)
+    session.activity.began(7, "u1", "127.0.0.1", "test")
+    for text in ("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1), (2)", "SELECT a FROM t", "SELECT a / 0 FROM t"):
+        with suppress(EvaluationError):
+            for result in session.execute(text):
+                list(result.batches)
+    for text in ("CREATE SECRET s AS 'hush'", "PREPARE p AS SELECT 1", "EXECUTE p"):
+        for result in session.execute(text):
+            list(result.batches)
+    environment.collection_manager.flush()
+    sessions = "SELECT process, connection_id, role_id, client_ip, application_name FROM mz_sessions"
+    assert sql(environment, sessions) == [("p1", 7, "u1", "127.0.0.1", "test")]
+    told = "SELECT sql, finished_status, error_message, rows_returned FROM mz_recent_activity_log WHERE session_id = "
+    assert sorted(sql(environment, f"{told} '{session.activity.id}'")) == [
+        ("CREATE SECRET <redacted>", "success", None, None),
+        ("CREATE TABLE t (a int)", "success", None, None),
+        ("EXECUTE p", "success", None, 1),
+        ("INSERT INTO t VALUES (1), (2)", "success", None, None),
+        ("PREPARE p AS SELECT 1", "success", None, None),
+        ("SELECT a / 0 FROM t", "error", "22012: division by zero", None),
+        ("SELECT a FROM t", "success", None, 2),
+    ]
+    session.close()
+    environment.collection_manager.flush()
+    assert sql(environment, sessions) == []
+    assert len(sql(environment, "SELECT * FROM mz_session_history WHERE disconnected_at >= connected_at")) == 1
+
+
+def test_of_many_statements_a_bounded_number_is_told(environment: Environment, reported: Reports) -> None:
+    for _ in range(2 * STATEMENTS_AT_ONCE):
+        sql(environment, "SHOW cluster")
+    environment.collection_manager.flush()
+    assert sql(environment, "SELECT count(*) FROM mz_recent_activity_log") == [(STATEMENTS_AT_ONCE,)]
+
+
+def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> None:
+    manager, hour = environment.collection_manager, 3_600_000
+    now = [environment.clock()]
+    reports = Reports(manager, "p1", lambda: now[0], hour, 2 * hour, lambda: {"u1": 2_500})
+    for _ in range(5):
+        reports.step()
+        now[0] += hour
+    manager.flush()
+    history = sql(environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3")
+    assert [row[:2] for row in history] == [("u1", 2)] * 3
+    before = environment.frontiers.get("introspection")
+    report = maintenance.maintain(environment, "introspection")
+    assert report.failed == {}
+    assert report.since_after >= before.since
+    assert environment.managed.tables.log.pending() == []
+    assert sql(environment, "SELECT count(*) FROM mz_wallclock_lag_history") == [(3,)]
+
+
+def test_what_depends_on_what_and_what_lags(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)")
+    assert sql(environment, "SELECT * FROM mz_object_dependencies ORDER BY 1") == [("u2", "u1"), ("u3", "u2")]
+    assert {row[0] for row in sql(environment, "SELECT object_id FROM mz_wallclock_lag WHERE lag_ms >= 0")} >= {"u3", "tables"}
+
+
+def test_statistics_count_each_step_once(environment: Environment) -> None:
+    statistics = environment.statistics
+    for at, updates in ((10, 3), (20, 4), (20, 4)):  # the last is a tick that does it again
+        statistics.add({"u1": Moved(Timestamp(at), updates, updates, 100)})
+    assert statistics.get_all() == [Total("u1", Timestamp(20), 2, 7, 7, 200)]
 
 
 def eventually(check: Callable[[], bool]) -> None:

@@ -14,6 +14,7 @@ from reclock.adapter import (  # they register what they define
     connection_definitions,  # noqa: F401
     role_definitions,  # noqa: F401
 )
+from reclock.adapter.activity import Activity
 from reclock.adapter.author import Author
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
@@ -61,12 +62,14 @@ class Session:
         begins with, over the defaults of the role and of the system. Raises ``InvalidAuthorization``."""
         self.environment = environment
         self.notice = notice
+        self.user = user
         self.interruption = Interruption()
         snapshot = environment.catalog.sync()
         self.users = Users.of(user, snapshot)
         settings = {"statement_timeout": str(environment.settings.statement_timeout_ms)}
         started = {name: value for name, value in (checked(*each) for each in (startup or {}).items()) if value is not None}
         self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
+        self.activity = Activity(environment)
         self.kept = Kept()
         self.transactions = Transactions(environment, self.variables, self.interruption, lambda message: self.notice(message))
 
@@ -94,6 +97,7 @@ class Session:
         """Roll back what is open."""
         self.kept.close()
         self.transactions.close()
+        self.activity.ended()
 
     def execute(self, text: str) -> Iterator[Answer]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
@@ -151,6 +155,10 @@ class Session:
         return sorted({entry.name.item for entry in self.environment.planner_catalog().relations()})
 
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
+        cluster = self.variables.get("cluster")
+        return self.activity.recorded(parsed, self.user, cluster, lambda: self._executed(parsed, parameters))
+
+    def _executed(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.interruption.begin(self.variables.statement_timeout_ms)
         if isinstance(parsed.node, nodes.TransactionStatement):
             return self._control(parsed)

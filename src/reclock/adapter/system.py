@@ -74,6 +74,9 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
+        dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
+        statistics=environment.statistics.get_all,
+        now=environment.clock,
         log=lambda name: replica().log(name),
     )
 

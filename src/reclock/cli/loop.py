@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from reclock import tick
@@ -39,7 +40,7 @@ def run_ticks(home: Path | None, *, every: str, count: int | None, only: Sequenc
     owner = f"tick-{socket.gethostname()}-{os.getpid()}"
     failed = False
     tick.migrate(home)
-    with Environment.open(home) as environment:
+    with Environment.open(home) as environment, environment.reporting() if pause is not None else nullcontext():
         while remaining is None or remaining > 0:
             started = time.monotonic()
             report = tick.run(environment, only=only, at=at, owner=owner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reclock import crashpoints
@@ -10,6 +10,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import Claim
 from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.statistics import Moved
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Phase, Step
@@ -28,12 +29,20 @@ class Published:
 
 
 def commit_and_publish(
-    sources: Sequence[SourceSpec], at: Timestamp, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000
+    sources: Sequence[SourceSpec],
+    at: Timestamp,
+    owner: str,
+    *,
+    frontiers: Frontiers,
+    lake: Lake,
+    lease_ms: int = 60_000,
+    count: Callable[[Mapping[str, Moved]], None] = lambda moved: None,
 ) -> Published:
     """Commit the staged rows of every source whose step has passed its audit, then publish all of those in one transaction.
 
     They are readable below one upper, beyond ``at`` and beyond the time of each step. A source that cannot be committed is
-    left claimed and reported, and holds back no other. Safe to repeat at any point.
+    left claimed and reported, and holds back no other. Safe to repeat at any point; so must ``count`` be, which is told what each
+    source moves before it is published.
     """
     claims: dict[str, Claim] = {}
     steps: dict[str, Step] = {}
@@ -69,11 +78,17 @@ def commit_and_publish(
             failed[source.name] = failure
     upper = Timestamp(max([at, *(claim.at for claim in claims.values())]) + 1)
     groups = {source.name: source.id for source in sources}
+    count({groups[name]: _moved(claims[name].at, step) for name, step in steps.items()})
     lost = _publish({groups[name]: claim for name, claim in claims.items()}, upper, frontiers)
     crashpoints.reach("ingest.after_publish")
     waiting += [name for name in claims if groups[name] in lost]
     published = {name: step for name, step in steps.items() if groups[name] not in lost}
     return Published(upper, published, failed, tuple(waiting))
+
+
+def _moved(at: Timestamp, step: Step) -> Moved:
+    offsets = sum(own.upper - own.lower for own in step.increments)
+    return Moved(at, offsets, step.rows, sum(file.size_bytes for file in step.files))
 
 
 def _is_ready(source: SourceSpec, claim: Claim, lineup: Lineup) -> bool:

@@ -21,6 +21,7 @@ from reclock.consensus.statuses import Status
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
+from reclock.introspection.operations import OPERATIONS
 from reclock.introspection.pg_catalog import PG_CATALOG
 from reclock.introspection.relation import Builtin, Rows, State, desc
 from reclock.introspection.sinks import SINKS
@@ -279,4 +280,13 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
 )
 
-BUILTINS: tuple[Builtin, ...] = (*_RELATIONS, *CONNECTIONS, *SINKS, *UNIFIED, *FOR_CLIENTS, *PG_CATALOG, *INFORMATION_SCHEMA)
+BUILTINS: tuple[Builtin, ...] = (
+    *_RELATIONS,
+    *CONNECTIONS,
+    *SINKS,
+    *UNIFIED,
+    *OPERATIONS,
+    *FOR_CLIENTS,
+    *PG_CATALOG,
+    *INFORMATION_SCHEMA,
+)

@@ -94,6 +94,11 @@ class Managed:
         finally:
             self._writing_as = frozenset()
 
+    def drop_unknown(self) -> None:
+        """The collections of relations that this release has no more, or has in another shape, are gone afterwards."""
+        for id in sorted(self.tables.log.known() - set(self.ids().values())):
+            self.tables.drop(id)
+
     def close(self) -> None:
         self.tables.close()
 

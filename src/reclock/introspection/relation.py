@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import KeyPart
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
+from reclock.consensus.statistics import Total
 from reclock.consensus.statuses import Status
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
@@ -56,6 +58,10 @@ class State:
     """The defaults of tables' columns, as SQL."""
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
+    dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
+    """What each object directly stands on."""
+    statistics: Callable[[], Sequence[Total]]
+    now: Callable[[], Timestamp]
     log: Callable[[LogName], Iterable[Row]]
     """A log of the replica that the session targets."""
 

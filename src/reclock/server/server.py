@@ -161,6 +161,9 @@ class Server:
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
+        session.activity.began(
+            process_id, session.users.session_id, stream.peer.rpartition(":")[0], session.variables.get("application_name")
+        )
         log = _log.bind(peer=stream.peer, user=opened.user, connection=process_id)
         log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
         try:

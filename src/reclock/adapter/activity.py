@@ -1,0 +1,134 @@
+"""What a session tells its process about itself: that it is there, and each statement with what became of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from reclock.adapter.results import Result
+from reclock.algebra.timestamps import Timestamp
+from reclock.environment import Environment
+from reclock.errors import ReclockError
+from reclock.introspection.reports import Reports, SessionReport, StatementReport
+from reclock.sql import nodes
+from reclock.sql.parse import ParsedStatement
+
+T = TypeVar("T")
+
+_SENSITIVE = {
+    nodes.CreateSecretStatement: "CREATE SECRET",
+    nodes.AlterSecretStatement: "ALTER SECRET",
+    nodes.CreateRoleStatement: "CREATE ROLE",
+    nodes.AlterRoleStatement: "ALTER ROLE",
+}
+"""Statements that can hold what nobody should read: of those, and of statements that hold them, only this is recorded."""
+
+
+@dataclass(slots=True)
+class Activity:
+    """Of one session. Nothing is told while the process does not report."""
+
+    environment: Environment
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _is_inside: bool = False
+
+    def began(self, connection_id: int, role_id: str, client_ip: str | None, application_name: str) -> None:
+        if (reports := self.environment.reports) is not None:
+            report = SessionReport(self.id, connection_id, role_id, client_ip, application_name, self.environment.clock())
+            reports.session_began(report)
+
+    def ended(self) -> None:
+        if (reports := self.environment.reports) is not None:
+            reports.session_ended(self.id)
+
+    def recorded(self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]) -> T:
+        """What ``execute`` answers or raises. Of statements inside others, the outer one is told; it lasts until its last row is
+        taken.
+        """
+        reports = self.environment.reports
+        if reports is None or self._is_inside:
+            return execute()
+        statement = _Statement(reports, self.id, user, cluster, parsed, self.environment.clock())
+        self._is_inside = True
+        try:
+            answer = execute()
+        except Exception as error:
+            statement.ended(None, error)
+            raise
+        finally:
+            self._is_inside = False
+        if isinstance(answer, Result) and answer.desc is not None:
+            return replace(answer, batches=_Counted(answer.batches, statement.ended))
+        statement.ended(None, None)
+        return answer
+
+
+@dataclass(slots=True)
+class _Statement:
+    reports: Reports
+    session_id: str
+    user: str
+    cluster: str
+    parsed: ParsedStatement
+    began_at: Timestamp
+    began_s: float = field(default_factory=time.monotonic)
+
+    def ended(self, rows: int | None, error: Exception | None) -> None:
+        hidden = next((words for kind, words in _SENSITIVE.items() if self.parsed.node.find(kind) is not None), None)
+        self.reports.statement_ended(
+            StatementReport(
+                self.session_id,
+                self.user,
+                self.cluster,
+                f"{hidden} <redacted>" if hidden else self.parsed.text,
+                self.began_at,
+                (time.monotonic() - self.began_s) * 1000,
+                rows,
+                None if error is None else _said(error, is_hidden=hidden is not None),
+            )
+        )
+
+
+def _said(error: Exception, *, is_hidden: bool) -> str:
+    if isinstance(error, ReclockError):
+        return f"{error.sqlstate}" if is_hidden else f"{error.sqlstate}: {error.message}"
+    return type(error).__name__
+
+
+class _Counted:
+    """Batches, counted on their way out."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], ended: Callable[[int, Exception | None], None]) -> None:
+        self._source, self._batches, self._ended = batches, iter(batches), ended
+        self._rows, self._is_over = 0, False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._end(None)
+            raise
+        except Exception as error:
+            self._end(error)
+            raise
+        self._rows += batch.num_rows
+        return batch
+
+    def close(self) -> None:
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            close()
+        self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._ended(self._rows, error)

@@ -1,0 +1,93 @@
+"""System relations to run an environment by: what depends on what, who works and how much, and what lags."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMPTZ
+from reclock.catalog.objects import ItemType
+from reclock.introspection.relation import Builtin, Rows, State, desc, view
+
+_STATISTICS = desc(
+    id=TEXT,
+    name=TEXT,
+    steps=BIGINT,
+    offsets=BIGINT,
+    updates_committed=BIGINT,
+    bytes_committed=BIGINT,
+    last_committed_at=TIMESTAMPTZ,
+)
+
+
+def _dependencies(state: State) -> Rows:
+    return ((id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on))
+
+
+def _lags(state: State) -> Rows:
+    now = state.now()
+    for group, frontier in state.frontiers().items():
+        yield group, max(0, now + 1 - frontier.upper)
+
+
+def _statistics(state: State, type: str) -> Rows:
+    for total in state.statistics():
+        item = state.catalog.items.get(GlobalId(total.object_id))
+        if item is not None and item.type is ItemType(type):
+            at = datetime.fromtimestamp(total.last_at / 1000, UTC)
+            yield total.object_id, item.name, total.steps, total.offsets, total.updates, total.bytes, at
+
+
+OPERATIONS = (
+    Builtin("mz_internal", "mz_object_dependencies", desc(object_id=TEXT, referenced_object_id=TEXT), _dependencies),
+    Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
+    Builtin("mz_internal", "mz_source_statistics", _STATISTICS, lambda state: _statistics(state, "source")),
+    view(
+        "mz_internal",
+        "mz_compute_hydration_statuses",
+        """SELECT replica_id, export_id, time_ns IS NOT NULL, time_ns FROM mz_internal.mz_compute_hydration_times_unified""",
+        replica_id=TEXT,
+        object_id=TEXT,
+        hydrated=BOOLEAN,
+        time_ns=BIGINT,
+    ),
+    view(
+        "mz_internal",
+        "mz_cluster_cpu_usage",
+        """SELECT s.cluster_id, m.replica_id, m.cpu_percent FROM mz_internal.mz_cluster_replica_metrics m
+        JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
+        cluster_id=BIGINT,
+        replica_id=TEXT,
+        cpu_percent=DOUBLE,
+    ),
+    view(
+        "mz_internal",
+        "mz_cluster_memory_usage",
+        """SELECT s.cluster_id, m.replica_id, m.memory_bytes, m.memory_percent FROM mz_internal.mz_cluster_replica_metrics m
+        JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
+        cluster_id=BIGINT,
+        replica_id=TEXT,
+        memory_bytes=BIGINT,
+        memory_percent=DOUBLE,
+    ),
+    view(
+        "mz_internal",
+        "mz_cluster_replica_utilization",
+        "SELECT replica_id, process, cpu_percent, memory_percent FROM mz_internal.mz_cluster_replica_metrics",
+        replica_id=TEXT,
+        process=TEXT,
+        cpu_percent=DOUBLE,
+        memory_percent=DOUBLE,
+    ),
+    view(
+        "mz_internal",
+        "mz_cluster_replica_utilization_history",
+        """SELECT replica_id, process, cpu_percent, memory_percent, occurred_at
+        FROM mz_internal.mz_cluster_replica_metrics_history""",
+        replica_id=TEXT,
+        process=TEXT,
+        cpu_percent=DOUBLE,
+        memory_percent=DOUBLE,
+        occurred_at=TIMESTAMPTZ,
+    ),
+)
