@@ -18,6 +18,7 @@ pytest_plugins = [
     "fixtures.objects",
     "fixtures.kafka",
     "fixtures.kinesis",
+    "fixtures.registry",
 ]
 
 

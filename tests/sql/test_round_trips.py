@@ -30,6 +30,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": nodes.CreateSourceStatement,
     "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": nodes.CreateSecretStatement,
     "CREATE SECRET x STORED AS 'y'": nodes.CreateSecretStatement,
+    "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION r": (
+        nodes.CreateSourceStatement
+    ),
     "ALTER SECRET s.x AS $$y$$": nodes.AlterSecretStatement,
     "ALTER SECRET IF EXISTS s.x RENAME TO y": nodes.AlterRenameStatement,
     "CREATE CONNECTION IF NOT EXISTS c TO KAFKA (BROKERS ('x:1', 'y:1'), PASSWORD SECRET s) WITH (validate = false)": (

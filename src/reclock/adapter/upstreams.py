@@ -14,9 +14,10 @@ from reclock.algebra.relations import RelationDesc
 from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
-from reclock.sources.clients import postgres_parameters
+from reclock.sources import registry
+from reclock.sources.clients import postgres_parameters, registry_client
 from reclock.sources.connections import Reveal
-from reclock.sources.description import PostgresConnector
+from reclock.sources.description import AvroFormat, Format, KafkaConnector, PostgresConnector
 from reclock.sources.opening import open_connector
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
@@ -47,7 +48,30 @@ def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Rev
     upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
     if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
         return replace(parsed, node=_of_publication(node.copy(), upstream, reveal))
+    if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
+        copy = node.copy()
+        for part, format in _formats(copy, planned.source.format, upstream):
+            if isinstance(format, AvroFormat) and not format.schema:
+                part.set("seed", exp.Literal.string(_latest(format, upstream.topic, reveal)))
+        return replace(parsed, node=copy)
     return parsed
+
+
+def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnector) -> list[tuple[exp.Expression, Format | None]]:
+    """The clauses of a topic's formats with what they mean."""
+    clause = node.args.get("format")
+    if isinstance(clause, nodes.KeyValueFormat):
+        return [(clause.args["key"], upstream.key_format), (clause.args["value"], value)]
+    return [(clause, value)] if clause is not None else []
+
+
+def _latest(format: AvroFormat, topic: str, reveal: Reveal) -> str:
+    """The newest schema of the topic's keys or values, by the usual name of their subject."""
+    subject = f"{topic}-{'key' if format.is_document else 'value'}"
+    try:
+        return registry.latest(registry_client(format.registry, reveal), subject)
+    except registry.UnknownSchema as error:
+        raise InvalidOption(str(error), hint="a producer registers it with its first message") from error
 
 
 def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:

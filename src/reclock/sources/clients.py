@@ -40,12 +40,10 @@ def postgres_parameters(connection: Connection | str, reveal: Reveal) -> dict[st
     return {_LIBPQ[name]: value for name, value in connection.revealed(reveal).items()}
 
 
-def registry_client(connection: Connection, reveal: Reveal) -> Any:
-    """A client of the schema registry."""
-    from confluent_kafka.schema_registry import SchemaRegistryClient
-
+def registry_client(connection: Connection, reveal: Reveal) -> dict[str, Any]:
+    """What a client of the schema registry is configured with."""
     options = connection.revealed(reveal)
     settings: dict[str, Any] = {"url": options["URL"], "timeout": 10, "max.retries": 1}
     if "USERNAME" in options:
         settings["basic.auth.user.info"] = f"{options['USERNAME']}:{options.get('PASSWORD', '')}"
-    return SchemaRegistryClient(settings)
+    return settings

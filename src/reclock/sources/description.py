@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, TIME_COLUMN, Column, RelationDesc, ScalarType
@@ -120,7 +120,7 @@ class KafkaConnector:
     topic: str
     start_offsets: tuple[int, ...] = ()
     start_timestamp: int | None = None
-    key_format: TextFormat | BytesFormat | None = None
+    key_format: TextFormat | BytesFormat | AvroFormat | None = None
     include: tuple[tuple[str, str], ...] = ()
     envelope: str = "NONE"
     group: str | None = None
@@ -231,13 +231,26 @@ class BytesFormat:
     """A message, or a line of an object, as it is."""
 
 
+@dataclass(frozen=True, slots=True)
+class AvroFormat:
+    """A message in Avro whose writer's schema the registry has; ``schema`` is the reader's, which the source was made with.
+
+    A value is a record; a ``is_document`` is any type, and becomes one text. ``client`` is how the registry is reached, once it is.
+    """
+
+    registry: Connection
+    schema: str
+    is_document: bool = False
+    client: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
 RecordFormat = CsvFormat | JsonFormat
 """Formats of records with fields."""
 
 LineFormat = RecordFormat | TextFormat | BytesFormat
 """Formats of what lines of objects hold."""
 
-Format = RecordFormat | TextFormat | BytesFormat
+Format = RecordFormat | TextFormat | BytesFormat | AvroFormat
 
 
 Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | KinesisConnector | PostgresConnector

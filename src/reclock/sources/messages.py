@@ -7,7 +7,7 @@ buffer cannot be read: so row ``i`` is message ``i``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -16,9 +16,11 @@ import pyarrow as pa
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
+from reclock.sources import avro
 from reclock.sources.decode import decode
-from reclock.sources.description import CsvFormat, Format, JsonFormat, TextFormat
+from reclock.sources.description import AvroFormat, CsvFormat, Format, JsonFormat, TextFormat
 from reclock.sources.records import quote_of, record_ends
+from reclock.sources.registry import schema
 
 
 def decode_messages(
@@ -34,7 +36,7 @@ def decode_messages(
 
     Raises ``DecodeFailed`` naming the first message, by its offset, that is not of the format or does not fit the columns.
     """
-    schema = arrow_schema(desc, with_updates=False)
+    fields = arrow_schema(desc, with_updates=False)
 
     def failed(index: int, detail: str) -> DecodeFailed:
         return DecodeFailed(partition, offsets[index], detail=detail, unit="offset")
@@ -53,8 +55,10 @@ def decode_messages(
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
     whole = [value for value in values if value is not None]
+    if isinstance(format, AvroFormat):
+        return _avro(whole, format, desc, failed)
     if not isinstance(format, CsvFormat | JsonFormat):
-        return pa.table([_plain(whole, format, failed)], schema=schema)
+        return pa.table([_plain(whole, format, failed)], schema=fields)
     bad = next(((i, reason) for i, value in enumerate(whole) if (reason := _unfit(value, format)) is not None), None)
     readable = whole if bad is None else whole[: bad[0]]
     lines = [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable] if _is_json(format) else readable
@@ -69,6 +73,15 @@ def decode_messages(
         guilty = next(i for i, line in enumerate(lines) if _rows(line, format, desc) != 1)
         raise failed(guilty, "it does not hold exactly one record")
     return table
+
+
+def _avro(values: Sequence[bytes], format: AvroFormat, desc: RelationDesc, failed: Callable[[int, str], DecodeFailed]) -> pa.Table:
+    try:
+        found = avro.read(values, format.schema, lambda id: schema(format.client, id))
+        records = [{desc.names[0]: avro.text(value)} for value in found] if format.is_document else found
+        return avro.table(records, desc)
+    except avro.Unreadable as unreadable:
+        raise failed(unreadable.index, unreadable.reason) from unreadable
 
 
 def _is_json(format: Format) -> bool:

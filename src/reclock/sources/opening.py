@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from typing import Any
 
 from reclock.algebra.timestamps import Clock, system_clock
-from reclock.sources.clients import kafka_client, postgres_parameters
+from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
 from reclock.sources.compression import Unzipped
 from reclock.sources.connections import Reveal, no_secrets
 from reclock.sources.connector import Connector
 from reclock.sources.description import (
+    AvroFormat,
     BytesFormat,
     CsvFormat,
     JsonFormat,
@@ -63,7 +65,14 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
     from reclock.sources.kafka import Kafka  # its client is a library that others need not load
 
     assert source.format is not None
-    return Kafka(upstream, source.format, source.desc, kafka_client(upstream.connection, means.reveal))
+    upstream = replace(upstream, key_format=_reachable(upstream.key_format, means))
+    client = kafka_client(upstream.connection, means.reveal)
+    return Kafka(upstream, _reachable(source.format, means), source.desc, client)
+
+
+def _reachable(format: Any, means: Means) -> Any:
+    """The format with all that it takes to read it."""
+    return replace(format, client=registry_client(format.registry, means.reveal)) if isinstance(format, AvroFormat) else format
 
 
 @_open.register

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from reclock.errors import UpstreamUnavailable
+from reclock.sources import registry
 from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
 from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, Reveal
 
@@ -22,13 +24,20 @@ def _kafka(connection: Connection, reveal: Reveal) -> None:
 
     said: list[KafkaError] = []
     client = kafka_client(connection, reveal)
-    try:
-        AdminClient({**client, "log_level": 0, "error_cb": said.append}).list_topics(timeout=_PATIENCE_S)
-    except KafkaException as error:
-        reasons = [each.str() for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
-        raise UpstreamUnavailable(
-            f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
-        ) from error
+    admin = AdminClient({**client, "log_level": 0, "error_cb": said.append})
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            admin.list_topics(timeout=1)
+            return
+        except KafkaException as error:
+            admin.poll(0)  # it is then that the reasons are said
+            is_refused = any(each.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for each in said)
+            if is_refused or time.monotonic() > until:
+                reasons = [each.str() for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
+                raise UpstreamUnavailable(
+                    f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
+                ) from error
 
 
 def _postgres(connection: Connection, reveal: Reveal) -> None:
@@ -44,14 +53,7 @@ def _postgres(connection: Connection, reveal: Reveal) -> None:
 
 
 def _registry(connection: Connection, reveal: Reveal) -> None:
-    from confluent_kafka.schema_registry import SchemaRegistryError
-    from httpx import HTTPError
-
-    client, url = registry_client(connection, reveal), dict(connection.options)["URL"]
-    try:
-        client.get_subjects()
-    except (SchemaRegistryError, HTTPError) as error:
-        raise UpstreamUnavailable(f'cannot reach the schema registry at "{url}"', detail=str(error)) from error
+    registry.subjects(registry_client(connection, reveal))
 
 
 def _aws(connection: Connection, reveal: Reveal) -> None:

@@ -30,6 +30,12 @@ def _connection_option(write: Generator, node: exp.Expression) -> str:
     return f"{node.args['name']} = {write.sql(node, 'value')}"
 
 
+@writes(nodes.RegistryFormatClause)
+def _registry_format(write: Generator, node: exp.Expression) -> str:
+    using = f"{node.args['kind']} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
+    return joined(using, clause(write, "SEED SCHEMA", node, "seed"))
+
+
 @writes(nodes.CreateConnectionStatement)
 def _create_connection(write: Generator, node: exp.Expression) -> str:
     return joined(

@@ -65,6 +65,12 @@ class PlainFormatClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True}
 
 
+class RegistryFormatClause(exp.Expression):
+    """``kind`` is ``AVRO``; ``connection`` leads to the registry; ``seed`` is the schema, once it is known."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "connection": True, "seed": False}
+
+
 class KeyValueFormat(exp.Expression):
     """``KEY FORMAT … VALUE FORMAT …``."""
 

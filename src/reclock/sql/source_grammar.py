@@ -174,6 +174,11 @@ class SourceParser(StreamParser, ConnectionParser):
             return nodes.JsonFormatClause()
         if self._match_texts(("TEXT", "BYTES")):
             return nodes.PlainFormatClause(kind=self._prev.text.upper())
+        if self._match_text_seq("AVRO"):
+            self._expect("USING", "CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
+            connection = self._object_name()
+            seed = self._text() if self._match_text_seq("SEED", "SCHEMA") else None
+            return nodes.RegistryFormatClause(kind="AVRO", connection=connection, seed=seed)
         if not self._match_text_seq("CSV"):
             self._unsupported("FORMAT")
         header, columns = False, None

@@ -11,8 +11,10 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.errors import InvalidOption, SqlSyntaxError
-from reclock.sources.connections import KAFKA, POSTGRES, Connection, broker
+from reclock.sources.avro_schemas import columns_of
+from reclock.sources.connections import KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
 from reclock.sources.description import (
+    AvroFormat,
     BytesFormat,
     CsvFormat,
     Format,
@@ -148,10 +150,8 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     key_node, value_node = (
         (format.args["key"], format.args["value"]) if isinstance(format, nodes.KeyValueFormat) else (None, format)
     )
-    value, columns = _value_columns(value_node, node)
-    key = _format(key_node, 1) if key_node is not None else None
-    if key is not None and key not in _PLAIN:
-        raise InvalidOption("KEY FORMAT is TEXT or BYTES")
+    value, columns = _value_columns(value_node, node, names)
+    key = _key_format(key_node, names) if key_node is not None else None
     envelope = node.args.get("envelope") or "NONE"
     include: list[tuple[str, str]] = []
     described = list(columns)
@@ -161,11 +161,16 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     for kind, alias in metadata:
         if kind == "KEY" and key is None:
             raise InvalidOption("a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …")
-        plain = Column("key", _PLAIN[key].type, envelope != "UPSERT") if kind == "KEY" and key is not None else _METADATA[kind]
+        plain = (
+            Column("key", BYTEA if isinstance(key, BytesFormat) else TEXT, envelope != "UPSERT")
+            if kind == "KEY" and key is not None
+            else _METADATA[kind]
+        )
         name = fold(alias) if alias is not None else plain.name
         include.append((kind, name))
         described.append(Column(name, plain.type, plain.is_nullable))
-    check_columns([column.name for column in described])
+    if columns or not isinstance(value, AvroFormat):  # whose columns come from the registry
+        check_columns([column.name for column in described])
     keys = [name for kind, name in include if kind == "KEY"]
     named, topic = connector.args.get("connection"), connector.args.get("topic")
     if topic is None or not topic.name or (named is None and not connector.args["broker"].name):
@@ -176,7 +181,7 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
         topic.name,
         tuple(int(offset.name[:19]) for offset in connector.args.get("start_offset") or ()),
         int(timestamp.name[:19]) if timestamp is not None else None,
-        key,  # type: ignore[arg-type]
+        key,
         tuple(include),
         envelope,
         group.name if group is not None else None,
@@ -249,9 +254,36 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
     return columns
 
 
+def _registry_format(clause: nodes.RegistryFormatClause, names: Names) -> AvroFormat:
+    """Without its schema, which ``adapter.upstreams`` asks for before the statement is carried out, it is of no use yet."""
+    seed = clause.args.get("seed")
+    return AvroFormat(names.connection(clause.args["connection"], SCHEMA_REGISTRY), seed.name if seed is not None else "")
+
+
+def _key_format(clause: exp.Expression, names: Names) -> TextFormat | BytesFormat | AvroFormat:
+    if isinstance(clause, nodes.RegistryFormatClause):
+        return replace(_registry_format(clause, names), is_document=True)
+    key = _format(clause, 1)
+    if not isinstance(key, TextFormat | BytesFormat):
+        raise InvalidOption("KEY FORMAT is TEXT, BYTES or AVRO")
+    return key
+
+
 def _value_columns(
-    clause: exp.Expression | None, node: nodes.CreateSourceStatement, *, may_have_header: bool = False
+    clause: exp.Expression | None,
+    node: nodes.CreateSourceStatement,
+    names: Names | None = None,
+    *,
+    may_have_header: bool = False,
 ) -> tuple[Format, tuple[Column, ...]]:
+    if isinstance(clause, nodes.RegistryFormatClause):
+        _refuse(node, "FORMAT AVRO", "columns")
+        if names is None:
+            raise InvalidOption(f"FORMAT {clause.args['kind']} is of topics alone")
+        avro = _registry_format(clause, names)
+        found = columns_of(avro.schema) if avro.schema else ()
+        check_stored(found)
+        return avro, found
     declared = _columns(node) if node.args.get("columns") else ()
     format = _format(clause, len(declared))
     if format not in _PLAIN:

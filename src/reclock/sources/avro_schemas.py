@@ -1,0 +1,75 @@
+"""Schemas of Avro: what columns their records have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import fastavro
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    TEXT,
+    TIMESTAMP,
+    Column,
+    ScalarType,
+    numeric,
+)
+from reclock.errors import InvalidOption
+
+_TYPES: Mapping[str, ScalarType] = {
+    "boolean": BOOLEAN,
+    "int": INTEGER,
+    "long": BIGINT,
+    "float": REAL,
+    "double": DOUBLE,
+    "bytes": BYTEA,
+    "fixed": BYTEA,
+    "date": DATE,
+    "timestamp-millis": TIMESTAMP,
+    "timestamp-micros": TIMESTAMP,
+}
+"""Of every other type the values become text: of records, arrays and maps it is JSON."""
+
+
+def columns_of(schema: str) -> tuple[Column, ...]:
+    """The columns that records of the schema have. Raises ``InvalidOption`` for what cannot be a relation."""
+    of = parsed(schema)
+    if not isinstance(of, dict) or of.get("type") != "record":
+        raise InvalidOption("the schema of a value is a record's")
+    return tuple(_column(field) for field in of["fields"])
+
+
+def _column(field: Mapping[str, Any]) -> Column:
+    of = field["type"]
+    branches = [branch for branch in of if branch != "null"] if isinstance(of, list) else [of]
+    is_nullable = isinstance(of, list) and "null" in of
+    return Column(field["name"], _type(branches[0]) if len(branches) == 1 else TEXT, is_nullable)
+
+
+def _type(of: Any) -> ScalarType:
+    if isinstance(of, str):
+        return _TYPES.get(of, TEXT)
+    if of.get("logicalType") == "decimal":
+        precision, scale = of["precision"], of.get("scale", 0)
+        if precision > 38:
+            raise InvalidOption(f"a decimal of {precision} digits does not fit", detail="numeric has 38 at most")
+        return numeric(precision, scale)
+    return _TYPES.get(of.get("logicalType", ""), _TYPES.get(of["type"], TEXT) if isinstance(of["type"], str) else TEXT)
+
+
+@lru_cache(maxsize=256)
+def parsed(schema: str) -> Any:
+    """The schema as fastavro wants it. Raises ``InvalidOption``."""
+    try:
+        return fastavro.parse_schema(json.loads(schema))
+    except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
+        raise InvalidOption("the schema is none of Avro's", detail=str(error)) from error
