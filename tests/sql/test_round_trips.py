@@ -30,6 +30,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": nodes.CreateSourceStatement,
     "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": nodes.CreateSecretStatement,
     "CREATE SECRET x STORED AS 'y'": nodes.CreateSecretStatement,
+    "CREATE SOURCE k FROM KAFKA CONNECTION c (TRANSACTION TOPIC 'y') FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (p.t (a INT))": (
+        nodes.CreateSourceStatement
+    ),
     "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION r": (
         nodes.CreateSourceStatement
     ),
@@ -287,7 +290,7 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
         "GRANT SELECT ON t TO r WITH GRANT OPTION",
         "REVOKE ADMIN OPTION FOR a FROM b",
         "CREATE SOURCE s (a int) FROM RABBITMQ HOST 'x' FORMAT JSON",
-        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT AVRO",
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT PROTOBUF",
         "TAIL t",
     ],
 )

@@ -113,7 +113,8 @@ class KafkaConnector:
     """The messages of ``topic``, from ``start_offsets`` by partition (else 0) or the first at ``start_timestamp`` on.
 
     ``include`` names metadata and the columns they become, after those of the value; the key has ``key_format``. With ``envelope``
-    ``UPSERT`` a message replaces the row of its key, and one without a value deletes it.
+    ``UPSERT`` a message replaces the row of its key, and one without a value deletes it; with ``DEBEZIUM`` it says which row goes
+    and which comes.
     """
 
     connection: Connection
@@ -140,11 +141,35 @@ class KafkaConnector:
 
     @property
     def is_monotonic(self) -> bool:
-        return self.envelope != "UPSERT"
+        return self.envelope == "NONE"
 
     @property
     def updates_per_offset(self) -> int:
-        return 2 if self.envelope == "UPSERT" else 1
+        return 1 if self.envelope == "NONE" else 2
+
+
+@dataclass(frozen=True, slots=True)
+class DebeziumConnector:
+    """The topics of tables, ``<prefix>.<schema>.<table>``, with the ``transaction_topic`` of their connector."""
+
+    connection: Connection
+    transaction_topic: str
+
+    is_monotonic: ClassVar[bool] = False
+    upsert_key: ClassVar[str | None] = None
+    type_name: ClassVar[str] = "kafka"
+    lacks_history: ClassVar[str] = "the transactions of a connector have no times of their own"
+    updates_per_offset: ClassVar[int] = 2
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(Column("partition", TEXT, is_nullable=False),),
+        offset="offset",
+        progress=("partition", "offset"),
+        evidence=(Column("topic_id", TEXT, is_nullable=False),),
+    )
+
+    @property
+    def prefix(self) -> str:
+        return self.transaction_topic.rpartition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +278,7 @@ LineFormat = RecordFormat | TextFormat | BytesFormat
 Format = RecordFormat | TextFormat | BytesFormat | AvroFormat
 
 
-Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | KinesisConnector | PostgresConnector
+Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``), how many updates one offset may yield, the column by which rows replace each other (``upsert_key``), and why
 nobody can tell what it had at an earlier time, if that is so (``lacks_history``).

@@ -34,6 +34,7 @@ from reclock.sources.connector import (
     left,
 )
 from reclock.sources.description import Format, KafkaConnector
+from reclock.sources.envelope import changes
 from reclock.sources.messages import decode_messages
 
 TASK_OFFSETS = 250_000
@@ -153,6 +154,11 @@ class Kafka:
     # --- in executors ---
 
     def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:
+        for messages in self.messages(task):
+            yield "", self._decode(messages, str(task.partition))
+
+    def messages(self, task: Piece) -> Iterator[list[Message]]:
+        """What is in the piece, in order; who stops early does not know that the topic is still the same. Raises as ``read``."""
         settings = {
             "group.id": "reclock",  # a name is required; without commits and subscriptions it stays unused
             "enable.auto.commit": False,
@@ -165,8 +171,7 @@ class Kafka:
         consumer = Consumer({**self._settings(), **settings})
         try:
             consumer.assign([TopicPartition(self.upstream.topic, task.partition, task.lower)])
-            for messages in self._messages(consumer, task):
-                yield "", self._decode(messages, str(task.partition))
+            yield from self._messages(consumer, task)
         except KafkaException as error:
             raise self._unavailable(error) from error
         finally:
@@ -215,6 +220,8 @@ class Kafka:
         width = len(self.desc) - len(self.upstream.include)
         value_desc = RelationDesc(self.desc.columns[:width])
         values = [message.value() for message in messages]
+        if self.upstream.envelope == "DEBEZIUM":
+            return changes(values, self.desc, partition=partition, offsets=offsets)
         is_upsert = self.upstream.upsert_key is not None
         rows = decode_messages(values, self.format, value_desc, partition=partition, offsets=offsets, may_lack_values=is_upsert)
         for (kind, name), column in zip(self.upstream.include, self.desc.columns[width:], strict=True):
@@ -253,6 +260,10 @@ class Kafka:
                 raise self._changed(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
             raise self._unavailable(error) from error
         return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+
+    def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
+        """An offset of each partition. Raises ``UpstreamUnavailable``."""
+        return self._list(self._admin(), partitions, at)
 
     def _list(self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition; the latest is the last stable one."""

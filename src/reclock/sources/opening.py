@@ -15,6 +15,7 @@ from reclock.sources.description import (
     AvroFormat,
     BytesFormat,
     CsvFormat,
+    DebeziumConnector,
     JsonFormat,
     KafkaConnector,
     KinesisConnector,
@@ -68,6 +69,13 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
     upstream = replace(upstream, key_format=_reachable(upstream.key_format, means))
     client = kafka_client(upstream.connection, means.reveal)
     return Kafka(upstream, _reachable(source.format, means), source.desc, client)
+
+
+@_open.register
+def _(upstream: DebeziumConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.sources.debezium import Debezium
+
+    return Debezium(upstream, source.outputs, kafka_client(upstream.connection, means.reveal))
 
 
 def _reachable(format: Any, means: Means) -> Any:

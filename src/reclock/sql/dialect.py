@@ -99,7 +99,8 @@ def _load_generator_from(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.KafkaFrom)
 def _kafka_from(write: Generator, node: exp.Expression) -> str:
     options = (
-        f"TOPIC {write.sql(node, 'topic')}",
+        clause(write, "TOPIC", node, "topic"),
+        clause(write, "TRANSACTION TOPIC", node, "transactions"),
         f"START OFFSET ({listed(write, node, 'start_offset')})" if node.args.get("start_offset") else "",
         clause(write, "START TIMESTAMP", node, "start_timestamp"),
         clause(write, "GROUP ID", node, "group"),

@@ -84,13 +84,14 @@ class LoadGeneratorFrom(exp.Expression):
 
 
 class KafkaFrom(exp.Expression):
-    """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC …)``, from ``start_offset`` of each partition, or from a time, in
-    milliseconds."""
+    """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC … | TRANSACTION TOPIC …)``, from ``start_offset`` of each partition,
+    or from a time, in milliseconds."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "broker": False,
         "connection": False,
-        "topic": True,
+        "topic": False,
+        "transactions": False,
         "start_offset": False,
         "start_timestamp": False,
         "group": False,

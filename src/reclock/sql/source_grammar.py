@@ -122,6 +122,7 @@ class SourceParser(StreamParser, ConnectionParser):
         self._wrapped(
             {
                 "TOPIC": lambda: found.update(topic=self._text()),
+                "TRANSACTION TOPIC": lambda: found.update(transactions=self._text()),
                 "START OFFSET": lambda: found.update(start_offset=self._parse_wrapped_csv(self._integer)),
                 "START TIMESTAMP": lambda: found.update(start_timestamp=self._integer()),
                 "GROUP ID": lambda: found.update(group=self._text()),
@@ -201,7 +202,7 @@ class SourceParser(StreamParser, ConnectionParser):
     def _envelope(self) -> str | None:
         if not self._match_text_seq("ENVELOPE"):
             return None
-        if not self._match_texts(("NONE", "UPSERT")):
+        if not self._match_texts(("NONE", "UPSERT", "DEBEZIUM")):
             self._unsupported("ENVELOPE")
         return self._prev.text.upper()
 

@@ -17,6 +17,7 @@ from reclock.sources.description import (
     AvroFormat,
     BytesFormat,
     CsvFormat,
+    DebeziumConnector,
     Format,
     JsonFormat,
     KafkaConnector,
@@ -145,6 +146,8 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, nam
 
 @_define.register
 def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+    if connector.args.get("transactions") is not None:
+        return _debezium(connector, node, names)
     _refuse(node, "a source over a topic", "all_tables", "tables")
     format = node.args.get("format")
     key_node, value_node = (
@@ -153,6 +156,10 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     value, columns = _value_columns(value_node, node, names)
     key = _key_format(key_node, names) if key_node is not None else None
     envelope = node.args.get("envelope") or "NONE"
+    if envelope == "DEBEZIUM":
+        _refuse(node, "ENVELOPE DEBEZIUM", "include")
+        if not isinstance(value, JsonFormat):
+            raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON")
     include: list[tuple[str, str]] = []
     described = list(columns)
     metadata = [(clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()]
@@ -187,6 +194,29 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
         group.name if group is not None else None,
     )
     return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+
+
+def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+    """The tables of a connector that tells its transactions."""
+    _refuse(node, "a transaction topic", "columns", "include", "all_tables")
+    topic = connector.args["transactions"].name
+    for argument in ("topic", "start_offset", "start_timestamp", "group"):
+        if connector.args.get(argument):
+            raise InvalidOption(f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}")
+    if "." not in topic:
+        raise InvalidOption(f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction")
+    if node.args.get("envelope") != "DEBEZIUM" or not isinstance(node.args.get("format"), nodes.JsonFormatClause):
+        raise InvalidOption("transactions are told in FORMAT JSON ENVELOPE DEBEZIUM")
+    tables: dict[str, RelationDesc] = {}
+    for table in node.args.get("tables") or ():
+        name = upstream_name(table)
+        if name in tables:
+            raise InvalidOption(f'table "{name}" is named twice')
+        tables[name] = RelationDesc(_columns(table))
+    if not tables:
+        raise InvalidOption("a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)")
+    connection = names.connection(connector.args["connection"], KAFKA)
+    return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), None, tables)
 
 
 @_define.register

@@ -1,0 +1,115 @@
+"""Binding by transaction: a change stream that comes in several partitions, beside a log of where its transactions end.
+
+The log gives the order. What is bound are its first transactions of which everything is there; a partition is bound up to the first
+event that belongs to a later one. Who writes the stream sends again, when it begins again, what it sent before; so an event counts
+once, by the place in its transaction that it names. Debezium's transaction topic is such a log: its END says how many events of
+each collection there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reclock.reclocking.frontiers import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A transaction that ends at ``offset`` of the log, and how many events of each collection it has."""
+
+    id: str
+    offset: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What is at ``offset``: event number ``order`` of a transaction; without one it stands for itself."""
+
+    offset: int
+    transaction: str | None = None
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What was read of one partition of a ``collection``: all its ``events`` below ``upper``, in order."""
+
+    collection: str
+    events: Sequence[Event]
+    upper: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What can be bound: the transactions ``bound``, and each partition up to its exclusive ``uppers``, not those ``dropped``."""
+
+    bound: tuple[Ended, ...]
+    uppers: Mapping[Partition, int]
+    dropped: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
+
+
+def fresh(log: Sequence[Ended], known: Collection[str]) -> list[Ended]:
+    """The transactions of the log that are not ``known``, each where it ended first."""
+    found: dict[str, Ended] = {}
+    for ended in log:
+        if ended.id not in known:
+            found.setdefault(ended.id, ended)
+    return list(found.values())
+
+
+def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
+    """What of ``read`` can be bound, given the part of the log that is not bound yet, and what is ``known`` from before it.
+
+    Every transaction is bound whole and once, in the order of the log; with more of everything to read, never less is bound.
+    """
+    repeated, seen = _told_apart(known, read)
+    whole: list[Ended] = []
+    for ended in fresh(log, known):
+        if any(seen.get((ended.id, name), 0) != ended.counts.get(name, 0) for name in {each.collection for each in read.values()}):
+            break
+        whole.append(ended)
+    while True:
+        bound = {ended.id for ended in whole} | set(known)
+        uppers = {partition: _upper(stretch, bound) for partition, stretch in read.items()}
+        beyond = {
+            event.transaction
+            for partition, stretch in read.items()
+            for event in stretch.events
+            if event.offset >= uppers[partition] and event.offset not in repeated[partition]
+        }
+        torn = next((place for place, ended in enumerate(whole) if ended.id in beyond), None)
+        if torn is None:
+            break
+        whole = whole[:torn]  # an event of it lies behind one that cannot be bound
+    dropped = {
+        partition: tuple(sorted(offset for offset in offsets if offset < uppers[partition]))
+        for partition, offsets in repeated.items()
+    }
+    return Cut(tuple(whole), uppers, dropped)
+
+
+def _upper(stretch: Stretch, bound: Collection[str]) -> int:
+    waiting = (event.offset for event in stretch.events if event.transaction is not None and event.transaction not in bound)
+    return next(waiting, stretch.upper)
+
+
+def _told_apart(
+    known: Collection[str], read: Mapping[Partition, Stretch]
+) -> tuple[dict[Partition, set[int]], dict[tuple[str, str], int]]:
+    """Where events are that were there before; and how many others each transaction has, by collection."""
+    repeated: dict[Partition, set[int]] = {partition: set() for partition in read}
+    seen: set[tuple[str, str, int]] = set()
+    counts: dict[tuple[str, str], int] = {}
+    for partition, stretch in read.items():
+        for event in stretch.events:
+            if event.transaction is None:
+                continue
+            place = (event.transaction, stretch.collection, event.order)
+            if event.transaction in known or place in seen:
+                repeated[partition].add(event.offset)
+            else:
+                seen.add(place)
+                counts[place[:2]] = counts.get(place[:2], 0) + 1
+    return repeated, counts

@@ -1,0 +1,137 @@
+"""Change events of a connector: what a row was goes, what it is comes; transactions over several topics are at one time."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.kafka import Broker
+
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path, spark=spark) as opened:
+        yield opened
+
+
+def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
+    return [row for result in Session(environment).execute(text) for row in result.rows()]
+
+
+def event(op: str, before: Any, after: Any, **more: Any) -> bytes:
+    return json.dumps({"before": before, "after": after, "op": op, "source": {"schema": "public"}, **more}).encode()
+
+
+@dataclass
+class Connector:
+    """What a connector of Debezium's writes, in order by topic; ``deliver`` sends some of it."""
+
+    kafka: Broker
+    prefix: str
+    topics: dict[str, list[bytes | None]] = field(default_factory=dict)
+    sent: dict[str, int] = field(default_factory=dict)
+
+    def transaction(self, id: int, changes: list[tuple[str, bytes]], upto: int | None = None) -> None:
+        """BEGIN, the events of its ``changes`` by table, END; ``upto`` so many events if the connector stops in between."""
+        log = self.topics.setdefault(f"{self.prefix}.transaction", [])
+        log.append(json.dumps({"status": "BEGIN", "id": f"{id}:100"}).encode())
+        counts: dict[str, int] = {}
+        for order, (table, value) in enumerate(changes[:upto], 1):
+            counts[table] = counts.get(table, 0) + 1
+            whole = json.loads(value) | {"transaction": {"id": f"{id}:1{order}", "total_order": str(order)}}
+            self.topics.setdefault(f"{self.prefix}.public.{table}", []).append(
+                json.dumps({"schema": {}, "payload": whole}).encode()
+            )
+        if upto is None:
+            collections = [{"data_collection": f"public.{table}", "event_count": count} for table, count in counts.items()]
+            end = {"status": "END", "id": f"{id}:200", "event_count": len(changes), "data_collections": collections}
+            log.append(json.dumps(end).encode())
+
+    def deliver(self, chance: random.Random | None = None) -> None:
+        """All that is not sent, or of each topic some of it, so that one is ahead of the other."""
+        for topic, messages in self.topics.items():
+            lower = self.sent.get(topic, 0)
+            upper = len(messages) if chance is None else chance.randint(lower, len(messages))
+            if not topic.endswith(".unread"):
+                self.kafka.send(topic, messages[lower:upper])
+            self.sent[topic] = upper
+
+
+def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
+    topic = kafka.topic()
+    run(
+        environment,
+        f"""CREATE SOURCE t (id int NOT NULL, w text) FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}'
+        FORMAT JSON ENVELOPE DEBEZIUM""",
+    )
+    one, two = {"id": 1, "w": "x"}, {"id": 2, "w": None}
+    kafka.send(topic, [event("r", None, one), event("c", None, two), event("u", one, one | {"w": "y"}), event("m", None, None)])
+    assert not tick.run(environment, owner="tests").failed
+    assert run(environment, "SELECT * FROM t ORDER BY id") == [(1, "y"), (2, None)]
+    kafka.send(topic, [event("d", two, None), None])
+    assert not tick.run(environment, owner="tests").failed
+    assert run(environment, "SELECT * FROM t") == [(1, "y")]
+    kafka.send(topic, [event("u", None, two)])
+    [stalled] = tick.run(environment, owner="tests").failed
+    assert stalled.message == 'record at offset 6 of "0" does not decode'
+
+
+def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, environment: Environment) -> None:
+    chance = random.Random(7)
+    connector = Connector(kafka, f"shop{chance.randrange(10**9)}-{id(environment)}")
+    for name in ("transaction", "public.giro", "public.savings"):
+        kafka.create(f"{connector.prefix}.{name}")
+    run(
+        environment,
+        f"""CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address}');
+        CREATE SOURCE bank FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
+        FORMAT JSON ENVELOPE DEBEZIUM
+        FOR TABLES (public.giro (id int NOT NULL, money bigint), public.savings AS saved (id int NOT NULL, money bigint))""",
+    )
+    money = {(table, id): 100 for table in ("giro", "savings") for id in range(5)}
+    opening = [(table, event("c", None, {"id": id, "money": 100})) for table, id in money]
+    written: list[tuple[int, list[tuple[str, bytes]]]] = [(1, opening)]
+    for number in range(2, 80):
+        changes = []
+        amount = chance.randint(1, 50)
+        for place, change in zip(chance.sample(sorted(money), 2), (amount, -amount), strict=True):
+            before, money[place] = money[place], money[place] + change
+            changes.append((place[0], event("u", {"id": place[1], "money": before}, {"id": place[1], "money": money[place]})))
+        changes.insert(chance.randrange(3), ("unread", event("c", None, {"id": number})))
+        written.append((number, changes))
+    at, times = 0, []
+    for _ in range(6):
+        stop = min(at + 20, len(written))
+        for each in written[at:stop]:
+            connector.transaction(*each)
+        if stop < len(written):
+            connector.transaction(*written[stop], upto=2)  # and here it is stopped
+        at = max(0, stop - chance.randint(0, 8)) if stop < len(written) else stop  # it begins again with what it has sent before
+        connector.deliver(chance)
+        report = tick.run(environment, owner="tests")
+        assert not report.failed
+        times.append(report.at)
+    for each in written[at:]:
+        connector.transaction(*each)
+    connector.deliver()
+    report = tick.run(environment, owner="tests")
+    assert not report.failed
+    total = "SELECT sum(money) FROM (SELECT * FROM giro UNION ALL SELECT * FROM saved) AS x"
+    seen = [run(environment, f"{total} AS OF {at}")[0][0] for at in [*times, report.at]]
+    assert set(seen) <= {None, 1000}
+    assert seen.count(1000) > 3
+    rows = "SELECT 'giro', * FROM giro UNION ALL SELECT 'savings', * FROM saved ORDER BY 1, 2"
+    assert run(environment, rows) == [(table, id, money[table, id]) for table, id in sorted(money)]
+    ends = {f"{topic}/0": len(messages) for topic, messages in connector.topics.items() if not topic.endswith(".unread")}
+    assert dict(run(environment, "SELECT partition, offset FROM bank_progress")) == ends

@@ -1,0 +1,97 @@
+"""Transactions of a change stream: each is bound whole, once and in order, whatever comes when, and comes again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reclock.reclocking.transactions import Ended, Event, Stretch, cut
+
+COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
+"""Partitions of two collections that are read; a third one is not."""
+
+
+@dataclass
+class Upstream:
+    """What a connector writes: a log, and events by partition; it may begin again from an earlier transaction."""
+
+    log: list[Ended] = field(default_factory=list)
+    events: dict[str, list[Event]] = field(default_factory=lambda: {partition: [] for partition in COLLECTIONS})
+
+    def write(self, id: int, places: list[str], upto: int | None = None) -> None:
+        """One transaction, an event for each of ``places``; only some of them, and no end, if it is interrupted."""
+        for order, place in enumerate(places[:upto]):
+            if place in COLLECTIONS:
+                self.events[place].append(Event(len(self.events[place]), f"t{id}", order))
+        if upto is None:
+            counts: dict[str, int] = {}
+            for place in places:
+                name = place.split("/")[0]
+                counts[name] = counts.get(name, 0) + 1
+            self.log.append(Ended(f"t{id}", len(self.log), counts))
+
+
+transactions = st.lists(st.lists(st.sampled_from([*COLLECTIONS, "unread/0"]), max_size=5), max_size=6)
+
+
+@given(transactions, st.data())
+def test_every_transaction_is_bound_whole_once_and_in_order(plan: list[list[str]], data: st.DataObject) -> None:
+    upstream = Upstream()
+    at = 0
+    for _ in range(2):  # restarts
+        stop = data.draw(st.integers(at, len(plan)))
+        for id in range(at, stop):
+            upstream.write(id, plan[id])
+        if stop < len(plan):
+            upstream.write(stop, plan[stop], data.draw(st.integers(0, len(plan[stop]))))
+        at = data.draw(st.integers(0, stop))
+    for id in range(at, len(plan)):
+        upstream.write(id, plan[id])
+
+    log_lower, lower = 0, dict.fromkeys(COLLECTIONS, 0)
+    bound: list[str] = []
+    at_step: dict[tuple[str, str, int], int] = {}
+    for step in range(6):
+        is_last = step == 5
+        log_end = len(upstream.log) if is_last else data.draw(st.integers(log_lower, len(upstream.log)))
+        read = {}
+        for partition, name in COLLECTIONS.items():
+            events = upstream.events[partition]
+            end = len(events) if is_last else data.draw(st.integers(lower[partition], len(events)))
+            read[partition] = Stretch(name, events[lower[partition] : end], end)
+        found = cut(upstream.log[log_lower:log_end], {ended.id for ended in upstream.log[:log_lower]}, read)
+        bound += [ended.id for ended in found.bound]
+        for partition, stretch in read.items():
+            for event in stretch.events:
+                if event.offset < found.uppers[partition] and event.offset not in found.dropped[partition]:
+                    key = (event.transaction or "", COLLECTIONS[partition], event.order)
+                    assert key not in at_step, "twice"
+                    at_step[key] = step
+                    assert event.transaction in {ended.id for ended in found.bound}, "not with its transaction"
+            lower[partition] = found.uppers[partition]
+        if found.bound:
+            log_lower = found.bound[-1].offset + 1
+
+    assert bound == [f"t{id}" for id in range(len(plan))]
+    expected = {
+        (f"t{id}", place.split("/")[0], order)
+        for id, places in enumerate(plan)
+        for order, place in enumerate(places)
+        if place in COLLECTIONS
+    }
+    assert at_step.keys() == expected
+    assert lower == {partition: len(events) for partition, events in upstream.events.items()}
+
+
+def test_what_belongs_to_no_transaction_waits_for_none_but_for_what_is_before_it() -> None:
+    found = cut([], set(), {"a/0": Stretch("a", [Event(0), Event(1), Event(2, "t"), Event(3)], 9)})
+    assert (found.bound, found.uppers) == ((), {"a/0": 2})
+
+
+def test_an_event_behind_one_that_waits_keeps_its_transaction_back() -> None:
+    log = [Ended("one", 0, {"a": 1, "b": 1}), Ended("two", 1, {"b": 1})]
+    read = {"a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2), "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2)}
+    found = cut(log, set(), read)
+    assert (found.bound, found.uppers) == ((), {"a/0": 0, "b/0": 0})
