@@ -224,7 +224,7 @@ def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Na
     _refuse(node, "a source over a stream", "all_tables", "tables")
     if node.args.get("envelope") == "UPSERT":
         raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
-    value, columns = _value_columns(node.args.get("format"), node)
+    value, columns = _value_columns(node.args.get("format"), node, names)
     included = []
     for clause in node.args.get("include") or ():
         plain = _STREAM_METADATA.get(clause.args["kind"])
