@@ -222,9 +222,9 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
 @_define.register
 def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     _refuse(node, "a source over a stream", "all_tables", "tables")
-    if node.args.get("envelope") == "UPSERT":
+    if node.args.get("envelope") not in (None, "NONE"):
         raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
-    value, columns = _value_columns(node.args.get("format"), node, names)
+    value, columns = _value_columns(node.args.get("format"), node)
     included = []
     for clause in node.args.get("include") or ():
         plain = _STREAM_METADATA.get(clause.args["kind"])
