@@ -1,0 +1,144 @@
+"""A controller that one process leads at a time, elected through consensus.
+
+A process that serves leads for as long as it lives, if no other does; any other that waits for the controller, and finds no leader,
+leads for one step.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.consensus.elections import Seat, Term
+from reclock.controllers.controller import Controller
+from reclock.errors import Fenced, TermOver
+
+_logger = structlog.get_logger(__name__)
+
+AGAIN_S = 1.0
+"""How long after a failure the next attempt is made."""
+
+
+class ElectedController(Controller):
+    """See the module."""
+
+    poll_s = 0.02
+    """How often a leader looks whether it is behind."""
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__(seat.controller)
+        self._seat = seat
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._is_looping = False
+        self._is_leading = False
+        self._failure: Exception | None = None
+
+    @abstractmethod
+    def _lead(self, term: Term, *, stays: bool) -> None:
+        """Bring everything up to the catalog as it is, publish that, and give the lead back unless it ``stays``."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """What was carried out in the last term is not known any more."""
+
+    @abstractmethod
+    def _is_behind(self) -> bool:
+        """Whether a leader has something to do at once."""
+
+    def _rest_s(self) -> float:
+        """How long after a step a leader makes the next, whatever happens. A lease must not run out meanwhile."""
+        return self._seat.lease_ms / 3000
+
+    def step(self, *, to: Timestamp = MAXIMUM, stays: bool = False) -> None:
+        """Unless another process leads, or the frontier is at ``to`` already: lead, bring everything up to the catalog as it is,
+        and leave, or stay.
+
+        A term begins with looking at what there is: what an earlier one left half done is finished, what should be gone goes.
+        """
+        with self._lock:
+            if self._frontier >= to:
+                return
+            try:
+                if (term := self._seat.take()) is not None:
+                    self._lead(term, stays=stays)
+                    self._is_leading = stays
+                    return
+            except Exception as failure:
+                self._end_term()
+                if not stays:
+                    self._seat.leave()
+                if not isinstance(failure, TermOver):
+                    raise
+            self._end_term()
+            self._learn(self._seat.look().catalog_frontier)
+
+    def loop(self, stopping: threading.Event) -> None:
+        """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then."""
+        self._is_looping = True
+        due = time.monotonic()
+        try:
+            while not stopping.is_set():
+                try:
+                    if self._wake.is_set() or time.monotonic() >= due or (self._is_leading and self._is_behind()):
+                        self._wake.clear()
+                        self.step(stays=True)
+                        self._failure = None
+                        due = time.monotonic() + self._rest_s()
+                except Exception as failure:  # the edge of the loop: it may go better the next time
+                    if str(failure) != str(self._failure):
+                        _logger.warning("controller does not get on", controller=self.name, error=str(failure))
+                    self._failure = failure
+                    stopping.wait(AGAIN_S)
+                self._wake.wait(self.poll_s if self._is_leading else max(due - time.monotonic(), 0))
+        finally:
+            self._is_looping = False
+            if self._is_leading:
+                self._end_term()
+                self._seat.leave()
+
+    @contextmanager
+    def looping(self) -> Iterator[None]:
+        """Inside the block a thread runs the loop."""
+        stopping = threading.Event()
+        thread = threading.Thread(target=self.loop, args=(stopping,), name=f"{self.name}-controller", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            self.wake()
+            thread.join()
+
+    def leader(self) -> str | None:
+        """Who leads, as one read says; None if nobody does."""
+        return self._seat.look().leader
+
+    def wake(self) -> None:
+        """The loop looks around at once."""
+        self._wake.set()
+
+    def brought_to(self, to: Timestamp) -> bool:
+        if self.frontier >= to:
+            return True
+        if self._is_looping:
+            if isinstance(self._failure, Fenced):
+                raise self._failure
+            self.wake()
+        else:
+            self._learn(self._seat.look().catalog_frontier)
+            self.step(to=to)
+        return self.frontier >= to
+
+    def _trouble(self) -> str:
+        return f": {self._failure}" if self._failure is not None else ""
+
+    def _end_term(self) -> None:
+        self._is_leading = False
+        self._forget()
