@@ -56,6 +56,7 @@ class Settings(BaseSettings):
     spark_master: str = Field(default="local[2]", description="master of the environment's own Spark session")
     spark_remote: str = Field(default="", description="sc:// URL of a Spark Connect server to use instead of an own session")
     spark_driver_memory: str = Field(default="2g", description="memory of the Spark driver")
+    spark_conf: dict[str, str] = Field(default={}, description="further options of Spark sessions, by their names in Spark")
     spark_jars: str = Field(default="", description="folder of the fetched jars; the project's .cache/jars if empty")
     spark_threshold_bytes: int = Field(
         default=256 << 20,
@@ -71,7 +72,7 @@ class Settings(BaseSettings):
         default=5_000, gt=0, description="how long a replica that gives no sign of life counts as alive; then it is started anew"
     )
     replica_start_ms: int = Field(
-        default=60_000, gt=0, description="how long a replica may take from the start of its process until it can be asked"
+        default=120_000, gt=0, description="how long a replica may take from the start of its process until it can be asked"
     )
     replica_linger_ms: int = Field(
         default=120_000, gt=0, description="how long a replica lives on that nobody leads and nobody asks anything"

@@ -20,6 +20,8 @@ from reclock.catalog.implementations import find_mark, open_log
 from reclock.catalog.objects import ItemType, Kind, TimelineFloor
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.clusters.measurements import Measurements
+from reclock.clusters.orchestrator import ProcessOrchestrator
+from reclock.clusters.remote import RemoteReplica
 from reclock.clusters.sizes import ReplicaSize, replica_sizes
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
@@ -33,18 +35,20 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.passwords import Passwords
+from reclock.consensus.replicas import Registration, Replicas
 from reclock.consensus.reporters import Reporters
 from reclock.consensus.secrets import Secrets
 from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statistics import Statistics
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
-from reclock.controllers.compute import ComputeController
+from reclock.controllers.compute import ClusterController, ComputeController
 from reclock.controllers.controller import Pause
+from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
-from reclock.controllers.subscribes import OwnReplicas, own_replica_id
+from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogError, CatalogSealed
+from reclock.errors import CatalogError, CatalogSealed, InvalidOption
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
@@ -52,7 +56,6 @@ from reclock.introspection.reports import Reports
 from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
-from reclock.protocol.compute import Replica
 from reclock.protocol.introspection import IntrospectionType
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
@@ -110,7 +113,9 @@ class Environment:
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
         self.underway = Underway()
-        self._compute_controllers: dict[int, ComputeController] = {}
+        self._virtual_controllers: dict[int, ComputeController] = {}
+        self._sized_controllers: dict[int, SizedController] = {}
+        self._size: ReplicaSize | None = None
         self._spark = spark
         self._owns_spark = spark is None
         self._starting = threading.Lock()
@@ -190,6 +195,14 @@ class Environment:
         key = self.settings.secrets_key.get_secret_value()
         return Secrets(self.consensus, self.leadership, key, self.settings.home / "secrets.key")
 
+    @property
+    def replicas(self) -> Replicas:
+        return Replicas(self.consensus, self.leadership)
+
+    def seat(self, controller: str) -> Seat:
+        """The place at the head of that controller, for this actor."""
+        return Seat(self.consensus, self.leadership, controller, owner=self.actor, lease_ms=self.settings.controller_lease_ms)
+
     def note_published(self, uppers: Mapping[str, Timestamp]) -> None:
         """Remember uppers that were published."""
         self.published |= {group: max(upper, self.published.get(group, upper)) for group, upper in uppers.items()}
@@ -264,7 +277,7 @@ class Environment:
     @cached_property
     def storage_controller(self) -> StorageController:
         """Makes and drops collections; one process leads it."""
-        seat = Seat(self.consensus, self.leadership, "storage", owner=self.actor, lease_ms=self.settings.controller_lease_ms)
+        seat = self.seat("storage")
 
         def plane(term: Term, publish: Callable[[Timestamp], None]) -> Storage:
             within, leadership = seat.within(term), self.leadership
@@ -292,21 +305,62 @@ class Environment:
         self.storage_controller.brought_to(catalog.snapshot.content_upper)
         return self.frontiers.get_all()
 
-    def compute_controller(self, cluster_id: int) -> ComputeController:
-        """Commands the replica that the cluster has in this process."""
-        found = self._compute_controllers.get(cluster_id)
+    def compute_controller(self, cluster_id: int) -> ClusterController:
+        """Commands and asks the replica that a virtual cluster has in this process, or those that the cluster has elsewhere."""
+        cluster = self.catalog.snapshot().clusters.get(cluster_id)
+        if cluster is not None and cluster.size is not None:
+            return self.sized_controller(cluster_id)
+        found = self._virtual_controllers.get(cluster_id)
         if found is None:
             name = own_replica_id(cluster_id, self.actor)
-            made = ComputeController(self.planner_catalog, cluster_id, self._virtual_replica(), name)
-            found = self._compute_controllers.setdefault(cluster_id, made)
+            made = ComputeController(self.planner_catalog, cluster_id, self.make_replica(), name)
+            found = self._virtual_controllers.setdefault(cluster_id, made)
         return found
+
+    def sized_controller(self, cluster_id: int) -> SizedController:
+        """Commands and asks the replicas of a cluster that has them elsewhere."""
+        found = self._sized_controllers.get(cluster_id)
+        return found or self._sized_controllers.setdefault(cluster_id, self._make_sized_controller(cluster_id))
+
+    def _make_sized_controller(self, cluster_id: int) -> SizedController:
+        seat = self.seat(f"compute {cluster_id}")
+
+        def registry(term: Term | None) -> Replicas:
+            return Replicas(self.consensus if term is None else seat.within(term), self.leadership)
+
+        def connect(registration: Registration) -> RemoteReplica:
+            known = self.catalog.snapshot().cluster_replicas.get(registration.replica_id)
+            assert registration.address is not None
+            return RemoteReplica(
+                known.name if known is not None else str(registration.replica_id),
+                registration.address,
+                registration.token,
+                lambda: self.replicas.is_alive(registration.replica_id, registration.incarnation),
+            )
+
+        return SizedController(
+            self.planner_catalog,
+            self.oracle,
+            seat,
+            cluster_id,
+            registry,
+            connect,
+            self.orchestrator,
+            self.settings.replica_start_ms,
+        )
 
     @cached_property
     def system_controller(self) -> ComputeController:
         """Answers what is about the system itself, in this process: it can be asked while no cluster is there to be asked."""
-        return ComputeController(self.planner_catalog, SYSTEM_CLUSTER_ID, self._virtual_replica())
+        return ComputeController(self.planner_catalog, SYSTEM_CLUSTER_ID, self.make_replica())
 
-    def _virtual_replica(self) -> VirtualReplica:
+    @cached_property
+    def orchestrator(self) -> ProcessOrchestrator:
+        """Starts the processes of replicas."""
+        return ProcessOrchestrator(self.settings.home)
+
+    def make_replica(self) -> VirtualReplica:
+        """A replica in this process, with this environment's engines."""
         return VirtualReplica(
             self.lake,
             self.tables,
@@ -367,9 +421,15 @@ class Environment:
             stopping.set()
             thread.join()
 
-    def _own_replicas(self) -> dict[int, Replica]:
-        clusters = self.catalog.sync().clusters.values()
-        return {cluster.id: self.compute_controller(cluster.id).replica for cluster in clusters if cluster.size is None}
+    def _own_replicas(self) -> dict[str, tuple[int, Reporting]]:
+        found: dict[str, tuple[int, Reporting]] = {}
+        for cluster in self.catalog.sync().clusters.values():
+            controller = self.compute_controller(cluster.id)
+            if isinstance(controller, SizedController):
+                found |= {f"u{id}": (cluster.id, replica) for id, replica in controller.led().items()}
+            else:
+                found[own_replica_id(cluster.id, self.actor)] = (cluster.id, controller.target(""))
+        return found
 
     def _lags_ms(self) -> dict[str, int] | None:
         """How far the upper of each frontier group is behind the present, if this process, or none, leads the storage
@@ -379,6 +439,13 @@ class Environment:
             return None
         now = self.clock()
         return {group: max(0, now + 1 - frontier.upper) for group, frontier in self.frontiers.get_all().items()}
+
+    def use_size(self, size: str) -> None:
+        """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
+        if size not in self.replica_sizes:
+            raise InvalidOption(f'unknown cluster replica size "{size}"', hint=f"valid sizes: {', '.join(self.replica_sizes)}")
+        self._size = self.replica_sizes[size]
+        self.settings = self._size.applied_to(self.settings)
 
     def spark(self, *, pool: str = "default") -> SparkSession:
         """The environment's Spark session, started at the first call. The jobs of this thread share it fairly with other pools'."""
@@ -401,7 +468,10 @@ class Environment:
         """Runs what reads few bytes, in this process."""
         from reclock.compute.engines.duckdb import DuckDbEngine
 
-        return DuckDbEngine([self.settings.lake_root])
+        size = self._size
+        if size is None or not size.is_local:
+            return DuckDbEngine([self.settings.lake_root])
+        return DuckDbEngine([self.settings.lake_root], memory_limit=size.memory.upper() + "B", threads=size.cores)
 
     def large_engine(self) -> Engine:
         """Runs the rest, on Spark."""

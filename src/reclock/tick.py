@@ -257,13 +257,14 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete. Raises ``UnknownObject``."""
     catalog = environment.planner_catalog()
     environment.await_storage(catalog)
+    assert catalog.snapshot is not None
     controller = environment.compute_controller(catalog.cluster_id(cluster))
     _complete_tables(environment, Timestamp(at))
     reports: list[Refreshed] = []
     failures: list[Failure] = []
     for index in controller.dataflows():
         try:
-            reports.append(controller.refresh(Refresh(index.id, Timestamp(at), owner)))
+            reports.append(controller.refresh(Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper)))
             environment.statuses.record(index.id, "running", at=environment.clock())
         except ReclockError as error:  # one index's trouble is not the others'
             failures.append(Failure.of(index.name, error))

@@ -21,7 +21,7 @@ from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollect
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.plan import Plan, collections
-from reclock.controllers.compute import ComputeController
+from reclock.controllers.compute import ClusterController
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, UnknownCollection, VersionGone
@@ -99,7 +99,7 @@ class Query:
 
             cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
             asked = scope.enter_context(self.environment.underway.asking(cluster_id, cluster, cancel))
-            answer = controller.peek(peek)
+            answer = controller.peek(peek, self.interruption.pause)
             batches = self.interruption.guarded(answer.batches, cancel)
             first = list(islice(batches, 1))
             return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), asked, scope.pop_all()))
@@ -129,7 +129,7 @@ class Query:
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        engine = self._controller().engine_of(self._peek(ready))
+        engine = self._controller().engine_of(self._peek(ready), self.interruption.pause)
         used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
         return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
@@ -171,12 +171,12 @@ class Query:
     def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         if self.transaction is not None and self.transaction.writes:
             return {}  # they hold nothing of what is not committed
-        running = self._controller().replica.running()
+        running = self._controller().maintained()
         indexes = [index for index in self.catalog.indexes() if index.id in running]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
 
-    def _controller(self) -> ComputeController:
+    def _controller(self) -> ClusterController:
         id = self._cluster_id()
         return self.environment.system_controller if id == SYSTEM_CLUSTER_ID else self.environment.compute_controller(id)
 

@@ -134,6 +134,7 @@ def serve(
     import asyncio
 
     from reclock.environment import Environment
+    from reclock.leading import leading
     from reclock.server.server import Server
 
     def ready(address: str, number: int) -> None:
@@ -142,10 +143,36 @@ def serve(
     with (
         errors_on_stderr(),
         Environment.open(home) as environment,
-        environment.storage_controller.looping(),
+        leading(environment),
         environment.reporting(),
     ):
         asyncio.run(Server(environment).run(host, port, ready))
+
+
+@app.command()
+def replica(
+    cluster: Annotated[str, typer.Option(help="name of the cluster")],
+    replica: Annotated[str, typer.Option(help="name of the replica")],
+    home: Home = None,
+    incarnation: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Be one replica of a cluster until SIGTERM or SIGINT; a controller starts it, nobody needs to. One that is there ends."""
+    import os
+    import signal
+    import threading
+
+    from reclock.consensus.replicas import Incarnation
+    from reclock.environment import Environment
+    from reclock.replica import find, run
+
+    stopping = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopping.set())
+    begun = Incarnation(incarnation) if incarnation is not None else None
+    with errors_on_stderr(), Environment.open(home) as environment:
+        ended = run(environment, find(environment, cluster, replica), incarnation=begun, stopping=stopping)
+        print(f"replica {cluster}.{replica} ends: {ended}", file=sys.stderr, flush=True)
+        os._exit(0)  # a refresh that is at work may be left anywhere, and is not waited for
 
 
 @app.command()

@@ -18,9 +18,10 @@ import pyarrow.flight as flight
 from reclock.errors import ReclockError
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
-from reclock.protocol.introspection import LogName
+from reclock.protocol.introspection import LogName, LogResponse
 
 CARRY_OUT, RUNNING, ENGINE_OF, REFRESH = "carry_out", "running", "engine_of", "refresh"
+TAKE_CHANGES, LOG = "take_changes", "log"
 TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"
@@ -37,6 +38,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         super().__init__(f"grpc://{host}:0", middleware={"token": _Guard(token)})
         self.address = f"grpc://{host}:{self.port}"
         self._replica = replica
+        self.asked_at = time.monotonic()
+        """When somebody asked for something, or commanded, the last time."""
+        self._acting = 0
         self._asking: dict[str, flight.ServerCallContext] = {}
         """Who waits for which peek."""
         self._lock = threading.Lock()
@@ -45,6 +49,8 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             CARRY_OUT: self._carry_out,
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
+            TAKE_CHANGES: lambda _: wire.encode(replica.take_changes(), list[LogResponse]),
+            LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
             REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
             TAKE_CHANGES: lambda _: wire.encode_responses(replica.take_changes()),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
@@ -52,11 +58,23 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         self._watch = threading.Thread(target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True)
         self._watch.start()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for something now."""
+        return bool(self._asking or self._acting)
+
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> list[pa.Buffer]:
         if action.type not in self._actions:
             raise flight.FlightServerError(f"unknown action {action.type!r}")
-        with _sent():
-            return [pa.py_buffer(self._actions[action.type](action.body.to_pybytes()))]
+        with self._lock:
+            self._acting += 1
+        try:
+            with _sent():
+                return [pa.py_buffer(self._actions[action.type](action.body.to_pybytes()))]
+        finally:
+            with self._lock:
+                self._acting -= 1
+            self.asked_at = time.monotonic()
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.FlightDataStream:
         with _sent():
@@ -86,6 +104,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         finally:
             with self._lock:  # the context ends with the stream
                 del self._asking[id]
+            self.asked_at = time.monotonic()
             batches.close()
 
     def _cancel_what_nobody_waits_for(self) -> None:

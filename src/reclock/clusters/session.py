@@ -48,7 +48,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if settings.lake_root.startswith("s3"):
         options |= _object_store(settings)
-    return options
+    return options | settings.spark_conf
 
 
 def _object_store(settings: Settings) -> dict[str, str]:

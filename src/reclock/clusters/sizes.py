@@ -8,6 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
+from reclock.config import Settings
 from reclock.errors import ConfigurationError
 
 
@@ -23,6 +24,28 @@ class ReplicaSize(BaseModel):
     cores: int = Field(ge=1, description="cores of an executor")
     memory: str = Field(pattern=r"^[1-9]\d*[mg]$", description="memory of an executor, such as `512m` or `4g`")
     executors: int = Field(default=1, ge=1, description="how many executors; a `local` master has one")
+
+    spark_conf: dict[str, str] = Field(
+        default={}, description="further options of Spark, such as the image of Kubernetes' containers"
+    )
+
+    @property
+    def is_local(self) -> bool:
+        return self.master == "local"
+
+    def applied_to(self, settings: Settings) -> Settings:
+        """``settings`` as a process has them whose Spark application is of this size."""
+        if self.is_local:
+            changed = {"spark_master": f"local[{self.cores}]", "spark_driver_memory": self.memory, "spark_conf": self.spark_conf}
+        else:
+            executors = {
+                "spark.executor.cores": str(self.cores),
+                "spark.executor.memory": self.memory,
+                "spark.executor.instances": str(self.executors),
+                "spark.cores.max": str(self.cores * self.executors),
+            }
+            changed = {"spark_master": self.master, "spark_conf": {**executors, **self.spark_conf}}
+        return settings.model_copy(update={**changed, "spark_remote": ""})
 
     @model_validator(mode="after")
     def _local_is_one_process(self) -> Self:

@@ -95,6 +95,7 @@ class VirtualReplica:
         return "spark" if peeks.is_large(self._inputs(peek), peek.as_of, self.settings.spark_threshold_bytes) else "duckdb"
 
     def refresh(self, refresh: Refresh) -> Refreshed:
+        self._require(refresh.catalog_ts)
         dataflow = self._dataflow(refresh.id)
         refresher = Refresher(self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large)
         began_ns, has_failed = time.monotonic_ns(), True
@@ -137,8 +138,7 @@ class VirtualReplica:
 
     def _inputs(self, peek: Peek) -> dict[StorageCollectionId, Input]:
         """Each collection pinned to one version, tables as the log and Delta have them together."""
-        if peek.catalog_ts > self.catalog_frontier:
-            raise ReplicaBehind(wanted=peek.catalog_ts, found=self.catalog_frontier)
+        self._require(peek.catalog_ts)
         for used in peek.dataflows:
             self._dataflow(used)
         inputs: dict[StorageCollectionId, Input] = {id: TableInput(rows) for id, rows in peek.rows.items()}
@@ -152,6 +152,10 @@ class VirtualReplica:
             tail = table.tail if own is None else pa.concat_tables([table.tail, own])
             inputs[table_id(source_id)] = CollectionInput(table.version, tail)
         return inputs
+
+    def _require(self, catalog_ts: Timestamp) -> None:
+        if catalog_ts > self.catalog_frontier:
+            raise ReplicaBehind(wanted=catalog_ts, found=self.catalog_frontier)
 
     def _dataflow(self, id: GlobalId) -> Dataflow:
         if id not in self._running:

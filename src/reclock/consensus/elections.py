@@ -72,6 +72,15 @@ class Seat:
         """One read."""
         return self._consensus.read(self._find)
 
+    def is_taken(self) -> bool:
+        """Whether some process leads now."""
+
+        def work(connection: sa.Connection) -> bool:
+            found = self._find(connection)
+            return found.leader is not None and self._consensus.now(connection) < found.lease_until
+
+        return self._consensus.read(work)
+
     def take(self) -> Term | None:
         """The term in which this process leads, with a lease from now on; None if another leads. Raises ``Fenced``.
 

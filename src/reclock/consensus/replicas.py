@@ -28,6 +28,7 @@ _replicas = sa.Table(
     sa.Column("address", sa.Text),  # NULL: it is being started
     sa.Column("token", sa.Text, nullable=False),
     sa.Column("lease_until", sa.BigInteger, nullable=False),
+    sa.Column("trouble", sa.Text),
 )
 
 
@@ -41,6 +42,8 @@ class Registration:
     address: str | None
     token: str = field(repr=False)
     is_alive: bool = True
+    trouble: str | None = None
+    """Why the incarnation before ended, if that is known."""
 
     @property
     def is_ready(self) -> bool:
@@ -104,9 +107,9 @@ class Replicas:
         """A sign of life. Raises ``ReplicaSuperseded``, ``Fenced``."""
         self._renew(replica_id, incarnation, lease_ms)
 
-    def lost(self, replica_id: int, incarnation: Incarnation) -> None:
+    def lost(self, replica_id: int, incarnation: Incarnation, why: str) -> None:
         """That incarnation is not alive any more, as who started it knows: the next may begin at once."""
-        self._write(sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=0))
+        self._write(sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=0, trouble=why))
 
     def forget(self, replica_id: int) -> None:
         """There is no such replica: a process that is it ends."""
@@ -132,15 +135,15 @@ class Replicas:
 
         def work(connection: sa.Connection) -> list[Registration]:
             rows, now = connection.execute(query).all(), self._consensus.now(connection)
-            return [
-                Registration(
-                    row.replica_id, row.cluster_id, Incarnation(row.incarnation), row.address, row.token, now < row.lease_until
-                )
-                for row in rows
-            ]
+            return [_as_registration(row, now) for row in rows]
 
         return self._consensus.read(work)
 
 
 def _own(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
     return sa.and_(_replicas.c.replica_id == replica_id, _replicas.c.incarnation == incarnation)
+
+
+def _as_registration(row: sa.Row[Any], now: int) -> Registration:
+    incarnation = Incarnation(row.incarnation)
+    return Registration(row.replica_id, row.cluster_id, incarnation, row.address, row.token, now < row.lease_until, row.trouble)

@@ -1,4 +1,4 @@
-"""The compute controller of one cluster: which indexes its replica maintains, and what clients ask of it.
+"""The compute controller of a virtual cluster: which indexes its replica maintains, and what clients ask of it.
 
 The replica of a virtual cluster is a part of each process, so each process has a controller for it, and nobody is elected.
 """
@@ -6,14 +6,56 @@ The replica of a virtual cluster is a part of each process, so each process has 
 from __future__ import annotations
 
 import threading
+from collections.abc import Set
+from typing import Protocol
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.controllers.controller import Controller, Follow
+from reclock.controllers.controller import Controller, Follow, Pause
 from reclock.controllers.implied import compute_commands
 from reclock.crashpoints import reach
 from reclock.errors import UnknownObject
 from reclock.protocol.compute import CancelPeek, Dataflow, Peek, PeekResponse, Refresh, Refreshed, Replica
 from reclock.protocol.frontier import AdvanceCatalogFrontier
+
+
+class ClusterController(Protocol):
+    """What a process asks of a cluster, wherever its replicas are. ``pause`` is told what is waited for, where that may be."""
+
+    @property
+    def frontier(self) -> Timestamp: ...
+
+    def await_frontier(self, to: Timestamp, pause: Pause | None = None) -> None:
+        """See `Controller`."""
+        ...
+
+    def maintained(self) -> Set[GlobalId]:
+        """The indexes that can be read in it."""
+        ...
+
+    def dataflows(self) -> list[Dataflow]:
+        """What it maintains, in the order it is to be refreshed, by the catalog as it is."""
+        ...
+
+    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
+        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``."""
+        ...
+
+    def cancel(self, cancel: CancelPeek) -> None:
+        """See `CancelPeek`."""
+        ...
+
+    def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
+        """See `Replica.engine_of`."""
+        ...
+
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
+        """See `Replica.refresh`."""
+        ...
+
+    def target(self, name: str) -> Replica:
+        """The replica of that name; without one, the only one there is. Raises ``UnknownObject``, ``UntargetedLogRead``."""
+        ...
 
 
 class ComputeController(Controller):
@@ -38,27 +80,25 @@ class ComputeController(Controller):
             self._learn(catalog.snapshot.upper)
 
     def dataflows(self) -> list[Dataflow]:
-        """What the cluster maintains, in the order it is to be refreshed, by the catalog as it is."""
         self.step()
         return list(self.replica.running().values())
 
-    def peek(self, peek: Peek) -> PeekResponse:
-        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``."""
+    def maintained(self) -> Set[GlobalId]:
+        return self.replica.running().keys()
+
+    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
         return self.replica.peek(peek)
 
     def cancel(self, cancel: CancelPeek) -> None:
         self.replica.carry_out(cancel)
 
-    def engine_of(self, peek: Peek) -> str:
-        """See `Replica.engine_of`."""
+    def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
         return self.replica.engine_of(peek)
 
-    def refresh(self, refresh: Refresh) -> Refreshed:
-        """See `Replica.refresh`."""
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
         return self.replica.refresh(refresh)
 
     def target(self, name: str) -> Replica:
-        """The replica of that name; without one, the only one there is. Raises ``UnknownObject``, ``UntargetedLogRead``."""
         if name and name != self.replica_id:
             raise UnknownObject("cluster replica", name, hint=f'the cluster has "{self.replica_id}" here')
         return self.replica

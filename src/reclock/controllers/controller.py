@@ -36,7 +36,7 @@ class Controller(ABC):
         """Returns once ``frontier`` is at least ``to``, where the catalog was seen; at once, without I/O, if it is already."""
         if self._frontier >= to:
             return
-        pause = pause or _patiently()
+        pause = pause or patiently()
         while not self.brought_to(to):
             pause(_POLL_S, f"the {self.name} controller has not reached {to} in the catalog yet{self._trouble()}")
 
@@ -51,7 +51,8 @@ class Controller(ABC):
         self._frontier = max(self._frontier, frontier)
 
 
-def _patiently() -> Pause:
+def patiently() -> Pause:
+    """Waits a minute in all, for those who have no statement's patience."""
     deadline = time.monotonic() + _PATIENCE_S
 
     def pause(seconds: float, waiting_for: str) -> None:

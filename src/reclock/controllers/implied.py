@@ -10,6 +10,7 @@ from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.plan import Get
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
+from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
 from reclock.sources.description import SourceSpec, collections_of
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
@@ -53,6 +54,17 @@ def dataflows(catalog: PlannerCatalog, cluster_id: int) -> dict[GlobalId, Datafl
     """The indexes of a cluster in the order they were made, so that each comes after what it can read."""
     indexes = {index.id: index for index in catalog.indexes() if index.cluster_id == cluster_id}
     return {id: _dataflow(catalog, indexes[id]) for id in _in_order(indexes.keys())}
+
+
+def replicas_of(catalog: PlannerCatalog, cluster_id: int) -> list[ReplicaDescription]:
+    """The replicas that the cluster is to have, by id; none where it is gone, or virtual."""
+    snapshot = _snapshot(catalog)
+    replicas = sorted(snapshot.cluster_replicas.values(), key=lambda replica: replica.id)
+    return [
+        ReplicaDescription(replica.id, snapshot.clusters[cluster_id].name, replica.name, replica.size)
+        for replica in replicas
+        if replica.cluster_id == cluster_id and replica.size is not None
+    ]
 
 
 def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:

@@ -14,6 +14,7 @@ from typing import Protocol
 import structlog
 
 from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.errors import ReplicaLost
 from reclock.protocol.introspection import (
     CancelSubscribe,
     Change,
@@ -137,30 +138,37 @@ class ReplicaSubscribes:
 
 @dataclass(slots=True)
 class OwnReplicas:
-    """The replicas that virtual clusters have in this process, for as long as it reports of them."""
+    """The replicas that this process reports of, for as long as it does: its own, of virtual clusters, and those that it leads."""
 
-    replicas: Callable[[], Mapping[int, Reporting]]
-    """By cluster, of all virtual clusters that there are now."""
+    replicas: Callable[[], Mapping[str, tuple[int, Reporting]]]
+    """By id, with their clusters: all that there are now."""
     recorder: Recorder
     process: str
     clock: Clock
-    _connected: dict[int, ReplicaSubscribes] = field(default_factory=dict)
+    _connected: dict[str, ReplicaSubscribes] = field(default_factory=dict)
 
     def step(self) -> None:
         """Connect to those that are new, part with those that are gone, and hand on what the others measured."""
         present = self.replicas()
-        for cluster_id in self._connected.keys() - present.keys():
-            self._connected.pop(cluster_id).disconnect("the cluster was dropped")
-        for cluster_id, replica in present.items():
-            if cluster_id not in self._connected:
-                name = own_replica_id(cluster_id, self.process)
-                self._connected[cluster_id] = ReplicaSubscribes(self.recorder, name, cluster_id, self.process, replica, self.clock)
-            self._connected[cluster_id].step()
+        for id, subscribes in list(self._connected.items()):
+            if id not in present:
+                self._part(id, "it is gone, or another process leads its cluster")
+            elif present[id][1] is not subscribes.replica:
+                self._part(id, "its process ended")
+        for id, (cluster_id, replica) in present.items():
+            if id not in self._connected:
+                self._connected[id] = ReplicaSubscribes(self.recorder, id, cluster_id, self.process, replica, self.clock)
+            try:
+                self._connected[id].step()
+            except ReplicaLost as lost:  # the others go on; it is asked again when it is back
+                self._part(id, lost.detail or lost.message)
 
     def close(self) -> None:
-        for subscribes in self._connected.values():
-            subscribes.disconnect("its process ended")
-        self._connected.clear()
+        for id in list(self._connected):
+            self._part(id, "its process ended")
+
+    def _part(self, id: str, reason: str) -> None:
+        self._connected.pop(id).disconnect(reason)
 
 
 def own_replica_id(cluster_id: int, process: str) -> str:

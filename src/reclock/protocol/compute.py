@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.compute.plan import Finishing, Plan
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
@@ -72,11 +72,15 @@ class CancelPeek:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of ``owner``."""
+    """Bring the dataflow up to ``at``, or as far as its inputs are complete, under claims of ``owner``.
+
+    It was decided on at ``catalog_ts``.
+    """
 
     id: GlobalId
     at: Timestamp
     owner: str
+    catalog_ts: Timestamp = MINIMUM
 
 
 ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek | Subscribe | CancelSubscribe
@@ -123,7 +127,7 @@ class Replica(Protocol):
         ...
 
     def refresh(self, refresh: Refresh) -> Refreshed:
-        """Raises ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
+        """Raises ``ReplicaBehind``, ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
         ...
 
     def take_changes(self) -> list[LogResponse]:

@@ -1,0 +1,74 @@
+"""Starts the processes of replicas on this machine; where their executors run is their sizes' masters' business."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import structlog
+
+from reclock.consensus.replicas import Incarnation
+from reclock.protocol.orchestration import Ended, ReplicaDescription
+
+_logger = structlog.get_logger(__name__)
+
+_TAIL_BYTES = 4_000
+
+
+class ProcessOrchestrator:
+    """See `Orchestrator`. Each process is a session of its own, so that what ends its starter does not end it; it writes to a log
+    in ``<home>/replicas``."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home.absolute()
+        self._running: dict[int, tuple[Incarnation, subprocess.Popen[bytes], Path]] = {}
+        self._failed: list[Ended] = []
+
+    def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+        folder = self._home / "replicas"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"{replica.id}.log"
+        command = [sys.executable, "-m", "reclock.cli", "replica", "--home", str(self._home)]
+        command += ["--cluster", replica.cluster, "--replica", replica.name, "--incarnation", str(incarnation)]
+        try:
+            with path.open("ab") as log:
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=_variables()
+                )
+        except OSError as error:
+            self._failed.append(Ended(replica.id, incarnation, str(error)))
+            return
+        self._running[replica.id] = (incarnation, process, path)
+        _logger.info("replica started", replica=str(replica), incarnation=incarnation, pid=process.pid)
+
+    def stop(self, replica_id: int) -> None:
+        if replica_id in self._running:
+            _, process, _ = self._running.pop(replica_id)
+            process.kill()
+            process.wait()
+
+    def ended(self) -> list[Ended]:
+        found, self._failed = self._failed, []
+        for replica_id, (incarnation, process, path) in list(self._running.items()):
+            if (code := process.poll()) is not None:
+                del self._running[replica_id]
+                found.append(Ended(replica_id, incarnation, _why(code, path)))
+        return found
+
+
+def _variables() -> dict[str, str]:
+    """Those of this process, but for what another Spark application has left there."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_GATEWAY_", "SPARK_CONNECT_"))}
+
+
+def _why(code: int, log: Path) -> str:
+    ending = f"signal {-code}" if code < 0 else f"exit code {code}"
+    if code <= 0:
+        return ending
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        lines = file.read().decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{ending}: {last}" if last else ending

@@ -1,0 +1,306 @@
+"""The compute controller of a cluster that has replicas: processes of their own, which one leader starts, commands and replaces.
+
+Any process asks them: a peek goes to the first that answers, and to another, or to its next incarnation, if that one is lost.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Set
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pyarrow as pa
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
+from reclock.consensus.elections import Seat, Term
+from reclock.consensus.replicas import Registration, Replicas
+from reclock.controllers.controller import Follow, Pause, patiently
+from reclock.controllers.elected import ElectedController
+from reclock.controllers.implied import compute_commands, dataflows, replicas_of
+from reclock.controllers.upkeep import Restarts, upkeep
+from reclock.crashpoints import reach
+from reclock.errors import ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
+from reclock.oracle.oracle import TimestampOracle
+from reclock.protocol.compute import (
+    CancelPeek,
+    CreateDataflow,
+    Dataflow,
+    DropDataflow,
+    Peek,
+    PeekResponse,
+    Refresh,
+    Refreshed,
+    Replica,
+)
+from reclock.protocol.frontier import AdvanceCatalogFrontier
+from reclock.protocol.orchestration import Orchestrator
+from reclock.sql.catalog import PlannerCatalog
+
+T = TypeVar("T")
+
+Connect = Callable[[Registration], Replica]
+
+UPKEEP_S = 0.2
+"""How often a leader looks at its replicas."""
+
+_POLL_S = 0.05
+_TEND_S = 0.5
+
+
+@dataclass(slots=True)
+class _Link:
+    """One incarnation of a replica as this process knows it."""
+
+    registration: Registration
+    replica: Replica
+    running: dict[GlobalId, Dataflow] | None = None
+    """What it maintains; None if it must be asked."""
+    frontier: Timestamp = MINIMUM
+
+
+@dataclass(slots=True)
+class _Links:
+    """Connections to replicas, each made once for an incarnation. Safe for threads."""
+
+    connect: Connect
+    _links: dict[int, _Link] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def to(self, registration: Registration) -> _Link:
+        with self._lock:
+            link = self._links.get(registration.replica_id)
+            if link is None or link.registration.incarnation != registration.incarnation:
+                link = self._links[registration.replica_id] = _Link(registration, self.connect(registration))
+            return link
+
+    def commanded(self) -> dict[int, Replica]:
+        with self._lock:
+            return {id: link.replica for id, link in self._links.items() if link.frontier > MINIMUM}
+
+    def forget(self, id: int | None = None) -> None:
+        """All of them, or that to one replica."""
+        with self._lock:
+            if id is None:
+                self._links.clear()
+            else:
+                self._links.pop(id, None)
+
+
+class SizedController(ElectedController):
+    """See the module. A leader that begins goes on from what each replica says it runs."""
+
+    poll_s = 0.05
+
+    def __init__(
+        self,
+        follow: Follow,
+        oracle: TimestampOracle,
+        seat: Seat,
+        cluster_id: int,
+        registry: Callable[[Term | None], Replicas],
+        connect: Connect,
+        orchestrator: Orchestrator,
+        start_ms: int,
+    ) -> None:
+        """``registry`` gives the registrations, as a leader writes them if it is given a term."""
+        super().__init__(seat)
+        self._follow, self._oracle, self._cluster_id = follow, oracle, cluster_id
+        self._registry, self._orchestrator, self._start_ms = registry, orchestrator, start_ms
+        self._commanded, self._asked = _Links(connect), _Links(connect)
+        self._term: Term | None = None
+        self._restarts = Restarts()
+        self._asking: dict[str, Replica] = {}
+        self._preferred: int | None = None
+
+    # --- leading ---
+
+    def _lead(self, term: Term, *, stays: bool) -> None:
+        if term != self._term:  # another may have commanded meanwhile
+            self._commanded.forget()
+            self._term = term
+        reach("controllers.sized.elected")
+        catalog = self._follow()
+        assert catalog.snapshot is not None
+        upper = catalog.snapshot.upper
+        self._keep_up(catalog, term)
+        for registration in self._registry(None).of_cluster(self._cluster_id):
+            if registration.is_ready:
+                self._command(self._commanded.to(registration), catalog, term)
+        if self._frontier < upper or not stays:
+            reach("controllers.sized.before_advance")
+            self._seat.publish(term, upper, leaves=not stays)
+        self._learn(upper)
+        if not stays:
+            self._forget()
+
+    def _keep_up(self, catalog: PlannerCatalog, term: Term) -> None:
+        """The processes are those that the catalog wants, or will be."""
+        registry = self._registry(term)
+        for ended in self._orchestrator.ended():
+            self._restarts.note(ended, time.monotonic())
+            registry.lost(ended.replica_id, ended.incarnation, ended.why)
+        wanted = replicas_of(catalog, self._cluster_id)
+        todo = upkeep(wanted, registry.of_cluster(self._cluster_id), self._is_commanded)
+        for description in todo.start:
+            if self._restarts.may_start(description.id, time.monotonic()):
+                incarnation = registry.begin(description.id, self._cluster_id, lease_ms=self._start_ms)
+                if incarnation is not None:
+                    self._orchestrator.stop(description.id)  # the one before, if it hangs
+                    reach("controllers.sized.begun")
+                    self._orchestrator.start(description, incarnation)
+        for id in todo.retire:
+            registry.forget(id)
+            self._orchestrator.stop(id)
+            self._commanded.forget(id)
+
+    def _command(self, link: _Link, catalog: PlannerCatalog, term: Term) -> None:
+        """The replica does what the catalog wants. One that does not answer is left alone until it does."""
+        assert catalog.snapshot is not None
+        if link.frontier >= catalog.snapshot.upper:
+            return
+        try:
+            if link.running is None:
+                link.running = dict(link.replica.running())
+            for command in compute_commands(link.running, catalog, self._cluster_id):
+                if self._seat.take() != term:
+                    raise TermOver(self.name, own=term)
+                link.replica.carry_out(command)
+                reach("controllers.sized.after_command")
+                match command:
+                    case CreateDataflow(dataflow):
+                        link.running[dataflow.id] = dataflow
+                    case DropDataflow(id):
+                        del link.running[id]
+            link.replica.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
+            link.frontier = catalog.snapshot.upper
+            self._restarts.forgive(link.registration.replica_id)
+        except ReplicaLost:
+            link.running = None
+
+    def _is_commanded(self, registration: Registration) -> bool:
+        link = self._commanded.to(registration)
+        return link.frontier > MINIMUM
+
+    def _forget(self) -> None:
+        self._commanded.forget()
+        self._term = None
+
+    def _is_behind(self) -> bool:
+        return self._oracle.read_ts(CATALOG) > self._frontier
+
+    def _rest_s(self) -> float:
+        return min(super()._rest_s(), UPKEEP_S)
+
+    # --- asking ---
+
+    def maintained(self) -> Set[GlobalId]:
+        return frozenset(index.id for index in self._follow().indexes() if index.cluster_id == self._cluster_id)
+
+    def dataflows(self) -> list[Dataflow]:
+        return list(dataflows(self._follow(), self._cluster_id).values())
+
+    def has_replica(self) -> bool:
+        """Whether one is alive, or on its way."""
+        return any(registration.is_alive for registration in self._registry(None).of_cluster(self._cluster_id))
+
+    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
+        """See `Replica.peek`. What is computed before a replica is lost is computed again by another, up to the first rows."""
+
+        def ask(replica: Replica) -> PeekResponse:
+            self._asking[peek.id] = replica
+            return replica.peek(peek)
+
+        response = self._from_any(ask, pause)
+        return PeekResponse(response.engine, response.schema, self._batches(peek.id, response, ask, pause))
+
+    def _batches(
+        self, id: str, response: PeekResponse, ask: Callable[[Replica], PeekResponse], pause: Pause | None
+    ) -> Generator[pa.RecordBatch, None, None]:
+        try:
+            while True:
+                try:
+                    first = next(response.batches, None)
+                    break
+                except ReplicaLost:
+                    response = self._from_any(ask, pause)
+            if first is not None:
+                yield first
+                yield from response.batches
+        finally:
+            self._asking.pop(id, None)
+            response.batches.close()
+
+    def cancel(self, cancel: CancelPeek) -> None:
+        replica = self._asking.get(cancel.id)
+        if replica is not None:
+            try:
+                replica.carry_out(cancel)
+            except ReplicaLost:
+                return
+
+    def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
+        return self._from_any(lambda replica: replica.engine_of(peek), pause)
+
+    def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
+        """See `Replica.refresh`. It is repeated where its replica is lost, which changes nothing."""
+        return self._from_any(lambda replica: replica.refresh(refresh), pause)
+
+    def target(self, name: str) -> Replica:
+        replicas = {each.name: each.id for each in replicas_of(self._follow(), self._cluster_id)}
+        if not name and len(replicas) != 1:
+            raise UntargetedLogRead(sorted(replicas))
+        if name and name not in replicas:
+            raise UnknownObject("cluster replica", name, hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}")
+        id = replicas[name] if name else next(iter(replicas.values()))
+        found = next((each for each in self._ready() if each.replica_id == id), None)
+        if found is None:
+            raise ReplicaLost(name or next(iter(replicas)), detail="; ".join(self._absent()))
+        return self._asked.to(found).replica
+
+    def led(self) -> dict[int, Replica]:
+        """The replicas by id that this process, as their leader, has commanded."""
+        return self._commanded.commanded() if self._is_leading else {}
+
+    def _from_any(self, ask: Callable[[Replica], T], pause: Pause | None) -> T:
+        """What the first replica answers that does. Waits for one."""
+        pause = pause or patiently()
+        tended = 0.0
+        while True:
+            trouble: list[str] = []
+            for registration in self._ready():
+                try:
+                    answer = ask(self._asked.to(registration).replica)
+                    self._preferred = registration.replica_id
+                    return answer
+                except (ReplicaLost, ReplicaBehind) as failure:
+                    trouble.append(f"{failure.message}: {failure.detail}")
+            if time.monotonic() >= tended + _TEND_S:
+                tended = time.monotonic()
+                self._tend()
+            pause(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()]) or 'it has none'}")
+
+    def _ready(self) -> list[Registration]:
+        """Those that can be asked, that which answered last before the others."""
+        found = [each for each in self._registry(None).of_cluster(self._cluster_id) if each.is_ready]
+        return sorted(found, key=lambda each: each.replica_id != self._preferred)
+
+    def _tend(self) -> None:
+        """Lead for a step where nobody does: a replica may have to be started, or commanded."""
+        if self._is_looping:
+            self.wake()
+        else:
+            self.step()
+
+    def _absent(self) -> Iterator[str]:
+        found = {each.replica_id: each for each in self._registry(None).of_cluster(self._cluster_id)}
+        for description in replicas_of(self._follow(), self._cluster_id):
+            registration = found.get(description.id)
+            if registration is None:
+                yield f'"{description}" was not started yet'
+            elif not registration.is_alive:
+                yield f'"{description}" is not alive' + (f" ({registration.trouble})" if registration.trouble else "")
+            elif registration.address is None:
+                yield f'"{description}" is being started' + (f" (before: {registration.trouble})" if registration.trouble else "")

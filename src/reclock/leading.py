@@ -1,0 +1,53 @@
+"""Which controllers a process leads that stays: the storage controller, and that of every cluster that has replicas."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import structlog
+
+from reclock.environment import Environment
+
+_logger = structlog.get_logger(__name__)
+
+_LOOK_S = 0.2
+_AGAIN_S = 1.0
+
+
+@contextmanager
+def leading(environment: Environment) -> Iterator[None]:
+    """Inside the block this process leads every controller that no other does."""
+    stopping = threading.Event()
+    thread = threading.Thread(target=_follow_clusters, args=(environment, stopping), name="clusters", daemon=True)
+    with environment.storage_controller.looping():
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            thread.join()
+
+
+def _follow_clusters(environment: Environment, stopping: threading.Event) -> None:
+    """A loop for each cluster that has replicas, or whose replicas are still to be ended."""
+    loops: dict[int, ExitStack] = {}
+    with ExitStack() as scope:
+        while not stopping.wait(_LOOK_S):
+            try:
+                wanted = _clusters(environment)
+            except Exception as error:  # the edge of the loop: it may go better the next time
+                _logger.warning("clusters cannot be followed", error=str(error))
+                stopping.wait(_AGAIN_S)
+                continue
+            for id in wanted - loops.keys():
+                loops[id] = scope.enter_context(ExitStack())
+                loops[id].enter_context(environment.sized_controller(id).looping())
+            for id in loops.keys() - wanted:
+                loops.pop(id).close()
+
+
+def _clusters(environment: Environment) -> set[int]:
+    sized = {cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.size is not None}
+    return sized | {registration.cluster_id for registration in environment.replicas.all()}

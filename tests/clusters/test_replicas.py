@@ -1,0 +1,163 @@
+"""Clusters of a size: what their processes answer while some of them, or who leads them, are killed, hang or are replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fixtures.replicas import QUICK, eventually, killing, processes
+from fixtures.server import RECLOCK, SqlServer, start_server
+
+from reclock.environment import Environment
+
+SUM = "SELECT sum(a) FROM t"
+
+
+class World:
+    """One home, its servers, and a cluster ``c`` with a replica ``r1``."""
+
+    def __init__(self, home: Path, variables: dict[str, str]) -> None:
+        self.home, self.variables = home, variables
+        self.servers = [self.serve()]
+
+    def serve(self) -> SqlServer:
+        return start_server(self.home, **self.variables)
+
+    def connect(self, server: int = 0) -> psycopg.Connection:
+        connection = self.servers[server].connect()
+        connection.execute("SET cluster = c")
+        return connection
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            found = connection.execute(text)
+            return found.fetchall() if found.description else []
+
+    def pids(self, replica: str | None = None) -> list[int]:
+        return [process.pid for process in processes(self.home, replica)]
+
+    def incarnations(self) -> dict[int, int]:
+        with Environment.open(self.home) as environment:
+            return {each.replica_id: each.incarnation for each in environment.replicas.all() if each.is_ready}
+
+    def tick(self) -> str:
+        done = subprocess.run(
+            [RECLOCK, "tick"], env=os.environ | self.variables | {"RECLOCK_HOME": str(self.home)}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    home = tmp_path_factory.mktemp("replicas")
+    with killing(home):
+        made = World(home, QUICK)
+        try:
+            with made.servers[0].connect() as connection:
+                connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
+                connection.execute("CREATE CLUSTER c SIZE '1'")
+            assert made.sql(SUM) == [(3,)]
+            yield made
+        finally:
+            for server in made.servers:
+                server.kill()
+
+
+def test_a_replica_is_a_process_and_answers(world: World) -> None:
+    [replica] = processes(world.home, "r1")
+    assert replica.pid != world.servers[0].process.pid
+    assert replica.ppid() == world.servers[0].process.pid
+    assert world.sql("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+
+
+def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
+    [killed] = processes(world.home, "r1")
+    killed.kill()
+    assert world.sql(SUM) == [(3,)]
+    assert world.pids("r1") != [killed.pid]
+
+
+def test_while_another_lives_nobody_waits(world: World) -> None:
+    world.sql("CREATE CLUSTER REPLICA c.r2 SIZE '1'")
+    eventually(lambda: len(world.incarnations()) == 2)
+    before = world.incarnations()
+    with world.connect() as connection:
+        connection.execute(SUM)
+        for replica in ("r1", "r2"):
+            [killed] = processes(world.home, replica)
+            killed.kill()
+            assert connection.execute(SUM).fetchall() == [(3,)]
+            eventually(lambda: len(world.incarnations()) == 2)
+    assert world.incarnations() == {id: incarnation + 1 for id, incarnation in before.items()}
+
+
+def test_one_that_hangs_is_missed_and_replaced(world: World) -> None:
+    before = world.incarnations()
+    stopped = processes(world.home)
+    for replica in stopped[:1]:
+        replica.send_signal(signal.SIGSTOP)
+    with world.connect() as connection:
+        assert [connection.execute(SUM).fetchone() for _ in range(3)] == [(3,)] * 3
+    eventually(lambda: sum(world.incarnations().values()) == sum(before.values()) + 1)
+    eventually(lambda: stopped[0].pid not in world.pids())
+
+
+def test_replicas_live_on_without_their_leader_and_the_next_adopts_them(world: World) -> None:
+    before, pids = world.incarnations(), world.pids()
+    world.servers.append(world.serve())
+    world.servers.pop(0).kill()
+    with world.connect() as connection:
+        assert connection.execute(SUM).fetchall() == [(3,)]
+        connection.execute("CREATE INDEX t_idx IN CLUSTER c ON t (a)")
+        assert connection.execute(SUM).fetchall() == [(3,)]  # after the commands of the new leader
+    assert (world.incarnations(), world.pids()) == (before, pids)
+
+
+def test_a_tick_refreshes_through_a_replica(world: World) -> None:
+    world.tick()
+    [(plan,)] = world.sql("EXPLAIN SELECT * FROM t WHERE a = 1")[-1:]
+    assert "t_idx" in plan
+    assert world.sql("SELECT a FROM t WHERE a = 1") == [(1,)]
+
+
+def test_another_size_takes_over_without_a_gap(world: World) -> None:
+    before, failed, answered = world.incarnations(), [], 0
+    is_over = threading.Event()
+
+    def read() -> None:
+        nonlocal answered
+        with world.connect() as connection:
+            while not is_over.is_set():
+                try:
+                    assert connection.execute(SUM).fetchall() == [(3,)]
+                    answered += 1
+                except (psycopg.Error, AssertionError) as error:
+                    failed.append(str(error))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        world.sql("ALTER CLUSTER c SET (SIZE '2')")
+        eventually(lambda: len(world.incarnations()) == 2 and not world.incarnations().keys() & before.keys())
+        was_answered = answered
+        eventually(lambda: answered > was_answered or not reader.is_alive())
+    finally:
+        is_over.set()
+        reader.join()
+    assert failed == []
+    eventually(lambda: len(world.pids()) == 2)
+
+
+def test_a_dropped_cluster_leaves_no_process(world: World) -> None:
+    world.sql("DROP CLUSTER c CASCADE")
+    eventually(lambda: world.pids() == [])
+    with Environment.open(world.home) as environment:
+        eventually(lambda: environment.replicas.all() == [])

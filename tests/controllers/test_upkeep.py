@@ -1,0 +1,43 @@
+"""Which replicas are started and ended, and how long one that does not come up is left alone."""
+
+from __future__ import annotations
+
+from reclock.consensus.replicas import Incarnation, Registration
+from reclock.controllers.upkeep import Restarts, Upkeep, upkeep
+from reclock.protocol.orchestration import Ended, ReplicaDescription
+
+OLD, NEW = (ReplicaDescription(id, "c", "r1", str(id)) for id in (1, 2))
+
+
+def found(id: int, *, is_alive: bool = True, address: str | None = "grpc://127.0.0.1:1") -> Registration:
+    return Registration(id, 7, Incarnation(1), address, "t", is_alive)
+
+
+def test_what_is_wanted_and_not_alive_is_started() -> None:
+    assert upkeep([OLD, NEW], [], lambda _: False) == Upkeep((OLD, NEW), ())
+    assert upkeep([OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True) == Upkeep((NEW,), ())
+    assert upkeep([OLD], [found(1, address=None)], lambda _: False) == Upkeep((), ())
+
+
+def test_what_is_replaced_serves_until_another_can() -> None:
+    assert upkeep([NEW], [found(1)], lambda _: False) == Upkeep((NEW,), ())
+    assert upkeep([NEW], [found(1), found(2, address=None)], lambda _: True) == Upkeep((), ())
+    assert upkeep([NEW], [found(1), found(2)], lambda _: False) == Upkeep((), ())
+    assert upkeep([NEW], [found(1), found(2)], lambda _: True) == Upkeep((), (1,))
+
+
+def test_of_a_dropped_cluster_nothing_stays() -> None:
+    assert upkeep([], [found(1), found(2, is_alive=False)], lambda _: False) == Upkeep((), (1, 2))
+
+
+def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
+    restarts = Restarts()
+    assert restarts.may_start(1, 0)
+    pauses = []
+    for _ in range(12):
+        restarts.note(Ended(1, Incarnation(1), "exit code 1"), 100)
+        pauses.append(next(pause for pause in (0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 31) if restarts.may_start(1, 100 + pause)))
+    assert pauses == [0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30]
+    assert restarts.may_start(2, 100)
+    restarts.forgive(1)
+    assert restarts.may_start(1, 100)
