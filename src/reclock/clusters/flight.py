@@ -18,10 +18,9 @@ import pyarrow.flight as flight
 from reclock.errors import ReclockError
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
-from reclock.protocol.introspection import LogName, LogResponse
+from reclock.protocol.introspection import LogName
 
 CARRY_OUT, RUNNING, ENGINE_OF, REFRESH = "carry_out", "running", "engine_of", "refresh"
-TAKE_CHANGES, LOG = "take_changes", "log"
 TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"
@@ -49,8 +48,6 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             CARRY_OUT: self._carry_out,
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
-            TAKE_CHANGES: lambda _: wire.encode(replica.take_changes(), list[LogResponse]),
-            LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
             REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
             TAKE_CHANGES: lambda _: wire.encode_responses(replica.take_changes()),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),

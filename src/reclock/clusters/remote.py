@@ -52,12 +52,6 @@ class RemoteReplica:
         [answer] = self._attended(lambda: self._act(REFRESH, wire.encode(refresh)))
         return wire.decode(answer, Refreshed)
 
-    def take_changes(self) -> list[LogResponse]:
-        return wire.decode(self._quickly(TAKE_CHANGES, b""), list[LogResponse])
-
-    def log(self, name: LogName) -> list[Row]:
-        return wire.decode_rows(self._quickly(LOG, name.value.encode()))
-
     def peek(self, peek: Peek) -> PeekResponse:
         opened: list[flight.FlightStreamReader] = []
 

@@ -60,15 +60,6 @@ def decode_command(data: bytes) -> ComputeCommand:
     return command
 
 
-def encode_rows(rows: list[Row]) -> bytes:
-    return json.dumps(write_value(rows), separators=(",", ":")).encode()
-
-
-def decode_rows(data: bytes) -> list[Row]:
-    rows: list[Row] = read_value(json.loads(data))
-    return rows
-
-
 def encode_error(error: Exception) -> bytes:
     """An error of ours with its fields; of any other, that it was internal, and what it said."""
     if not isinstance(error, ReclockError):
@@ -177,9 +168,7 @@ def _made() -> JsonConverter:
     )
     converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))
     converter.register_structure_hook(Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional))
-    converter.register_unstructure_hook(LogChanges, make_dict_unstructure_fn(LogChanges, converter, changes=plainly))
-    converter.register_structure_hook(LogChanges, make_dict_structure_fn(LogChanges, converter, changes=plainly))
-    for union in (Plan, ComputeCommand, LogResponse):
+    for union in (Plan, ComputeCommand):
         configure_tagged_union(union, converter)
     return converter
 
