@@ -19,6 +19,9 @@ from reclock.environment import Environment
 from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Subscribe
+from reclock.sql.names import SessionNames
+from reclock.sql.parse import parse_one
+from reclock.sql.planner.statement import plan_statement
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import Select
 
@@ -47,8 +50,8 @@ class World:
         return RemoteReplica("c.r1", server.address, token, is_alive)
 
     def peek(self, query: str) -> Peek:
-        session, catalog = Session(self.environment), self.environment.planner_catalog()
-        statement = session._plan(session._parse(query)[0], catalog)
+        catalog = self.environment.planner_catalog()
+        statement = plan_statement(parse_one(query), catalog, SessionNames())
         assert isinstance(statement, Select)
         at = self.environment.oracle.read_ts(EPOCH_MS)
         return Peek("p1", catalog.snapshot.content_upper, at, expand(statement.plan, catalog), statement.finishing)
