@@ -20,7 +20,7 @@ from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, Replic
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Subscribe
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse_one
+from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import Select
@@ -51,7 +51,7 @@ class World:
 
     def peek(self, query: str) -> Peek:
         catalog = self.environment.planner_catalog()
-        statement = plan_statement(parse_one(query), catalog, SessionNames())
+        statement = plan_statement(parse(query)[0], catalog, SessionNames())
         assert isinstance(statement, Select)
         at = self.environment.oracle.read_ts(EPOCH_MS)
         return Peek("p1", catalog.snapshot.content_upper, at, expand(statement.plan, catalog), statement.finishing)

@@ -17,7 +17,7 @@ from reclock.environment import Environment
 from reclock.errors import QueryCanceled, ReplicaBehind, UnknownCollection
 from reclock.protocol.compute import CancelPeek, Peek
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse_one
+from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
 
 CLUSTER = 1
@@ -95,7 +95,7 @@ def test_a_peek_is_cancelled_by_its_id_and_only_while_it_runs(environment: Envir
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
     controller = environment.compute_controller(CLUSTER)
     catalog = environment.planner_catalog()
-    statement = plan_statement(parse_one("SELECT x.a FROM t x, t y, t z"), catalog, SessionNames())
+    statement = plan_statement(parse("SELECT x.a FROM t x, t y, t z")[0], catalog, SessionNames())
     peek = replace(peek_of(environment, "t"), plan=statement.plan)
     controller.step()
     controller.cancel(CancelPeek(peek.id))
