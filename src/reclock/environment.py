@@ -313,7 +313,7 @@ class Environment:
         found = self._virtual_controllers.get(cluster_id)
         if found is None:
             name = own_replica_id(cluster_id, self.actor)
-            made = ComputeController(self.planner_catalog, cluster_id, self.make_replica(), name)
+            made = ComputeController(self.planner_catalog, cluster_id, self.make_replica(f"cluster-{cluster_id}"), name)
             found = self._virtual_controllers.setdefault(cluster_id, made)
         return found
 
@@ -359,8 +359,8 @@ class Environment:
         """Starts the processes of replicas."""
         return ProcessOrchestrator(self.settings.home)
 
-    def make_replica(self) -> VirtualReplica:
-        """A replica in this process, with this environment's engines."""
+    def make_replica(self, pool: str = "default") -> VirtualReplica:
+        """A replica in this process, with this environment's engines; its Spark jobs are in a scheduling pool of that name."""
         return VirtualReplica(
             self.lake,
             self.tables,
@@ -368,7 +368,7 @@ class Environment:
             self.holds,
             self.settings,
             lambda: self.small_engine,
-            self.large_engine,
+            lambda: self.large_engine(pool),
             self.published,
             Measurements(
                 lambda ids: self.frontiers.get_all(list(ids)),
@@ -473,11 +473,11 @@ class Environment:
             return DuckDbEngine([self.settings.lake_root])
         return DuckDbEngine([self.settings.lake_root], memory_limit=size.memory.upper() + "B", threads=size.cores)
 
-    def large_engine(self) -> Engine:
+    def large_engine(self, pool: str = "default") -> Engine:
         """Runs the rest, on Spark."""
         from reclock.compute.engines.spark import SparkEngine
 
-        return SparkEngine(self.spark())
+        return SparkEngine(self.spark(pool=pool))
 
     def close(self) -> None:
         if "threads" in self.__dict__:
