@@ -1,4 +1,4 @@
-"""One tick: every source moves to one new time, what was staged is audited, what passed is published, indexes follow.
+"""One tick: every source moves to one new time, what was staged is audited, what passed is published, indexes follow, sinks emit.
 
 The environment is the one at `RECLOCK_HOME`. One more variable is read when this file is parsed: `RECLOCK_TICK_SCHEDULE`, the
 cron expression of the tick; every minute if absent, only triggered if empty.
@@ -8,9 +8,9 @@ one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_sour
 `spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
 Spark looks for YARN); `spark-submit` must be on the workers' PATH.
 
-A source that fails has a red task of its own under *ingest*, or is named by a red *audit*; the others go on and are published,
-and *verdict* ends the run red. Each published source is the asset `reclock://<database>/<schema>/<source>`, whose events carry
-the published `upper`.
+A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others go on
+and are published, and *verdict* ends the run red. Each published source is the asset `reclock://<database>/<schema>/<source>`, whose
+events carry the published `upper`.
 """
 
 from __future__ import annotations
@@ -96,6 +96,13 @@ def reclock_tick() -> None:
         with environment() as joined:
             return tick.cluster_names(joined)
 
+    @task
+    def list_sinks() -> list[str]:
+        from reclock import tick
+
+        with environment() as joined:
+            return tick.sink_names(joined)
+
     @task.branch
     def choose_engine(params: dict[str, Any]) -> str:
         """Which of the two mapped tasks runs; the other is skipped."""
@@ -157,17 +164,27 @@ def reclock_tick() -> None:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
         return {index.index: {"upper": index.upper, "updates": index.updates} for index in report.indexes}
 
+    @task(trigger_rule=GO_ON, multiple_outputs=False, map_index_template="{{ task.op_kwargs['sink'] }}")
+    def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
+        """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
+        from reclock import tick
+
+        with environment() as joined:
+            report = tick.emit(joined, sink, at, owner=run_id)
+        return {"upper": report.upper, "commits": report.commits, "changes": report.changes}
+
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:
         """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
         raise RuntimeError("this run has failed tasks; see the red ones")
 
-    epoch, at, engine, sources, clusters = (
+    epoch, at, engine, sources, clusters, sinks = (
         migrate_catalog(),
         allocate_write_timestamp(),
         choose_engine(),
         list_sources(),
         list_clusters(),
+        list_sinks(),
     )
     ingested = ingest.partial(at=at).expand(source=sources)
     jobs = describe_jobs(sources, at)
@@ -181,11 +198,13 @@ def reclock_tick() -> None:
     audited = audit(sources)
     published = publish(sources, at)
     refreshed = refresh.partial(at=at).expand(cluster=clusters)
+    emitted = emit.partial(at=at).expand(sink=sinks)
 
-    epoch >> at >> [sources, clusters]
+    epoch >> at >> [sources, clusters, sinks]
     engine >> [ingested, jobs]
-    [ingested, submitted] >> audited >> published >> refreshed
-    [epoch, at, engine, sources, clusters, ingested, jobs, submitted, audited, published, refreshed] >> verdict()
+    [ingested, submitted] >> audited >> published >> refreshed >> emitted
+    listed = [epoch, at, engine, sources, clusters, sinks]
+    [*listed, ingested, jobs, submitted, audited, published, refreshed, emitted] >> verdict()
 
 
 reclock_tick()

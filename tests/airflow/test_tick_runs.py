@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.sunk import delta_rows
 
 from reclock.adapter.session import Session
 from reclock.environment import Environment
@@ -31,6 +32,7 @@ def home(tmp_path: Path) -> Path:
             append(tmp_path / "home", name, "k,v\nx,1\ny,2\n")
             list(session.execute(CREATE.format(name=name)))
         list(session.execute("CREATE MATERIALIZED VIEW both AS SELECT a.k, a.v + b.v AS v FROM a JOIN b ON a.k = b.k"))
+        list(session.execute("CREATE SINK out FROM both INTO DELTA 'both'"))
     return tmp_path / "home"
 
 
@@ -74,8 +76,10 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
     assert first["state"] == idle["state"] == "success"
     assert states(first, "ingest") == {"reclock.public.a": "success", "reclock.public.b": "success"}
     assert states(first, "refresh") == {"default": "success"}
+    assert states(first, "emit") == states(idle, "emit") == {'reclock.public."out"': "success"}
     assert first["tasks"]["verdict"] == "skipped"
     assert rows(home, "SELECT k, v FROM both ORDER BY k") == [("x", 2), ("y", 4)]
+    assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
     # what other DAGs follow carries the published upper; nothing new upstream is no event
     with Environment.open(home) as environment:
         uppers = {frontier.upper for frontier in environment.frontiers.get_all().values()}
@@ -102,6 +106,10 @@ def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
 def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, ticks: Ticks) -> None:
     append(home, "a", "z,not a number\n")
     append(home, "b", "z,3\n")
+    with Environment.open(home) as environment:
+        list(Session(environment).execute("CREATE SINK broken FROM b INTO DELTA 'broken'"))
+    (home / "sinks").mkdir()
+    (home / "sinks" / "broken").write_text("no folder")
     run, again = ticks({}, {})
     for failed in (run, again):
         assert failed["state"] == "failed", failed
@@ -111,6 +119,7 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, t
             "publish": "success",
             "verdict": "failed",
         }
+        assert states(failed, "emit") == {'reclock.public."out"': "success", "reclock.public.broken": "failed"}
     assert set(run["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(3,)]
     statuses = "SELECT name, status, error FROM mz_internal.mz_source_statuses WHERE name IN ('a', 'b') ORDER BY name"

@@ -62,6 +62,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE DEFAULT INDEX IN CLUSTER c ON v": nodes.CreateIndexStatement,
     "CREATE DEFAULT INDEX ON v": nodes.CreateIndexStatement,
     "CREATE SINK IF NOT EXISTS s IN CLUSTER c FROM a.v INTO DELTA 'x/y' WITH (SNAPSHOT = true)": nodes.CreateSinkStatement,
+    "CREATE SINK s FROM v INTO KAFKA BROKER 'b:1' TOPIC 't' FORMAT JSON ENVELOPE DEBEZIUM": nodes.CreateSinkStatement,
+    """CREATE SINK s FROM v INTO KAFKA CONNECTION c (TOPIC 't', PROGRESS TOPIC 'p') KEY (a, b) NOT ENFORCED
+       FORMAT JSON ENVELOPE UPSERT WITH (SNAPSHOT = false)""": nodes.CreateSinkStatement,
     "DROP SINK IF EXISTS a, b CASCADE": nodes.DropStatement,
     "SHOW SINKS FROM s IN CLUSTER c LIKE 'a%'": nodes.ShowObjectsStatement,
     "SHOW CREATE SINK a": nodes.ShowCreateStatement,
@@ -284,7 +287,7 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "CREATE SINK s FROM v INTO KAFKA BROKER 'x'",
+        "CREATE SINK s FROM v INTO POSTGRES 'x'",
         "CREATE ROLE r VALID UNTIL 'x'",
         "GRANT SELECT (a) ON t TO r",
         "GRANT SELECT ON t TO r WITH GRANT OPTION",

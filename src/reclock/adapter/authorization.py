@@ -115,7 +115,7 @@ class Rules:
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
                 return self._require(*self._creating(statement.name), *self._arranging(statement), owner_of=on)
             case statements.CreateSink():
-                needs = [*self._creating(statement.name), *self._reading(statement.depends_on)]
+                needs = [*self._creating(statement.name), *self._reading([statement.on]), *self._using(statement.sink.uses)]
                 return self._require(*needs, Need((Kind.CLUSTER, statement.cluster_id), Privilege.CREATE, self.users.current_id))
             case statements.CreateSchema():
                 need = Need((Kind.DATABASE, statement.database_id), Privilege.CREATE, self.users.current_id)

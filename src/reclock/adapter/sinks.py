@@ -31,7 +31,7 @@ def sink_specs(environment: Environment, only: Sequence[str] | None = None) -> l
 def emitter(environment: Environment, owner: str) -> Emitter:
     """Emits, as ``owner``, with the stores and engines of this process."""
     settings = environment.settings
-    means = Means(settings, environment.mark.id, environment.clock)
+    means = Means(settings, environment.mark.id, environment.clock, environment.means.reveal)
     reader = Reader(environment.lake, environment.frontiers, settings, environment.small_engine, environment.large_engine)
     writer = partial(open_writer, means=means)
     return Emitter(environment.frontiers, environment.holds, reader, writer, owner, settings.claim_lease_ms)

@@ -10,6 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Plan
+from reclock.sources.connections import Connection
 
 
 class Envelope(StrEnum):
@@ -25,7 +26,7 @@ class Envelope(StrEnum):
 class KafkaTarget:
     """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``."""
 
-    broker: str
+    connection: Connection
     topic: str
     progress_topic: str
     key: tuple[str, ...]

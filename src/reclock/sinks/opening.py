@@ -8,8 +8,10 @@ from functools import singledispatch
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.sinks.description import DeltaTarget, SinkSpec, Target
+from reclock.sinks.description import DeltaTarget, KafkaTarget, SinkSpec, Target
 from reclock.sinks.target import Writer
+from reclock.sources.clients import kafka_client
+from reclock.sources.connections import Reveal, no_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Means:
     settings: Settings
     environment_id: str
     clock: Clock
+    reveal: Reveal = no_secrets
 
 
 def open_writer(sink: SinkSpec, means: Means) -> Writer:
@@ -38,3 +41,11 @@ def _(target: DeltaTarget, sink: SinkSpec, means: Means) -> Writer:
     root = means.settings.sinks_root
     folder = Folder(f"{root.rstrip('/')}/{target.path}", means.settings.store_options(root))
     return DeltaWriter(folder, f"{means.environment_id}/{sink.id}", sink.desc, means.clock)
+
+
+@_open.register
+def _(target: KafkaTarget, sink: SinkSpec, means: Means) -> Writer:
+    from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
+
+    client = kafka_client(target.connection, means.reveal)
+    return KafkaWriter(target, f"{means.environment_id}/{sink.id}", sink.desc, client)

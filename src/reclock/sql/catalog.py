@@ -114,7 +114,7 @@ class SinkEntry:
 
     @property
     def depends_on(self) -> frozenset[GlobalId]:
-        return frozenset({self.on})
+        return frozenset({self.on}) | self.sink.uses
 
     @property
     def is_system(self) -> bool:

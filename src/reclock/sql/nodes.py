@@ -216,11 +216,13 @@ class CreateIndexStatement(Statement):
 
 
 class KafkaInto(exp.Expression):
-    """``INTO KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the user's word that no two rows share a key."""
+    """``INTO KAFKA CONNECTION … (…)`` or ``KAFKA BROKER … TOPIC …``; ``is_not_enforced`` takes the user's word that no two rows
+    share a key."""
 
     arg_types: ClassVar[dict[str, bool]] = {
-        "broker": True,
-        "topic": True,
+        "connection": False,
+        "broker": False,
+        "topic": False,
         "progress_topic": False,
         "key": False,
         "is_not_enforced": False,

@@ -30,13 +30,23 @@ class SinkParser(SourceParser):
     def _into(self) -> exp.Expression:
         if self._match_text_seq("DELTA"):
             return nodes.DeltaInto(path=self._text())
-        self._unsupported("CREATE SINK INTO")
-        self._expect("KAFKA")
-        self._expect("BROKER")
-        broker = self._text()
-        self._expect("TOPIC")
-        topic = self._text()
-        progress_topic = self._text() if self._match_text_seq("PROGRESS", "TOPIC") else None
+        if not self._match_text_seq("KAFKA"):
+            self._unsupported("CREATE SINK INTO")
+        found: dict[str, object] = {}
+        if self._match_text_seq("CONNECTION"):
+            found["connection"] = self._object_name()
+            self._wrapped(
+                {
+                    "TOPIC": lambda: found.update(topic=self._text()),
+                    "PROGRESS TOPIC": lambda: found.update(progress_topic=self._text()),
+                }
+            )
+        else:
+            self._expect("BROKER")
+            found["broker"] = self._text()
+            self._expect("TOPIC")
+            found["topic"] = self._text()
+            found["progress_topic"] = self._text() if self._match_text_seq("PROGRESS", "TOPIC") else None
         key, is_not_enforced = None, False
         if self._match_text_seq("KEY"):
             key = self._parse_wrapped_csv(self._name)
@@ -46,9 +56,7 @@ class SinkParser(SourceParser):
         if not self._match_texts(("DEBEZIUM", "UPSERT")):
             self.raise_error("Expected DEBEZIUM or UPSERT")
         return nodes.KafkaInto(
-            broker=broker,
-            topic=topic,
-            progress_topic=progress_topic,
+            **found,
             key=key,
             is_not_enforced=is_not_enforced,
             format=nodes.JsonFormatClause(),

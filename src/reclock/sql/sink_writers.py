@@ -11,9 +11,15 @@ from reclock.sql.writing import clause, joined, listed, when, writes
 
 @writes(nodes.KafkaInto)
 def _kafka_into(write: Generator, node: exp.Expression) -> str:
+    topics = [f"TOPIC {write.sql(node, 'topic')}"]
+    if node.args.get("progress_topic"):
+        topics.append(clause(write, "PROGRESS TOPIC", node, "progress_topic"))
+    if node.args.get("connection"):
+        where = f"CONNECTION {write.sql(node, 'connection')} ({', '.join(topics)})"
+    else:
+        where = joined(f"BROKER {write.sql(node, 'broker')}", *topics)
     return joined(
-        f"KAFKA BROKER {write.sql(node, 'broker')} TOPIC {write.sql(node, 'topic')}",
-        clause(write, "PROGRESS TOPIC", node, "progress_topic"),
+        f"KAFKA {where}",
         f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else "",
         when(node, "is_not_enforced", "NOT ENFORCED"),
         f"FORMAT {write.sql(node, 'format')} ENVELOPE {node.args['envelope']}",

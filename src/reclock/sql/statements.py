@@ -134,10 +134,12 @@ class CreateView:
 
 @dataclass(frozen=True, slots=True)
 class SinkDefinition:
-    """What CREATE SINK says of its target. ``with_snapshot`` begins with the rows there are, not with the first change of them."""
+    """What CREATE SINK says of its target. ``with_snapshot`` begins with the rows there are, not with the first change of them;
+    ``uses`` are the connections."""
 
     target: SinkTarget
     with_snapshot: bool = True
+    uses: frozenset[GlobalId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

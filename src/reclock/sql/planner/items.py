@@ -83,6 +83,6 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         case nodes.CreateSinkStatement() as node:
             on = catalog.resolve(parts(node.args["on"]), _SESSION)
             cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
-            return SinkEntry(item.id, name, on.id, cluster_id, define_sink(node, on), text)
+            return SinkEntry(item.id, name, on.id, cluster_id, define_sink(node, on, catalog, _SESSION), text)
         case _:
             raise InternalError(f'item "{name}" has a definition of another kind', detail=text)

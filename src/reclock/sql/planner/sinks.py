@@ -10,12 +10,14 @@ from sqlglot import exp
 from reclock.catalog.objects import ItemType
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sinks.description import DeltaTarget, Envelope, KafkaTarget, Target
+from reclock.sources.connections import KAFKA, broker
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
 from reclock.sql.planner.index_keys import column_positions
+from reclock.sql.planner.sources import Names
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
 
 SINK_OPTIONS = frozenset({"snapshot"})
@@ -34,23 +36,29 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
         raise UnsupportedSql("a sink from a system or progress relation is not supported")
     check_stored(on.desc.columns)
     cluster_id = chosen_cluster(node, catalog, session)
-    sink = define_sink(node, on)
+    normal = node.copy()
+    sink = define_sink(normal, on, catalog, session)
     for other in catalog.sinks():
         if _overlap(other.sink.target, sink.target):
             raise InvalidOption(f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else")
-    normal = node.copy()
     normal.set("exists", None)
     normal.set("this", name.to_table())
     normal.set("on", on.name.to_table())
     normal.set("cluster", cluster_identifier(catalog.cluster_name(cluster_id)))
     if isinstance(sink.target, KafkaTarget):
         normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
-    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}))
+    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses)
 
 
-def define_sink(node: nodes.CreateSinkStatement, on: RelationEntry) -> SinkDefinition:
-    """The target, and whether the rows there are come first. Raises for keys, paths or options that cannot be."""
-    target = _target(node.args["target"], on)
+def define_sink(
+    node: nodes.CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames
+) -> SinkDefinition:
+    """The target, and whether the rows there are come first. The connection that ``node`` names is then qualified in it.
+
+    Raises for keys, paths or options that cannot be.
+    """
+    names = Names(catalog, session)
+    target = _target(node.args["target"], on, names)
     with_snapshot = True
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
@@ -61,24 +69,24 @@ def define_sink(node: nodes.CreateSinkStatement, on: RelationEntry) -> SinkDefin
         with_snapshot = bool(value.this)
     if not with_snapshot and isinstance(target, DeltaTarget):
         raise InvalidOption("a Delta table holds every row: its sink begins with a snapshot")
-    return SinkDefinition(target, with_snapshot)
+    return SinkDefinition(target, with_snapshot, frozenset(names.used))
 
 
 def _overlap(one: Target, other: Target) -> bool:
-    """The folder of a Delta table is its own, whole."""
+    """A topic takes any number of sinks; the folder of a Delta table is its own, whole."""
     if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
         first, second = sorted((PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts))
         return second.is_relative_to(first)
-    return one == other
+    return False
 
 
 @singledispatch
-def _target(into: exp.Expression, on: RelationEntry) -> Target:
+def _target(into: exp.Expression, on: RelationEntry, names: Names) -> Target:
     raise NotImplementedError(type(into).__name__)
 
 
 @_target.register
-def _(into: nodes.DeltaInto, on: RelationEntry) -> Target:
+def _(into: nodes.DeltaInto, on: RelationEntry, names: Names) -> Target:
     written = into.args["path"].name
     path = PurePosixPath(written)
     if not written or "://" in written or "\\" in written or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
@@ -92,11 +100,13 @@ def _(into: nodes.DeltaInto, on: RelationEntry) -> Target:
 
 
 @_target.register
-def _(into: nodes.KafkaInto, on: RelationEntry) -> Target:
-    broker, topic = into.args["broker"].name, into.args["topic"].name
-    written = into.args.get("progress_topic")
-    progress_topic = written.name if written is not None else f"{topic}-{_PROGRESS}"
-    if not broker or not topic or not progress_topic or progress_topic == topic:
+def _(into: nodes.KafkaInto, on: RelationEntry, names: Names) -> Target:
+    named = into.args.get("connection")
+    addresses, topic, written = (
+        into.args[name].name if into.args.get(name) is not None else "" for name in ("broker", "topic", "progress_topic")
+    )
+    progress_topic = written if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
+    if not (named or addresses) or not topic or not progress_topic or progress_topic == topic:
         raise InvalidOption("the broker and the topic cannot be empty, and progress has a topic of its own")
     envelope = Envelope(into.args["envelope"])
     key = tuple(on.desc.names[i] for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc))
@@ -108,4 +118,5 @@ def _(into: nodes.KafkaInto, on: RelationEntry) -> Target:
             f'rows of "{on.name}" may agree in ({", ".join(key)})',
             hint="if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two meet at one time",
         )
-    return KafkaTarget(broker, topic, progress_topic, key, envelope)
+    connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
+    return KafkaTarget(connection, topic, progress_topic, key, envelope)

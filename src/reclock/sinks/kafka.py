@@ -1,0 +1,189 @@
+"""Into Kafka: the changes of each time are one transaction, with the sink's progress in it.
+
+The transactional id is the sink's, so that the broker refuses who was overtaken. Progress is a message of the progress topic, keyed
+by the sink, with the id of the topic: one that was deleted and made again has another.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from reclock import crashpoints
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import ClaimConflict, SinkError, TargetChanged, TargetUnavailable
+from reclock.sinks.description import KafkaTarget
+from reclock.sinks.messages import Encoder
+
+_REQUEST_S = 10
+_TRANSACTION_MS = 300_000
+"""How long the broker keeps an open transaction of a writer that says nothing more; the next writer of the sink ends it before."""
+
+_FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH})
+
+
+class KafkaWriter:
+    """See ``reclock.sinks.target.Writer``. ``sink`` names the sink among all that there are anywhere."""
+
+    def __init__(self, target: KafkaTarget, sink: str, desc: RelationDesc, client: dict[str, str]) -> None:
+        self._target, self._sink = target, sink
+        self._client: dict[str, Any] = {**client, "log_level": 0, "socket.timeout.ms": _REQUEST_S * 1000}
+        self._encoder = Encoder(desc, target.key, target.envelope)
+        self._topic_id = ""
+
+    def begin(self) -> Timestamp | None:
+        """Who began earlier is fenced from here on, and what it left open is aborted."""
+        try:
+            if self._find(self._target.progress_topic) is None:
+                self._create(self._target.progress_topic, {"cleanup.policy": "compact"}, partitions=1)
+            self._producer.init_transactions(_REQUEST_S)
+            found = self._read_progress()
+            topic_id = self._find(self._target.topic)
+            if found is not None and topic_id != found["topic_id"]:
+                what = "is gone" if topic_id is None else "was deleted and created again"
+                raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {found['topic_id']}")
+            self._topic_id = topic_id or self._create(self._target.topic, {})
+        except KafkaException as error:
+            raise self._failure(error) from error
+        return Timestamp(found["progress"]) if found is not None else None
+
+    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+        try:
+            self._producer.begin_transaction()
+            try:
+                count = self._produce(at, changes)
+                progress = json.dumps({"progress": at + 1, "topic_id": self._topic_id})
+                self._producer.produce(self._target.progress_topic, progress.encode(), self._sink.encode())
+                self._producer.flush()
+                crashpoints.reach("sinks.kafka.before_commit")
+                self._producer.commit_transaction(_TRANSACTION_MS / 1000)
+                crashpoints.reach("sinks.kafka.after_commit")
+            except BaseException:
+                with suppress(KafkaException):  # or the next writer does
+                    self._producer.abort_transaction(_REQUEST_S)
+                raise
+        except KafkaException as error:
+            raise self._failure(error) from error
+        return count
+
+    def close(self) -> None:
+        self._encoder.close()
+        if "_producer" in vars(self):
+            with suppress(KafkaException):  # it was fenced
+                self._producer.purge()
+                self._producer.close()
+
+    def _produce(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+        count = 0
+        produce, topic, moment = self._producer.produce, self._target.topic, int(at)
+        for batch in self._encoder.messages(at, changes):
+            for key, value in batch:
+                while True:
+                    try:
+                        produce(topic, value, key, timestamp=moment)
+                        break
+                    except BufferError:  # the queue is full: what was delivered makes room
+                        self._producer.poll(0.05)
+            count += len(batch)
+            self._producer.poll(0)
+        return count
+
+    @cached_property
+    def _producer(self) -> Any:
+        return Producer(
+            {
+                **self._client,
+                "transactional.id": f"reclock-{self._sink}",
+                "transaction.timeout.ms": _TRANSACTION_MS,
+                "partitioner": "murmur2_random",  # as the clients in Java choose
+                "compression.type": "lz4",
+                "linger.ms": 5,
+                "queue.buffering.max.messages": 500_000,
+            }
+        )
+
+    @cached_property
+    def _admin(self) -> Any:
+        return AdminClient(self._client)
+
+    def _find(self, topic: str) -> str | None:
+        """The id of the topic; None if there is none."""
+        try:
+            future = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[topic]
+            return str(future.result(_REQUEST_S + 5).topic_id)
+        except TimeoutError as error:
+            raise TargetUnavailable(f'no answer about topic "{topic}" in time') from error
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise
+
+    def _create(self, topic: str, config: dict[str, str], partitions: int = -1) -> str:
+        """As many partitions and replicas as the broker gives a topic, if none are said; the topic's id."""
+        future = self._admin.create_topics([NewTopic(topic, partitions, -1, config=config)], request_timeout=_REQUEST_S)[topic]
+        try:
+            future.result(_REQUEST_S + 5)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        deadline = time.monotonic() + _REQUEST_S
+        while (id := self._find(topic)) is None:
+            if time.monotonic() > deadline:
+                raise TargetUnavailable(f'topic "{topic}" does not appear')
+            time.sleep(0.05)
+        return id
+
+    def _read_progress(self) -> dict[str, Any] | None:
+        """The last committed progress of this sink: everything up to the end of the topic is read, past what is still open."""
+        topic = self._target.progress_topic
+        settings = {"group.id": "reclock", "enable.auto.commit": False, "isolation.level": "read_committed"}
+        consumer = Consumer({**self._client, **settings, "enable.partition.eof": True, "auto.offset.reset": "earliest"})
+        found = None
+        try:
+            partition = TopicPartition(topic, 0)
+            latest = self._admin.list_offsets(
+                {partition: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_REQUEST_S
+            )
+            end = latest[partition].result(_REQUEST_S + 5).offset
+            consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+            deadline = time.monotonic() + _REQUEST_S
+            while time.monotonic() < deadline:
+                for message in consumer.consume(1000, 0.1):
+                    error = message.error()
+                    if error is None:
+                        if message.key() == self._sink.encode() and message.value() is not None:
+                            found = json.loads(message.value())
+                    elif error.code() != KafkaError._PARTITION_EOF:
+                        raise KafkaException(error)
+                    elif message.offset() >= end:
+                        return found
+            raise TargetUnavailable(
+                f'progress topic "{topic}" cannot be read to its end',
+                detail="another writer may have a transaction open",
+                hint="it ends by itself; sinks with progress topics of their own do not wait for one another",
+            )
+        finally:
+            consumer.close()
+
+    def _failure(self, error: KafkaException) -> SinkError | ClaimConflict:
+        cause = error.args[0]
+        if cause.code() in _FENCED:
+            return ClaimConflict(self._sink, detail="another writer of this sink has begun")
+        return TargetUnavailable(f'cannot write topic "{self._target.topic}"', detail=cause.str())

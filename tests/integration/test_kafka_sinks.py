@@ -1,0 +1,196 @@
+"""A sink into Kafka: read_committed, the topic holds exactly the changes, in order, one time in one transaction."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from fixtures.kafka import Broker
+from fixtures.maintained import World
+from fixtures.sunk import replayed, topic_messages
+
+import reclock
+from reclock import tick
+from reclock.crashpoints import VARIABLE
+from reclock.errors import ClaimConflict, InvalidOption, SinkKeyNotUnique, TargetChanged, TargetUnavailable
+from reclock.sinks import kafka as target
+
+POINTS = [
+    "sinks.emit.begun",
+    "sinks.kafka.before_commit",
+    "sinks.kafka.after_commit",
+]
+
+EMIT = """import sys
+from reclock import tick
+from reclock.algebra.timestamps import Timestamp
+from reclock.environment import Environment
+home, sink, at = sys.argv[1:]
+with Environment.open(home, clock=lambda: Timestamp(int(at))) as environment:
+    tick.emit(environment, sink, int(at), owner="worker")
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    made.sql("CREATE TABLE t (id int, word text)")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def topic(kafka: Broker) -> str:
+    return kafka.topic(retention_ms="-1")
+
+
+def create(world: World, kafka: Broker, topic: str, rest: str) -> None:
+    world.sql(f"CREATE SINK k FROM t INTO KAFKA BROKER '{kafka.address}' TOPIC '{topic}' {rest}")
+
+
+def change(world: World, *statements: str) -> None:
+    for statement in statements:
+        world.now += 1000
+        world.sql(statement)
+
+
+def emit(world: World, sink: str = "k", owner: str = "worker") -> int:
+    return tick.emit(world.environment, sink, world.now, owner=owner).commits
+
+
+def check(world: World, messages: list, expected: int) -> None:
+    """After each time the rows are those of the table at that time."""
+    after = replayed(messages)
+    assert list(after) == sorted(after)
+    for at, rows in after.items():
+        told = world.sql(f"SELECT id, word FROM t AS OF {at}")
+        assert rows == Counter(json.dumps({"id": id, "word": word}) for id, word in told)
+    assert len(after) == expected
+
+
+def test_changes_in_the_envelope_of_debezium(kafka: Broker, world: World, topic: str) -> None:
+    create(world, kafka, topic, "KEY (id) NOT ENFORCED FORMAT JSON ENVELOPE DEBEZIUM")
+    change(world, "INSERT INTO t VALUES (1, 'a\"b')", "UPDATE t SET word = NULL", "DELETE FROM t")
+    assert emit(world) == 4  # the snapshot was empty
+    first, second, third = topic_messages(kafka.address, topic)
+    row = {"id": 1, "word": 'a"b'}
+    assert first[1:] == ({"id": 1}, {"before": None, "after": row, "op": "c", "ts_ms": first[0]})
+    assert second[1:] == ({"id": 1}, {"before": row, "after": row | {"word": None}, "op": "u", "ts_ms": second[0]})
+    assert third[1:] == ({"id": 1}, {"before": row | {"word": None}, "after": None, "op": "d", "ts_ms": third[0]})
+    assert emit(world) == 0
+
+
+def test_upsert_keeps_a_row_a_key_and_keys_must_tell_rows_apart(kafka: Broker, world: World, topic: str) -> None:
+    with pytest.raises(InvalidOption, match="may agree"):
+        create(world, kafka, topic, "KEY (id) FORMAT JSON ENVELOPE UPSERT")
+    change(world, "INSERT INTO t VALUES (1, 'old'), (2, 'old')")
+    create(world, kafka, topic, "KEY (id) NOT ENFORCED FORMAT JSON ENVELOPE UPSERT WITH (SNAPSHOT = false)")
+    change(world, "UPDATE t SET word = 'new' WHERE id = 1", "DELETE FROM t WHERE id = 2")
+    emit(world)
+    assert [message[1:] for message in topic_messages(kafka.address, topic)] == [
+        ({"id": 1}, {"id": 1, "word": "new"}),
+        ({"id": 2}, None),
+    ]
+    change(world, "INSERT INTO t VALUES (3, 'x')", "INSERT INTO t VALUES (4, 'x'), (4, 'y')")
+    with pytest.raises(SinkKeyNotUnique):
+        emit(world)
+    assert len(topic_messages(kafka.address, topic)) == 3  # what came before it is there, of it nothing
+
+
+def test_a_topic_that_is_not_there_is_made_over_a_connection(kafka: Broker, world: World, topic: str) -> None:
+    world.sql(f"CREATE CONNECTION c TO KAFKA (BROKER '{kafka.address}')")
+    made = f"{topic}-made"
+    world.sql(
+        f"CREATE SINK k FROM t INTO KAFKA CONNECTION c (TOPIC '{made}', PROGRESS TOPIC '{made}-p') FORMAT JSON ENVELOPE DEBEZIUM"
+    )
+    [(text,)] = world.sql("SELECT create_sql FROM mz_sinks")
+    assert "CONNECTION reclock.public.c" in text
+    assert "IN CLUSTER default" in text
+    emit(world)
+    assert {made, f"{made}-p"} <= set(kafka.admin.list_topics(timeout=10).topics)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_any_point_it_repeats_and_loses_nothing(kafka: Broker, world: World, topic: str, point: str) -> None:
+    create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
+    change(
+        world,
+        "INSERT INTO t VALUES (1, 'a'), (2, 'b'), (2, 'b')",
+        "UPDATE t SET word = 'c' WHERE id = 2",
+        "DELETE FROM t WHERE id = 1",
+    )
+    environment = os.environ | {VARIABLE: point, "PYTHONPATH": str(Path(reclock.__file__).parents[1])}
+    command = [sys.executable, "-c", EMIT, str(world.home), "k", str(world.now)]
+    assert subprocess.run(command, env=environment, check=False).returncode == -signal.SIGKILL
+    with pytest.raises(ClaimConflict):
+        emit(world, owner="another")
+    emit(world)
+    change(world, "INSERT INTO t VALUES (5, 'e')")
+    emit(world)
+    check(world, topic_messages(kafka.address, topic), expected=4)
+
+
+def test_a_writer_that_was_overtaken_is_fenced(kafka: Broker, world: World, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
+    change(world, "INSERT INTO t VALUES (1, 'a')")
+
+    def sleep(name: str) -> None:
+        if name == "sinks.kafka.before_commit":
+            monkeypatch.undo()
+            emit(world)
+
+    monkeypatch.setattr(target.crashpoints, "reach", sleep)
+    with pytest.raises(ClaimConflict):
+        emit(world)
+    emit(world)
+    check(world, topic_messages(kafka.address, topic), expected=1)
+
+
+def test_progress_behind_an_open_transaction_is_waited_for(
+    kafka: Broker, world: World, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
+    open_one = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic, "log_level": 0})
+    emit(world)
+    open_one.init_transactions(30)
+    open_one.begin_transaction()
+    open_one.produce(f"{topic}-reclock-progress", b"x", b"other")
+    open_one.flush()
+    change(world, "INSERT INTO t VALUES (1, 'a')")
+    monkeypatch.setattr(target, "_REQUEST_S", 1)
+    with pytest.raises(TargetUnavailable, match="cannot be read to its end"):
+        emit(world)
+    monkeypatch.undo()
+    open_one.abort_transaction(30)
+    emit(world)
+    check(world, topic_messages(kafka.address, topic), expected=1)
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_a_topic_that_was_deleted_is_a_definite_error(kafka: Broker, world: World, topic: str, is_made_again: bool) -> None:
+    create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
+    emit(world)
+    kafka.delete(topic)
+    if is_made_again:
+        kafka.create(topic)
+    change(world, "INSERT INTO t VALUES (1, 'a')")
+    with pytest.raises(TargetChanged):
+        emit(world)
+
+
+def test_a_broker_that_is_away_stalls_that_sink_alone(world: World, kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "_REQUEST_S", 1)
+    world.sql("CREATE SINK k FROM t INTO KAFKA BROKER '127.0.0.1:1' TOPIC 'x' FORMAT JSON ENVELOPE DEBEZIUM")
+    world.sql("CREATE SINK other FROM t INTO DELTA 'other'")
+    with pytest.raises(TargetUnavailable):
+        emit(world)
+    emit(world, "other")
+    assert dict(world.sql("SELECT name, status FROM mz_internal.mz_sink_statuses")) == {"k": "stalled", "other": "running"}
