@@ -60,13 +60,14 @@ def test_a_relation_is_swapped_for_a_new_one_under_its_name(ada: Session, bob: S
     run(ada, "ALTER TABLE model_new RENAME TO model; ALTER INDEX model_x RENAME TO model_old_x")
     assert run(ada, "SELECT x FROM model") == [(10,), (20,)]
     assert run(bob, "SELECT x FROM model") == [(1,)]
+    run(ada, "CREATE INDEX IF NOT EXISTS by_x ON model USING btree (x); CREATE INDEX IF NOT EXISTS by_x ON model (x)")
     run(ada, "COMMIT; DROP TABLE IF EXISTS model_old CASCADE")
     assert run(bob, "SELECT x FROM model") == [(10,), (20,)]
     assert run(bob, "SHOW TABLES") == [("a",), ("model",)]
 
 
 def test_a_renamed_view_is_what_other_views_stand_on(ada: Session) -> None:
-    run(ada, "CREATE VIEW w AS SELECT v.n FROM v; ALTER VIEW v RENAME TO u")
+    run(ada, "CREATE VIEW w AS SELECT v.n FROM v; ALTER TABLE v RENAME TO u")
     assert run(ada, "SELECT * FROM w") == [(10,), (20,)]
     assert run(ada, "SHOW CREATE VIEW u") == [
         ("reclock.public.u", "CREATE VIEW reclock.public.u AS SELECT n FROM reclock.public.a")

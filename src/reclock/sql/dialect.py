@@ -181,6 +181,7 @@ def _create_index(write: Generator, node: exp.Expression) -> str:
         "CREATE",
         "" if keys else "DEFAULT",
         "INDEX",
+        when(node, "exists", "IF NOT EXISTS"),
         write.sql(node, "this"),
         clause(write, "IN CLUSTER", node, "cluster"),
         f"ON {write.sql(node, 'on')}",

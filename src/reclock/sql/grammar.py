@@ -153,12 +153,15 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         )
 
     def _create_index(self) -> nodes.CreateIndexStatement:
+        exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = None if self._match_text_seq("ON", advance=False) or self._match_text_seq("IN", advance=False) else self._name()
         cluster = self._cluster()
         self._expect("ON")
-        return nodes.CreateIndexStatement(
-            this=name, cluster=cluster, on=self._object_name(), keys=self._parse_wrapped_csv(self._index_key)
-        )
+        on = self._object_name()
+        if self._match_text_seq("USING") and not self._match_texts(("ARRANGEMENT", "BTREE", "HASH")):  # all are one kind
+            self.raise_error("Expected ARRANGEMENT, BTREE or HASH")
+        keys = self._parse_wrapped_csv(self._index_key)
+        return nodes.CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
 
     def _index_key(self) -> exp.Expr:
         """A name, or an expression."""

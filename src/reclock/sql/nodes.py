@@ -212,7 +212,7 @@ class CreateViewStatement(Statement):
 class CreateIndexStatement(Statement):
     """Without ``keys`` it is ``CREATE DEFAULT INDEX``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": False, "cluster": False, "on": True, "keys": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "cluster": False, "on": True, "keys": False, "exists": False}
 
 
 class KafkaInto(exp.Expression):

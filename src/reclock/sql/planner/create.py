@@ -176,7 +176,7 @@ def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
 # --- indexes ---
 
 
-def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex:
+def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex | Skipped:
     entry = catalog.resolve(parts(node.args["on"]), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
@@ -189,7 +189,9 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
     key = index_key(keys, entry.desc, entry.name)
     if node.this is not None:
         name = entry.name.sibling(fold(node.this))
-        _check_free(name, catalog)
+        skipped = skip_existing(node, name, ItemType.INDEX, catalog)
+        if skipped is not None:
+            return skipped
     else:
         columns = "_".join(part.column.name for part in key)
         name = catalog.free_name(entry.name.sibling(f"{entry.name.item}_{columns}_idx"))
