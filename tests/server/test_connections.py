@@ -280,3 +280,26 @@ def test_the_shell_over_a_server(sql_server: SqlServer) -> None:
     failed = subprocess.run([RECLOCK, "sql", "--url", url, "-c", "SELECT nothing"], capture_output=True, text=True, timeout=60)
     assert failed.returncode == 1
     assert 'ERROR:  42703: column "nothing" does not exist' in failed.stderr
+
+
+def test_a_subscription_comes_as_it_becomes_known_until_it_is_canceled(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection, sql_server.connect() as other:
+        other.execute("CREATE TABLE followed (n integer)")
+        connection.execute("SET statement_timeout = 300")
+        updates = connection.cursor().stream("SUBSCRIBE (SELECT n FROM followed WHERE n > %s)", (0,))
+        for n in (1, 2):
+            other.execute("INSERT INTO followed VALUES (%s), (-1)", (n,))
+            assert next(updates)[1:] == (1, n)
+        connection.cancel_safe()
+        with pytest.raises(errors.QueryCanceled):
+            next(updates)
+        with connection.cursor().copy("COPY (SUBSCRIBE followed) TO STDOUT") as copy:
+            assert sorted(copy.read_row()[1:] for _ in range(3)) == [("1", "1"), ("1", "2"), ("2", "-1")]
+            other.execute("INSERT INTO followed VALUES (3)")
+            assert copy.read_row()[1:] == ("1", "3")
+            connection.cancel_safe()
+            with pytest.raises(errors.QueryCanceled):
+                copy.read_row()
+        assert connection.execute("SELECT count(*) FROM followed").fetchone() == (5,)
+    with sql_server.connect() as gone:
+        next(gone.cursor().stream("SUBSCRIBE followed"))

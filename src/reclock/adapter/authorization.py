@@ -84,7 +84,7 @@ class Rules:
         match statement:
             case statements.Select():
                 return self._require(*self._reading(statement.depends_on))
-            case statements.Explain() | statements.CopyTo():
+            case statements.Explain() | statements.CopyTo() | statements.Subscribe():
                 return self.of(statement.select)
             case statements.CopyFrom():
                 return self._require(*self._on(statement.table, Privilege.INSERT))

@@ -17,7 +17,8 @@ _ROWS = 10_000
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, a line each chunk, to be gone through once."""
+    """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, a line each chunk, to be gone through once; an empty
+    chunk says that nothing more is known yet."""
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
@@ -44,6 +45,8 @@ class CopyOut:
             if format.has_header:
                 yield copy_format.header(result.desc.names, format)
             for batch in result.batches:
+                if result.is_live and not batch.num_rows:
+                    yield b""
                 columns = [column.to_pylist() for column in batch.columns]
                 rows = zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
                 for row in rows:  # a line a chunk, as clients of PostgreSQL expect it

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from reclock.adapter.prepared import Prepared, describe
 from reclock.adapter.results import Result
-from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.algebra.relations import INTERVAL, RelationDesc, ScalarType
 from reclock.compute.scalars import Literal
 from reclock.errors import (
     DuplicateCursor,
@@ -30,6 +33,7 @@ from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner.coercion import coerce, scalar_type
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.literals import parse_text
 from reclock.sql.planner.rewrite import Untyped
 from reclock.sql.planner.scope import Scope
 
@@ -63,15 +67,23 @@ class Cursor:
         # Begun at once: only rows that were begun give their read hold back when they are closed.
         self._left: pa.RecordBatch | None = next(self._batches, None)
 
-    def fetch(self, count: int | None) -> list[pa.RecordBatch]:
-        """The next rows, at most ``count``. Raises what computing them raises."""
+    def fetch(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
+        """The next rows, at most ``count``. Raises what computing them raises.
+
+        Those of a subscription that are known: without any, the first is waited for, at most for ``timeout``.
+        """
         found: list[pa.RecordBatch] = []
         wanted = count
+        deadline = time.monotonic() + timeout.total_seconds() if timeout is not None else math.inf
         while wanted is None or wanted > 0:
             batch = self._left if self._left is not None else next(self._batches, None)
             self._left = None
             if batch is None:
                 break
+            if self._result.is_live and not batch.num_rows:
+                if found or time.monotonic() >= deadline:
+                    break
+                continue
             taken = batch if wanted is None else batch.slice(0, wanted)
             if taken.num_rows < batch.num_rows:
                 self._left = batch.slice(taken.num_rows)
@@ -149,7 +161,9 @@ class Kept:
                 return self._declare(node, parsed, parameters, session, catalog, names)
             case nodes.FetchStatement() as node:
                 cursor, count = self.cursor(fold(node.this)), node.args.get("count")
-                return Result("FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None))
+                timeout = node.args.get("timeout")
+                limit = parse_text(timeout.name, INTERVAL) if timeout is not None else None
+                return Result("FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit))
             case nodes.CloseStatement() as node if node.this is None:
                 self.close()
                 return Result("CLOSE CURSOR ALL")

@@ -104,14 +104,17 @@ class Query:
             first = list(islice(batches, 1))
             return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), asked, scope.pop_all()))
 
+    def time_of(self, definition: Plan) -> ReadTime:
+        """The time it reads at, ``definition`` being its plan over collections, which are there afterwards."""
+        self._await_controllers(definition)
+        if self.transaction is not None:
+            return self.transaction.time_of(definition, self.select, self.catalog, self._choose)
+        return self._choose(self._groups(definition))
+
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
         definition = expand(self.select.plan, self.catalog)
-        self._await_controllers(definition)
-        if self.transaction is not None:
-            time = self.transaction.time_of(definition, self.select, self.catalog, self._choose)
-        else:
-            time = self._choose(self._groups(definition))
+        time = self.time_of(definition)
         usable = self._usable_indexes(time.at)
         chosen: dict[GlobalId, IndexEntry] = {}
 

@@ -25,7 +25,7 @@ def text_desc(name: str) -> RelationDesc:
 def result_desc(statement: statements.Statement) -> RelationDesc | None:
     """The columns of what executing the statement answers; None if it answers no rows."""
     match statement:
-        case statements.Select():
+        case statements.Select() | statements.Subscribe():
             return statement.desc
         case statements.Modify():
             return statement.returning
@@ -44,6 +44,8 @@ class Result:
     tag: str
     desc: RelationDesc | None = None
     batches: Iterable[pa.RecordBatch] = ()
+    is_live: bool = False
+    """Whether rows come as they become known: a batch without any says that nothing more is known yet."""
 
     def close(self) -> None:
         """The rows that are left are not wanted."""

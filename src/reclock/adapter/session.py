@@ -25,6 +25,7 @@ from reclock.adapter.modify import fill, modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
+from reclock.adapter.subscription import Subscription
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.upstreams import purified
@@ -187,8 +188,12 @@ class Session:
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
-            case statements.CopyTo():
-                return CopyOut(self._query(catalog, statement.select, self.transactions.block).run(), statement.format)
+            case statements.Subscribe():
+                return self._subscribe(catalog, statement)
+            case statements.CopyTo(select=statements.Subscribe() as subscribe):
+                return CopyOut(self._subscribe(catalog, subscribe), statement.format)
+            case statements.CopyTo(select=statements.Select() as select):
+                return CopyOut(self._query(catalog, select, self.transactions.block).run(), statement.format)
             case statements.CopyFrom():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
@@ -238,6 +243,14 @@ class Session:
 
     def _query(self, catalog: PlannerCatalog, select: statements.Select, transaction: Transaction | None) -> Query:
         return Query(self.environment, catalog, self.variables, select, self.notice, self.interruption, transaction)
+
+    def _subscribe(self, catalog: PlannerCatalog, statement: statements.Subscribe) -> Result:
+        """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""
+        block = self.transactions.block
+        if block is not None and (block.writes or block.definitions):
+            raise TransactionActive("SUBSCRIBE")
+        self.interruption.begin(0)
+        return Subscription(self.environment, catalog, self.variables, statement, self.notice, self.interruption).run()
 
     def _modify(
         self, statement: statements.Modify | statements.Truncate, transaction: Transaction, catalog: PlannerCatalog

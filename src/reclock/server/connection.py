@@ -244,7 +244,7 @@ class Connection:
         try:
             self._stream.send(piece)
             while not rows.is_done:
-                await self._stream.flush()
+                await (self._stream.pass_on() if rows.is_waiting else self._stream.flush())
                 piece, _ = await self._run(rows.take)
                 self._stream.send(piece)
         finally:
@@ -343,7 +343,7 @@ class Connection:
         self._stream.send(piece)
         rows = portal.rows
         while not rows.is_done and not (message.limit and taken >= message.limit):
-            await self._stream.flush_if_much()
+            await (self._stream.pass_on() if rows.is_waiting else self._stream.flush_if_much())
             piece, count = await self._run(rows.take, message.limit - taken if message.limit else 0)
             taken += count
             self._stream.send(piece)

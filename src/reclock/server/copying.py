@@ -23,8 +23,10 @@ async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
     stream.send(messages.copy_out_response(copy.width))
     try:
         while chunks := await run(_some, copy.chunks):
-            for chunk in chunks:
+            for chunk in filter(None, chunks):
                 stream.send(messages.copy_data(chunk))
+            if not chunks[-1]:
+                await stream.pass_on()
             await stream.flush_if_much()
     finally:
         copy.close()
@@ -61,4 +63,10 @@ async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
 
 
 def _some(chunks: Iterator[bytes]) -> list[bytes]:
-    return list(islice(chunks, _CHUNKS))
+    """The next, up to one that is empty."""
+    found = []
+    for chunk in islice(chunks, _CHUNKS):
+        found.append(chunk)
+        if not chunk:
+            break
+    return found

@@ -24,6 +24,8 @@ class Rows:
         self.fields = fields(result.desc.columns, formats)
         self.count = 0
         self.is_done = False
+        self.is_waiting = False
+        """Whether the rows that were taken last are all that is known yet."""
         self._messages = self._encoded([each.format for each in self.fields])
         self._ahead: bytes | None = None
 
@@ -31,11 +33,15 @@ class Rows:
         """The next messages in one piece, and how many: at most ``limit`` if it is not 0. Raises what computing the rows raises."""
         piece: list[bytes] = []
         size = 0
+        self.is_waiting = False
         while size < _PIECE_BYTES and not (limit and len(piece) == limit):
             message = self._ahead if self._ahead is not None else next(self._messages, None)
             self._ahead = None
             if message is None:
                 self.is_done = True
+                break
+            if not message:
+                self.is_waiting = True
                 break
             piece.append(message)
             size += len(message)
@@ -59,6 +65,8 @@ class Rows:
         assert self.result.desc is not None
         encode = encoder(self.result.desc.types, formats)
         for batch in self.result.batches:
+            if self.result.is_live and not batch.num_rows:
+                yield b""
             for start in range(0, batch.num_rows, _SLICE_ROWS):
                 yield from encode(batch.slice(start, _SLICE_ROWS))
 

@@ -83,6 +83,12 @@ class Stream:
         self._pending_bytes = 0
         await self._writer.drain()
 
+    async def pass_on(self) -> None:
+        """What is there goes to the client, which may wait long for more. Raises ``IncompleteReadError`` if it has left."""
+        await self.flush()
+        if self._reader._eof:  # type: ignore[attr-defined]
+            raise asyncio.IncompleteReadError(b"", None)
+
     async def flush_if_much(self) -> None:
         if self._pending_bytes > _PENDING_BYTES:
             await self.flush()

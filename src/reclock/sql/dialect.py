@@ -32,6 +32,14 @@ def _as_of(write: Generator, node: exp.Expression) -> str:
     return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
 
 
+@writes(nodes.SubscribeStatement)
+def _subscribe(write: Generator, node: exp.Expression) -> str:
+    what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
+    options = ", ".join(f"{name.upper()} = {write.sql(node, name)}" for name in ("snapshot", "progress") if node.args.get(name))
+    up_to = write.sql(node, "up_to").removeprefix("AS OF ")
+    return joined("SUBSCRIBE TO", what, options and f"WITH ({options})", write.sql(node, "as_of"), up_to and f"UP TO {up_to}")
+
+
 @writes(nodes.ExplainStatement)
 def _explain(write: Generator, node: exp.Expression) -> str:
     return f"EXPLAIN {node.args['kind']} FOR {write.sql(node, 'this')}"
@@ -354,7 +362,8 @@ def _declare(write: Generator, node: exp.Expression) -> str:
 
 @writes(nodes.FetchStatement)
 def _fetch(write: Generator, node: exp.Expression) -> str:
-    return f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
+    fetched = f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
+    return joined(fetched, f"WITH (TIMEOUT = {write.sql(node, 'timeout')})" if node.args.get("timeout") else "")
 
 
 @writes(nodes.CloseStatement)

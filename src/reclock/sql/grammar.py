@@ -45,8 +45,6 @@ _UNSUPPORTED = frozenset(
         "LOCK",
         "MERGE",
         "NOTIFY",
-        "SUBSCRIBE",
-        "TAIL",
         "USE",
         "VACUUM",
     }
@@ -82,15 +80,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
 
     def _query_statement(self) -> nodes.QueryStatement:
         query = self._query()
-        as_of = None
-        if self._is_as_of():
-            self._advance(2)
-            at_least = self._match_text_seq("AT", "LEAST")
-            time = self._parse_disjunction()
-            if time is None:
-                self.raise_error("Expected a time")
-            as_of = nodes.AsOf(this=time, at_least=at_least)
-        return nodes.QueryStatement(this=query, as_of=as_of)
+        return nodes.QueryStatement(this=query, as_of=self._as_of() if self._is_as_of() else None)
 
     # --- CREATE ---
 
@@ -338,6 +328,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         "DISCARD": SessionParser._discard,
         "SET": RoleParser._set,
         "RESET": RoleParser._reset,
+        "SUBSCRIBE": SessionParser._subscribe,
+        "TAIL": SessionParser._subscribe,
         "EXPLAIN": _explain,
         "BEGIN": _begin,
         "START": _start,

@@ -23,6 +23,19 @@ class AsOf(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "at_least": False}
 
 
+class SubscribeStatement(Statement):
+    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOf``, ``snapshot`` and ``progress`` booleans."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": False,
+        "query": False,
+        "snapshot": False,
+        "progress": False,
+        "as_of": False,
+        "up_to": False,
+    }
+
+
 class ExplainStatement(Statement):
     """``kind`` is ``PLAN`` or ``TIMESTAMP``; ``this`` a ``QueryStatement``."""
 
@@ -463,15 +476,15 @@ class DeallocateStatement(Statement):
 
 
 class DeclareStatement(Statement):
-    """``query`` is a ``QueryStatement``; a cursor that ``is_held`` outlives the transaction."""
+    """``query`` is a ``QueryStatement`` or a ``SubscribeStatement``; a cursor that ``is_held`` outlives the transaction."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "is_held": False, "query": True}
 
 
 class FetchStatement(Statement):
-    """Without ``count`` it is ``FETCH ALL``."""
+    """Without ``count`` it is ``FETCH ALL``. ``timeout`` is how long a subscription's next rows are waited for."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "count": False, "timeout": False}
 
 
 class CloseStatement(Statement):

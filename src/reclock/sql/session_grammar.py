@@ -6,10 +6,11 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql import nodes
-from reclock.sql.query_grammar import QUERY_STARTS, QueryParser
+from reclock.sql.query_grammar import QUERY_STARTS
+from reclock.sql.subscribe_grammar import SubscribeParser
 
 
-class SessionParser(QueryParser):
+class SessionParser(SubscribeParser):
     """Parses PREPARE, EXECUTE and DEALLOCATE, DECLARE, FETCH and CLOSE, and DISCARD."""
 
     def _root(self) -> nodes.Statement:
@@ -49,6 +50,8 @@ class SessionParser(QueryParser):
             self._match_text_seq("WITHOUT", "HOLD")
         if not self._match(TokenType.FOR):
             self.raise_error("Expected FOR")
+        if self._match_texts(("SUBSCRIBE", "TAIL")):
+            return nodes.DeclareStatement(this=name, is_held=is_held, query=self._subscribe())
         if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")
         return nodes.DeclareStatement(this=name, is_held=is_held, query=self._query_statement())
@@ -64,7 +67,15 @@ class SessionParser(QueryParser):
         else:
             self._match_text_seq("NEXT")
         self._match_texts(("FROM", "IN"))
-        return nodes.FetchStatement(this=self._name(), count=count)
+        name, timeout = self._name(), None
+        if self._match(TokenType.WITH):
+            timeout = self._parse_wrapped(self._fetch_timeout)
+        return nodes.FetchStatement(this=name, count=count, timeout=timeout)
+
+    def _fetch_timeout(self) -> exp.Expr:
+        self._expect("TIMEOUT")
+        self._match(TokenType.EQ)
+        return self._text()
 
     def _close(self) -> nodes.CloseStatement:
         return nodes.CloseStatement(this=None if self._match_text_seq("ALL") else self._name())

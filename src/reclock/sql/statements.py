@@ -46,6 +46,19 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Subscribe:
+    """The changes of a query, as they come: first its rows, if ``has_snapshot``, at the time it would be read at; then what
+    changes at each later time below ``up_to``. ``desc`` is time, whether it is progress (if ``has_progress``), diff, columns."""
+
+    select: Select
+    desc: RelationDesc
+    has_snapshot: bool = True
+    has_progress: bool = False
+    up_to: Timestamp | None = None
+    tag: str = "SUBSCRIBE"
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """``is_timestamp`` asks for the time the query would be read at rather than for its plan."""
 
@@ -249,9 +262,9 @@ class CopyFrom:
 
 @dataclass(frozen=True, slots=True)
 class CopyTo:
-    """The rows of a query go to the client."""
+    """The rows of a query, or its changes, go to the client."""
 
-    select: Select
+    select: Select | Subscribe
     format: CopyFormat
     tag: str = "COPY"
 
@@ -378,6 +391,7 @@ class Transaction:
 
 Statement = (
     Select
+    | Subscribe
     | Explain
     | CreateIndex
     | CreateSink

@@ -6,10 +6,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql import nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.subscribe_grammar import SubscribeParser
 
 
-class TableParser(QueryParser):
+class TableParser(SubscribeParser):
     """Parses what makes a table and what changes its rows."""
 
     def _create_table(self) -> nodes.CreateTableStatement | nodes.CreateTableAsStatement:
@@ -107,7 +107,8 @@ class TableParser(QueryParser):
     def _copy(self) -> nodes.CopyStatement:
         table = columns = query = None
         if self._match(TokenType.L_PAREN):
-            query = self._query()
+            is_subscription = self._match_texts(("SUBSCRIBE", "TAIL"))
+            query = self._subscribe() if is_subscription else self._query()
             if not self._match(TokenType.R_PAREN):
                 self.raise_error("Expected )")
         else:

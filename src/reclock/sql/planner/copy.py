@@ -13,6 +13,7 @@ from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.modify import new_rows, table_named, target_columns
 from reclock.sql.planner.select_statement import plan_bare_query
+from reclock.sql.planner.subscribe import plan_subscribe
 from reclock.sql.statements import CopyFrom, CopyTo, Modify
 
 _CHARACTERS = ("delimiter", "quote", "escape")
@@ -33,6 +34,8 @@ def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: Sessi
         positions = target_columns(columns, entry)
         shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
         query = exp.Select(expressions=shown, from_=exp.From(this=node.this.copy()))
+    if isinstance(query, nodes.SubscribeStatement):
+        return CopyTo(plan_subscribe(query, catalog, session), format)
     return CopyTo(plan_bare_query(query, catalog, session), format)
 
 

@@ -30,6 +30,7 @@ from reclock.sql.planner.schemas import create_schema, drop_schemas
 from reclock.sql.planner.select_statement import plan_query_statement
 from reclock.sql.planner.show_privileges import show_privileges
 from reclock.sql.planner.sinks import create_sink
+from reclock.sql.planner.subscribe import plan_subscribe
 from reclock.sql.role_statements import SetDefault
 from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Statement, Transaction
 
@@ -92,6 +93,7 @@ def _variable_name(node: nodes.Statement) -> str | None:
 DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
     {
         nodes.QueryStatement,
+        nodes.SubscribeStatement,
         nodes.ExplainStatement,
         nodes.InsertStatement,
         nodes.UpdateStatement,
@@ -122,6 +124,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.CloseStatement: _of_session,
     nodes.DiscardStatement: _of_session,
     nodes.QueryStatement: plan_query_statement,
+    nodes.SubscribeStatement: plan_subscribe,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,
     nodes.CreateSubsourceStatement: create.create_subsource,

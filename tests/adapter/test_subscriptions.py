@@ -1,0 +1,137 @@
+"""SUBSCRIBE: the rows at one time and then exactly what changes, at the times at which it changes."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.errors import DroppedMeanwhile, InvalidOption, QueryCanceled, StatementTimeout, TransactionActive, UnsupportedSql
+
+QUERIES = (
+    "SELECT * FROM a",
+    "SELECT n, count(*) AS c FROM a GROUP BY n",
+    "SELECT a.id, b.id FROM a JOIN b ON a.n = b.n",
+    "SELECT max(n) FROM a",
+    "SELECT id FROM a ORDER BY n DESC LIMIT 1",
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path / "home") as opened:
+        yield opened
+
+
+@pytest.fixture
+def ada(environment: Environment) -> Session:
+    session = Session(environment)
+    run(session, "CREATE TABLE a (id int, n int); CREATE TABLE b (id int, n int); INSERT INTO a VALUES (1, 10), (2, 20), (2, 20)")
+    return session
+
+
+@pytest.fixture
+def bob(ada: Session) -> Session:
+    return Session(ada.environment)
+
+
+def run(session: Session, text: str) -> list[tuple[object, ...]]:
+    """The rows of the last statement."""
+    return [list(result.rows()) for result in session.execute(text)][-1]
+
+
+def everything(session: Session, cursor: str) -> list[tuple[object, ...]]:
+    """What a subscription's cursor has, until nothing more comes."""
+    found: list[tuple[object, ...]] = []
+    while rows := run(session, f"FETCH ALL FROM {cursor} WITH (TIMEOUT = '500ms')"):
+        found += rows
+    return found
+
+
+def test_what_was_sent_sums_to_what_is_there_at_every_time(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN")
+    for number, query in enumerate(QUERIES):
+        run(ada, f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query})")
+    run(bob, "INSERT INTO b VALUES (7, 10), (8, 11); UPDATE a SET n = n + 1; UPDATE a SET n = n; DELETE FROM a WHERE n = 21")
+    run(bob, "BEGIN; INSERT INTO a VALUES (4, 11); INSERT INTO b VALUES (9, 11); COMMIT; TRUNCATE b")
+    for number, query in enumerate(QUERIES):
+        updates = everything(ada, f"c{number}")
+        times = sorted({row[0] for row in updates})
+        assert [row[0] for row in updates] == sorted(row[0] for row in updates)
+        assert len(times) > 1
+        for at in times:
+            summed: Counter[tuple[object, ...]] = Counter()
+            for time, diff, *row in updates:
+                if time <= at:
+                    summed[tuple(row)] += diff
+            assert {row: count for row, count in summed.items() if count} == Counter(run(bob, f"{query} AS OF {at}"))
+    run(ada, "COMMIT")
+
+
+def test_progress_says_up_to_where_everything_was_sent(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a WITH (PROGRESS, SNAPSHOT = false)")
+    run(bob, "INSERT INTO a VALUES (3, 30)")
+    updates = everything(ada, "c")
+    [(at, *_)] = [row for row in updates if not row[1]]
+    told = [row[0] for row in updates if row[1]]
+    assert [row for row in updates if not row[1]] == [(at, False, 1, 3, 30)]
+    assert told == sorted(told)
+    assert told[-1] > at
+    assert all(row[0] <= at or updates.index(row) > updates.index((at, False, 1, 3, 30)) for row in updates if row[1])
+
+
+def test_a_subscription_ends_where_it_is_told(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
+    run(bob, "INSERT INTO a VALUES (3, 30); INSERT INTO a VALUES (4, 40)")
+    first, *_, third, fourth = everything(ada, "c")
+    run(ada, "COMMIT")
+    assert run(ada, f"TAIL a WITHOUT SNAPSHOT AS OF {first[0]} UP TO {fourth[0]}") == [third]
+    assert run(ada, "SUBSCRIBE (VALUES (1), (1), (2))") == [(0, 2, 1), (0, 1, 2)]
+    with pytest.raises(InvalidOption):
+        run(ada, "SUBSCRIBE a UP TO 5")
+
+
+def test_a_subscription_goes_on_past_the_statement_timeout_and_can_be_canceled(ada: Session, bob: Session) -> None:
+    run(ada, "SET statement_timeout = 1")
+    [result] = ada.execute("SUBSCRIBE a")
+    rows = result.rows()
+    assert sorted(next(rows)[1:] for _ in range(2)) == [(1, 1, 10), (2, 2, 20)]
+    threading.Timer(0.5, ada.interruption.cancel).start()
+    with pytest.raises(QueryCanceled):
+        next(rows)
+    run(ada, "SET statement_timeout = 500; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
+    assert len(run(ada, "FETCH 1 FROM c")) == 1
+    assert len(run(ada, "FETCH 5 FROM c")) == 1
+    with pytest.raises(StatementTimeout):  # that of FETCH
+        run(ada, "FETCH 5 FROM c")
+
+
+def test_a_subscription_holds_what_it_reads_until_it_ends(ada: Session, environment: Environment) -> None:
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
+    environment.shared_holds.let_go(["tables"])
+    assert environment.holds.earliest_read("tables") is not None
+    run(ada, "CLOSE c")
+    environment.shared_holds.let_go(["tables"])
+    assert environment.holds.earliest_read("tables") is None
+
+
+def test_it_ends_when_what_it_reads_is_dropped(ada: Session, bob: Session) -> None:
+    run(ada, "CREATE VIEW v AS SELECT n FROM a; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v")
+    run(ada, "FETCH 5 FROM c")
+    run(bob, "DROP VIEW v")
+    with pytest.raises(DroppedMeanwhile):
+        everything(ada, "c")
+
+
+@pytest.mark.parametrize("before", ["INSERT INTO a VALUES (1, 1)", "CREATE VIEW w AS SELECT 1 AS x"])
+def test_it_sees_nothing_of_a_block_and_so_is_not_begun_in_one_that_changes_something(ada: Session, before: str) -> None:
+    with pytest.raises(TransactionActive):
+        run(ada, f"BEGIN; {before}; DECLARE c CURSOR FOR SUBSCRIBE a")
+
+
+def test_system_relations_have_no_times(ada: Session) -> None:
+    with pytest.raises(UnsupportedSql):
+        run(ada, "SUBSCRIBE mz_tables")
