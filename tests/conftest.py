@@ -19,6 +19,7 @@ pytest_plugins = [
     "fixtures.kafka",
     "fixtures.kinesis",
     "fixtures.registry",
+    "fixtures.pubnub_server",
 ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.objects import EVENTS, World
+from fixtures.pubnub_server import channel_name
 
 from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
@@ -21,7 +22,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption
 from reclock.ingest import payload
 from reclock.sources.connections import broker
-from reclock.sources.description import KafkaConnector, KinesisConnector, LoadGenerator, SourceSpec, TextFormat
+from reclock.sources.description import KafkaConnector, KinesisConnector, LoadGenerator, PubNubConnector, SourceSpec, TextFormat
 from reclock.sources.generated import GENERATED
 
 pytestmark = pytest.mark.spark
@@ -187,7 +188,26 @@ class Resharded(Upstream):
         assert world.mapping(self.source) == [*parent, (1, at, self.left + 1), (2, at, self.right + 1)]
 
 
-SERVICES = {Upserts: "kafka", Resharded: "kinesis"}
+class Channel(Upstream):
+    """What is heard once, before it is bound; the service may forget it as soon as it is."""
+
+    def __init__(self, service):
+        self.service, self.channel = service, channel_name()
+        connector = PubNubConnector("demo", self.channel, service.origin)
+        desc = RelationDesc((Column("text", TEXT, is_nullable=False),))
+        self.source = SourceSpec(GlobalId("u4"), "channel", connector, None, desc)
+
+    def fill(self, world):
+        world.tick(10)
+        self.start = world.mapping(self.source)[0][2]
+        self.first, self.last = self.service.publish(self.channel, 1, 2)
+
+    def check(self, world, at):
+        assert world.visible(self.source) == [("1", at), ("2", at)]
+        assert world.mapping(self.source) == [(4, 10, self.start), (4, at, self.last * 100 + 100 - self.start)]
+
+
+SERVICES = {Upserts: "kafka", Resharded: "kinesis", Channel: "pubnub_service"}
 
 
 @pytest.fixture
@@ -208,6 +228,7 @@ STOPS = [
         *((COMMIT_POINTS[-1], nth) for nth in (1, 2, 3)),
     ]
 ] + [(Resharded, point, 1) for point in (*STEP_POINTS, "collections.commit.landed")]
+STOPS += [(Channel, point, 1) for point in ("ingest.after_read_once", *STEP_POINTS[1:])]
 
 
 @pytest.mark.parametrize(("upstream", "point", "occurrence"), STOPS, indirect=["upstream"])

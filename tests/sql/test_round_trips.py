@@ -50,6 +50,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES": nodes.CreateSourceStatement,
     """CREATE SOURCE k FROM KINESIS ARN 'a' ENDPOINT 'http://x' START AFTER SEQUENCE NUMBER (0 = 12345678901234567890123, 3 = 4)
        FORMAT TEXT""": nodes.CreateSourceStatement,
+    "CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'sub-c-1' CHANNEL 'c' ORIGIN 'http://x'": nodes.CreateSourceStatement,
     "CREATE SOURCE k FROM KINESIS (STREAM 's', REGION 'r') START TIMESTAMP 5 FORMAT BYTES": nodes.CreateSourceStatement,
     "CREATE VIEW v AS SELECT 1": nodes.CreateViewStatement,
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": nodes.CreateViewStatement,

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reclock.adapter.variables import VARIABLES
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import TEXT, RelationDesc
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.compute.engines.engine import result_schema
 from reclock.environment import Environment
@@ -44,14 +44,15 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     A binding below ``since`` appears at ``since``, whether it is compacted yet or not.
     """
     progress = catalog.progress_of(source_id)
-    if progress is None:
+    source = catalog.relation(source_id).source
+    if progress is None or source is None:
         raise InternalError(f'source "{source_id}" has no progress relation')
     bindings = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING))
     remap = Remap.of(read_bindings(bindings, MINIMUM, Timestamp(at + 1)))
     frontier = environment.frontiers.get(source_id)  # after the bindings: no time up to its since was merged in them before
     if at < frontier.since:
         raise NotReadable(source_id, at=at, since=frontier.since, upper=frontier.upper)
-    shown = str if progress.desc.types[-1] == TEXT else int  # offsets that no number type holds
+    shown = source.connector.reclocking.progress_offset
     rows = [(*row.row[:-1], shown(row.offset)) for row in progress_at(remap.compact(frontier.since), at)]
     return _table(progress.desc, rows)
 

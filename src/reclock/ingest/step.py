@@ -212,7 +212,7 @@ class _Work:
         assert isinstance(self.connector, ReadsOnce)
         step = self._new_staging(step, lineup, held)
         assert step.staging is not None
-        with self.connector.read_once(bound) as (increments, tasks):
+        with self.connector.read_once(bound, step.decisions.skip) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
             StagingJob(self.connector, tasks, step.at, self.source.outputs, targets, self.lake.storage_options).run(self.spark)
         crashpoints.reach("ingest.after_read_once")

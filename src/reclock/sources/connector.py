@@ -116,8 +116,13 @@ class ReadsOnce(Connector, Protocol):
     def must_read_once(self, bound: Bound) -> bool:
         """Whether the next step is such a reading, and no probe."""
 
-    def read_once(self, bound: Bound) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
-        """The increments of the step, and the tasks that read them inside the context, and only there. Raises a ``SourceError``."""
+    def read_once(
+        self, bound: Bound, skips: Sequence[Skip] = ()
+    ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
+        """The increments of the step, and the tasks that read them inside the context, and only there; none, if nothing is new.
+
+        ``skips`` are decisions about what an earlier attempt raised. Raises a ``SourceError``.
+        """
 
 
 def spelled(partition: Partition) -> str:

@@ -28,6 +28,8 @@ class Reclocking:
     progress: tuple[str, ...]
     evidence: tuple[Column, ...] | None = None
     is_wide: bool = False
+    unit: int = 1
+    """How many offsets one of the upstream's own unit is, in which progress is shown."""
 
     @property
     def remap_desc(self) -> RelationDesc:
@@ -51,6 +53,10 @@ class Reclocking:
     @property
     def _offset_type(self) -> ScalarType:
         return TEXT if self.is_wide else BIGINT
+
+    def progress_offset(self, offset: int) -> int | str:
+        """An offset as the progress relation shows it."""
+        return self.shown(offset // self.unit)
 
     def shown(self, offset: int) -> int | str:
         """An offset as relations hold it; ``int`` of it is the offset again."""
@@ -210,6 +216,28 @@ class KinesisConnector:
 
 
 @dataclass(frozen=True, slots=True)
+class PubNubConnector:
+    """What is published in ``channel``, with the ``subscribe_key``; ``origin`` answers in place of PubNub, if it is given."""
+
+    subscribe_key: str
+    channel: str
+    origin: str = ""
+
+    is_monotonic: ClassVar[bool] = True
+    upsert_key: ClassVar[str | None] = None
+    type_name: ClassVar[str] = "pubnub"
+    lacks_history: ClassVar[str] = "a channel forgets what was published within minutes"
+    updates_per_offset: ClassVar[int] = 1
+    reclocking: ClassVar[Reclocking] = Reclocking(
+        partition=(Column("region", BIGINT, is_nullable=False),),
+        offset="timetoken_ns",
+        progress=("region", "timetoken"),
+        evidence=(Column("newest", BIGINT, is_nullable=False), Column("heard_at", BIGINT, is_nullable=False)),
+        unit=100,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class PostgresConnector:
     """The tables of ``publication`` at ``connection`` (which may be libpq's text, without a password), read through the slot."""
 
@@ -278,7 +306,9 @@ LineFormat = RecordFormat | TextFormat | BytesFormat
 Format = RecordFormat | TextFormat | BytesFormat | AvroFormat
 
 
-Upstream = ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector
+Upstream = (
+    ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector | PubNubConnector
+)
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``), how many updates one offset may yield, the column by which rows replace each other (``upsert_key``), and why
 nobody can tell what it had at an earlier time, if that is so (``lacks_history``).

@@ -22,6 +22,7 @@ from reclock.sources.description import (
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
+    PubNubConnector,
     SourceSpec,
     TextFormat,
     Upstream,
@@ -91,6 +92,13 @@ def _(upstream: KinesisConnector, source: SourceSpec, means: Means) -> Connector
     if upstream.start == "LATEST":
         upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
     return Kinesis(upstream, source.format, source.desc, means.clock())
+
+
+@_open.register
+def _(upstream: PubNubConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.sources.pubnub import PubNub
+
+    return PubNub(upstream, source.desc)
 
 
 @_open.register

@@ -81,7 +81,7 @@ class Postgres:
     # --- in the driver ---
 
     @contextmanager
-    def read_once(self, bound: Bound) -> Iterator[tuple[list[Increment], list[CopyPages]]]:
+    def read_once(self, bound: Bound, skips: Sequence[Skip] = ()) -> Iterator[tuple[list[Increment], list[CopyPages]]]:
         """Make the slot, and hold its snapshot while the tables are copied. One that an earlier attempt left is made anew."""
         with self._connected() as connection:
             system_id = self._system_id(connection)

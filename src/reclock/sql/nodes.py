@@ -117,6 +117,12 @@ class KinesisFrom(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"arn": False, "stream": False, "region": False, "endpoint": False, "start": False}
 
 
+class PubNubFrom(exp.Expression):
+    """``FROM PUBNUB SUBSCRIBE KEY … CHANNEL …``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"subscribe_key": True, "channel": True, "origin": False}
+
+
 class StreamStart(exp.Expression):
     """``START kind``: ``TRIM HORIZON``, ``LATEST``, ``TIMESTAMP`` and milliseconds, ``AT`` or ``AFTER`` sequence numbers."""
 

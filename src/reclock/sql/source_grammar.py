@@ -72,6 +72,8 @@ class SourceParser(StreamParser, ConnectionParser):
             return self._kafka()
         if self._match_text_seq("KINESIS"):
             return self._kinesis()
+        if self._match_text_seq("PUBNUB"):
+            return self._pubnub()
         if self._match_text_seq("POSTGRES"):
             return self._postgres()
         if not self._match_text_seq("S3"):

@@ -32,6 +32,14 @@ class StreamParser(QueryParser):
             self._match_r_paren()
         return nodes.KinesisFrom(**found, start=self._stream_start())
 
+    def _pubnub(self) -> nodes.PubNubFrom:
+        self._expect("SUBSCRIBE", "KEY")
+        key = self._text()
+        self._expect("CHANNEL")
+        channel = self._text()
+        origin = self._text() if self._match_text_seq("ORIGIN") else None
+        return nodes.PubNubFrom(subscribe_key=key, channel=channel, origin=origin)
+
     def _stream_start(self) -> nodes.StreamStart | None:
         if not self._match_text_seq("START"):
             return None

@@ -19,6 +19,12 @@ def _kinesis_from(write: Generator, node: exp.Expression) -> str:
     return joined(f"KINESIS ({', '.join(option for option in options if option)})", write.sql(node, "start"))
 
 
+@writes(nodes.PubNubFrom)
+def _pubnub_from(write: Generator, node: exp.Expression) -> str:
+    named = f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL {write.sql(node, 'channel')}"
+    return joined(named, clause(write, "ORIGIN", node, "origin"))
+
+
 @writes(nodes.StreamStart)
 def _stream_start(write: Generator, node: exp.Expression) -> str:
     numbers = f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""

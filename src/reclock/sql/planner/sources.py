@@ -35,7 +35,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.coercion import scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.connection_names import connection_of
-from reclock.sql.planner.streams import kinesis_connector
+from reclock.sql.planner.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements import SourceDefinition
 
 SOURCE_OPTIONS = frozenset({"start"})
@@ -236,6 +236,12 @@ def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Na
     check_columns([column.name for column in described])
     upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included))
     return SourceDefinition(RelationDesc(described), upstream, value)
+
+
+@_define.register
+def _(connector: nodes.PubNubFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+    _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
+    return SourceDefinition(RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None)
 
 
 @_define.register

@@ -5,12 +5,29 @@ from __future__ import annotations
 import re
 
 from reclock.errors import InvalidOption
-from reclock.sources.description import KinesisConnector
+from reclock.sources.description import KinesisConnector, PubNubConnector
 from reclock.sql import nodes
 
 _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):(\d+):stream/([a-zA-Z0-9_.-]{1,128})")
 _STREAM, _REGION = re.compile(r"[a-zA-Z0-9_.-]{1,128}"), re.compile(r"[a-z0-9-]+")
 _ENDPOINT = re.compile(r"https?://[^/@\s]+/?")
+
+
+_CHANNEL = re.compile(r"[^,:*/\\\s\x00-\x1f]{1,92}")
+_SUBSCRIBE_KEY = re.compile(r"[A-Za-z0-9-]+")
+
+
+def pubnub_connector(node: nodes.PubNubFrom) -> PubNubConnector:
+    """The channel. Raises ``InvalidOption`` for what cannot be its name, a key or an origin."""
+    key, channel = node.args["subscribe_key"].name, node.args["channel"].name
+    origin = node.args["origin"].name if node.args.get("origin") is not None else ""
+    if not _SUBSCRIBE_KEY.fullmatch(key):
+        raise InvalidOption("a subscribe key is of letters, digits and hyphens")
+    if not _CHANNEL.fullmatch(channel):
+        raise InvalidOption(f'"{channel}" is not the name of one channel')
+    if origin and not _ENDPOINT.fullmatch(origin):
+        raise InvalidOption(f'"{origin}" is not an origin', hint="https://HOST, with a port where it needs one")
+    return PubNubConnector(key, channel, origin.rstrip("/"))
 
 
 def kinesis_connector(node: nodes.KinesisFrom, include: tuple[tuple[str, str], ...]) -> KinesisConnector:

@@ -1,0 +1,99 @@
+"""The laws of reclocking over channels that forget: each message at one time or a definite error, whichever steps are lost."""
+
+from __future__ import annotations
+
+from fixtures.pubnub_server import CACHE, Service
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import UpstreamChanged
+from reclock.reclocking.mint import Binding, mint
+from reclock.reclocking.remap import Remap
+from reclock.sources.description import PubNubConnector
+from reclock.sources.pubnub import CACHE_TIMETOKENS, Answer, PubNub, decoded
+
+DESC = RelationDesc((Column("text", TEXT, is_nullable=False),))
+
+publishes = st.tuples(st.just("publish"), st.integers(1, 3), st.integers(1, 5))
+floods = st.tuples(st.just("publish"), st.integers(1, 3), st.integers(CACHE - 3, CACHE + 3))
+pauses = st.tuples(st.just("pause"), st.integers(1, CACHE_TIMETOKENS * 3 // 4), st.just(0))
+steps = st.tuples(st.just("step"), st.booleans(), st.just(0))
+histories = st.lists(publishes | publishes | floods | pauses | steps | steps, max_size=25)
+
+
+class InMemory(PubNub):
+    """The connector, without a network between it and the service."""
+
+    service: Service
+
+    def _ask(self, timetoken: int, region: int | None) -> Answer | None:
+        return decoded(InMemory.service.answer("c", timetoken))
+
+
+class Run:
+    """A channel and what was heard of it; each step knows nothing but what is bound, as after a restart."""
+
+    def __init__(self) -> None:
+        self.service, self.time = Service(), 0
+        InMemory.service = self.service
+        self.published: list[tuple[int, int]] = []
+        """Since the first step: timetoken, region."""
+        self.bindings: list[Binding] = []
+        self.bound: dict = {}
+        self.heard: list[tuple[int, int]] = []
+        """Timetoken, time."""
+        self.step()
+
+    def step(self, *, is_lost: bool = False) -> None:
+        self.time += 1
+        connector = InMemory(PubNubConnector("demo", "c"), DESC)
+        with connector.read_once(self.bound) as (increments, tasks):
+            heard = [int(text) for task in tasks for _, table in connector.read(task) for text in table["text"].to_pylist()]
+        if is_lost:
+            return
+        frontier = Remap.of(self.bindings).frontier_at(Timestamp(self.time))
+        assert all(own.lower == frontier.get(own.partition, 0) for own in increments)
+        self.bindings += mint({own.partition: own.upper for own in increments}, frontier, Timestamp(self.time))
+        self.bound |= {own.partition: (own.upper, *own.evidence) for own in increments}
+        self.heard += [(timetoken, self.time) for timetoken in heard]
+
+    def play(self, operation: str, first: int, second: int) -> None:
+        match operation:
+            case "publish":
+                for _ in range(second):
+                    [timetoken] = self.service.publish("c", self.service.now + 7, region=first)
+                    self.published.append((timetoken, first))
+            case "pause":
+                self.service.now += first
+                if first > CACHE_TIMETOKENS // 2:  # the service is sure to keep them as long as it says, and often forgets after
+                    kept = self.service.channels.get("c", [])
+                    self.service.channels["c"] = [own for own in kept if own[0] >= self.service.now - CACHE_TIMETOKENS]
+            case _:
+                self.step(is_lost=bool(first))
+
+
+@given(histories)
+def test_every_message_has_one_time_or_there_is_an_error(history):
+    run = Run()
+    try:
+        for operation in history:
+            run.play(*operation)
+        run.step()
+    except UpstreamChanged:
+        assert len(run.published) >= CACHE or any(operation == "pause" for operation, *_ in history)
+        return
+    remap = Remap.of(run.bindings)
+    assert [timetoken for timetoken, _ in run.heard] == [timetoken for timetoken, _ in run.published]
+    regions = dict(run.published)
+    assert all(remap.time_of(regions[timetoken], timetoken * 100) == time for timetoken, time in run.heard)
+    times = [time for _, time in run.heard]
+    assert times == sorted(times)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5))
+def test_any_payload_is_a_row(payload):
+    answer = decoded({"t": {"t": "1", "r": 1}, "m": [{"p": {"t": "1", "r": 1}, "d": payload}]})
+    [message] = answer.messages
+    message.text.encode()
