@@ -5,11 +5,16 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from reclock.adapter.session import Session
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.environment import Environment
 from reclock.errors import DroppedMeanwhile, InvalidOption, QueryCanceled, StatementTimeout, TransactionActive, UnsupportedSql
+from reclock.sql.names import SessionNames
 
 QUERIES = (
     "SELECT * FROM a",
@@ -135,3 +140,40 @@ def test_it_sees_nothing_of_a_block_and_so_is_not_begun_in_one_that_changes_some
 def test_system_relations_have_no_times(ada: Session) -> None:
     with pytest.raises(UnsupportedSql):
         run(ada, "SUBSCRIBE mz_tables")
+
+
+def bind(environment: Environment, id: GlobalId, at: int, key: str, size: int, rows: list[int]) -> None:
+    """What a step of ingestion makes durable: ``size`` bytes more of the object, and its rows, at ``at``."""
+    time = Timestamp(at)
+    claim = environment.frontiers.claim(id, at=time, payload={}, owner="test", lease_ms=60_000)
+    for kind, columns, diffs in (
+        (CollectionType.REMAPPING, [pa.array([key])], [size]),
+        (CollectionType.RECLOCKED, [pa.array(rows, pa.int32())], [1] * len(rows)),
+    ):
+        collection = environment.lake.open(StorageCollectionId(id, kind))
+        names = [*collection.desc.names, TIME_COLUMN, DIFF_COLUMN]
+        updates = pa.table([*columns, pa.array([at] * len(diffs)), pa.array(diffs)], names=names)
+        collection.append(updates, expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
+    environment.frontiers.publish({id: claim}, Timestamp(at + 1))
+    environment.oracle.apply_write(EPOCH_MS, time)
+
+
+def test_a_source_and_its_progress_are_followed_in_the_same_times(ada: Session, environment: Environment) -> None:
+    run(ada, "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON; SELECT * FROM s")
+    source = environment.planner_catalog().resolve(("s",), SessionNames())
+    start = environment.frontiers.get(source.id).upper + 10
+    run(ada, "BEGIN; DECLARE rows CURSOR FOR SUBSCRIBE s; DECLARE places CURSOR FOR TAIL s_progress")
+    bind(environment, source.id, start, "a", 10, [1, 2])
+    bind(environment, source.id, start + 5, "a", 7, [2])
+    bind(environment, source.id, start + 9, "b", 3, [])
+    assert sorted(everything(ada, "rows")) == [(start, 1, 1), (start, 1, 2), (start + 5, 1, 2)]
+    placed = everything(ada, "places")
+    assert Counter(placed) == Counter(
+        [
+            (start, 1, start, "a", 10),
+            (start + 5, -1, start, "a", 10),  # the partition's row is replaced
+            (start + 5, 1, start + 5, "a", 17),
+            (start + 9, 1, start + 9, "b", 3),
+        ]
+    )
+    assert [row[0] for row in placed] == sorted(row[0] for row in placed)
