@@ -254,11 +254,13 @@ def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> No
 
 
 def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:
-    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete. Raises ``UnknownObject``."""
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete: none, if it was dropped by now."""
     catalog = environment.planner_catalog()
+    if cluster not in catalog.clusters:
+        return RefreshReport(cluster, (), ())
     environment.await_storage(catalog)
     assert catalog.snapshot is not None
-    controller = environment.compute_controller(catalog.cluster_id(cluster))
+    controller = environment.compute_controller(catalog.clusters[cluster])
     _complete_tables(environment, Timestamp(at))
     reports: list[Refreshed] = []
     failures: list[Failure] = []

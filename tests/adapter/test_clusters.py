@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from reclock import tick
 from reclock.adapter.session import Session
 from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
 from reclock.environment import Environment
-from reclock.errors import ClusterDropped, ExperimentalFeature, ReclockError, UnknownFunction, UnknownObject
+from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
@@ -277,6 +278,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert [(error.sqlstate, error.message) for error in failures] == [
         ("42704", 'query could not complete because cluster "c" was dropped')
     ] * 3
+    assert tick.refresh(environment, "c", environment.clock(), owner="tick") == tick.RefreshReport("c", (), ())
     assert next(other.batches).num_rows
     other.close()
     assert not environment.underway._asked
@@ -286,3 +288,27 @@ def select(catalog: PlannerCatalog) -> Select:
     planned = plan_statement(parse("SELECT x FROM t")[0], catalog)
     assert isinstance(planned, Select)
     return planned
+
+
+def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Environment) -> None:
+    root = Session(environment)
+    sql(root, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE TABLE t (x int); GRANT SELECT ON t TO ada, bob")
+    ada, bob = Session(environment, user="ada"), Session(environment, user="bob")
+    with pytest.raises(PermissionDenied):
+        sql(ada, "CREATE CLUSTER own")
+    sql(root, "GRANT CREATECLUSTER ON SYSTEM TO ada")
+    sql(ada, "ALTER DEFAULT PRIVILEGES GRANT USAGE ON CLUSTERS TO bob; CREATE CLUSTER shared SIZE '1'")
+    sql(ada, "ALTER DEFAULT PRIVILEGES REVOKE USAGE ON CLUSTERS FROM bob; CREATE CLUSTER own; ALTER CLUSTER shared VIRTUAL")
+    for text in ("DROP CLUSTER shared", "ALTER CLUSTER shared SIZE '1'", "ALTER CLUSTER shared RENAME TO mine", "CREATE CLUSTER c"):
+        with pytest.raises(PermissionDenied):
+            sql(bob, text)
+    assert sql(bob, "SET cluster = shared; SELECT x FROM t; SET cluster = own") == []
+    with pytest.raises(PermissionDenied):
+        sql(bob, "SELECT x FROM t")
+    sql(ada, "GRANT USAGE ON CLUSTER own TO bob")
+    assert sql(bob, "SELECT x FROM t") == []
+    assert sql(root, "SELECT name, privileges FROM mz_clusters WHERE id > 1 ORDER BY id") == [
+        ("shared", "{u2=UC/u2,u3=U/u2}"),
+        ("own", "{u2=UC/u2,u3=U/u2}"),
+    ]
+    sql(ada, "DROP CLUSTER shared, own")

@@ -31,6 +31,7 @@ SELECT extract(hour FROM time_hour), time_hour + interval '1 day', date '2013-01
 CREATE SOURCE s (a int NOT NULL, b numeric(10, 2)) FROM S3 DISCOVER OBJECTS MATCHING '**' USING BUCKET SCAN 'b' FORMAT CSV WITH HEADER DELIMITED BY ';'
 CREATE MATERIALIZED VIEW v IN CLUSTER default AS SELECT carrier, sum(distance) FROM flights GROUP BY carrier
 CREATE INDEX i IN CLUSTER other ON delays (carrier)
+CREATE INDEX ON delays (flights % 10, (upper(carrier)), delay)
 DROP SOURCE IF EXISTS flights, weather CASCADE
 ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9
 ALTER SOURCE flights RENAME TO trips
