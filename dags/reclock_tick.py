@@ -8,9 +8,9 @@ one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_sour
 `spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
 Spark looks for YARN); `spark-submit` must be on the workers' PATH.
 
-A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others go on
-and are published, and *verdict* ends the run red. Each published source is the asset `reclock://<database>/<schema>/<source>`, whose
-events carry the published `upper`.
+A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others
+go on and are published, and *verdict* ends the run red. Each published source is the asset
+`reclock://<database>/<schema>/<source>`, whose events carry the published `upper`.
 """
 
 from __future__ import annotations
