@@ -13,6 +13,7 @@ from reclock import tick
 from reclock.adapter.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli.output import Format, error_lines, print_result
+from reclock.controllers.subscribes import OwnReplicas
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 
@@ -30,6 +31,8 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
     with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0]), spark=spark) as environment:
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
+
+        replicas = OwnReplicas(environment._own_replicas, environment.collection_manager, "flow", environment.clock)
 
         def sql(text: str) -> str:
             printed.seek(0)
@@ -57,6 +60,9 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
                 case ["tick", at, *only]:
                     now[0] = int(at)
                     return tick.run(environment, only=only or None, at=int(at), owner="flow").summary()
+                case ["report"]:
+                    replicas.step()
+                    environment.collection_manager.flush()
                 case _:
                     raise ValueError(f"unknown command {words}")
             return ""
