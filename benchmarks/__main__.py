@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, definitions, ingestion, kafka, oracle, server, tables, ticks
+from benchmarks import catalog, definitions, ingestion, introspection, kafka, oracle, server, tables, ticks
 
 BENCHMARKS = {
     "catalog": catalog.main,
     "definitions": definitions.main,
     "ingestion": ingestion.main,
+    "introspection": introspection.main,
     "kafka": kafka.main,
     "oracle": oracle.main,
     "tables": tables.main,

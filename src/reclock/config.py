@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     )
 
     introspection_interval_ms: int = Field(
-        default=1_000, gt=0, description="how often a process that serves or ticks writes what its replicas and sessions report"
+        default=2_000, gt=0, description="how often a process that serves or ticks writes what its replicas and sessions report"
     )
     introspection_sample_ms: int = Field(
         default=60_000, gt=0, description="how often CPU, memory, sizes of arrangements and lags are measured"

@@ -12,6 +12,7 @@ import pytest
 from fixtures.server import SqlServer
 
 from reclock import maintenance, tick
+from reclock.adapter.overview import overview_of
 from reclock.adapter.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.measurements import bucket
@@ -19,6 +20,7 @@ from reclock.consensus.statistics import Moved, Total
 from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, own_replica_id
 from reclock.environment import Environment
 from reclock.errors import EvaluationError, NotReadable, UnknownObject
+from reclock.introspection.page import render
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
@@ -99,6 +101,19 @@ def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment
     environment.collection_manager.flush()
     assert sql(environment, FRONTIERS) == []
     assert sql(environment, ERRORS) == [("r1", "u1", 3)]
+
+
+def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> None:
+    replica = Scripted()
+    subscribes = connected(environment, replica)
+    assert "No process reports a replica" in render(overview_of(environment), docs_url="docs/")
+    replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 5 << 20, 0.5), 1))
+    subscribes.step()
+    environment.collection_manager.flush()
+    [shown] = overview_of(environment).replicas
+    assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", "r1", "online", 12.5)
+    page = render(overview_of(environment), docs_url="docs/")
+    assert all(text in page for text in ("r1", "12.5 %", "5 MB"))
 
 
 def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environment) -> None:

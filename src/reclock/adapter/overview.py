@@ -7,6 +7,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.overview import Overview, overview
+from reclock.protocol.introspection import IntrospectionType
 from reclock.quality.docs_index import latest, read_index
 from reclock.reclocking.remap import Remap
 
@@ -23,6 +24,7 @@ def overview_of(environment: Environment) -> Overview:
         lambda source: _remap(environment, source, frontiers[source].upper),
         latest(read_index(environment.settings.home / "quality")),
         environment.clock(),
+        environment.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,
     )
 
 

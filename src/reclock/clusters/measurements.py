@@ -46,6 +46,7 @@ class Measurements:
     _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
     _usage: Usage = field(init=False)
     _subscribes: dict[str, tuple[LogName, Counter[Row]]] = field(default_factory=dict)
+    _looked_at: Mapping[str, GroupFrontier] | None = None
     _guard: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
@@ -118,15 +119,20 @@ class Measurements:
         found = []
         with self._guard:
             upper = self.clock()
+            self._looked_at = self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
             for id, (log, before) in self._subscribes.items():
                 now = Counter(self.rows(log))
                 changes = {row: now[row] - before[row] for row in now | before}
                 self._subscribes[id] = (log, now)
                 found.append(LogChanges(id, tuple((row, diff) for row, diff in changes.items() if diff), upper))
+            self._looked_at = None
         return [changes for changes in found if changes.changes]
 
     def _standing(self) -> dict[GlobalId, GroupFrontier]:
-        known = self.frontiers(self._made_at_ns) if self._made_at_ns else {}
+        """Read once for all logs that are taken together."""
+        known = self._looked_at
+        if known is None:
+            known = self.frontiers(self._made_at_ns) if self._made_at_ns else {}
         return {id: known[id] for id in self._made_at_ns if id in known}
 
     def _hydration_times(self) -> list[Row]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
@@ -11,6 +13,7 @@ from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.statuses import Status
+from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.quality.docs_index import Entry
 from reclock.reclocking.remap import Remap
 
@@ -67,6 +70,18 @@ class SourceOverview:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplicaOverview:
+    """A replica that reports, and what it uses: 100 percent of CPU is one core. None until it has measured that."""
+
+    cluster: str
+    id: str
+    status: str
+    updated_at: datetime
+    cpu_percent: float | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The environment at ``now``."""
 
@@ -74,6 +89,7 @@ class Overview:
     sources: tuple[SourceOverview, ...]
     indexes: tuple[Standing, ...]
     clusters: tuple[str, ...]
+    replicas: tuple[ReplicaOverview, ...] = ()
 
 
 def overview(
@@ -83,6 +99,7 @@ def overview(
     remap_of: Callable[[GlobalId], Remap],
     audits: Mapping[str, Entry],
     now: Timestamp,
+    reported: Mapping[IntrospectionType, Iterable[Row]] | None = None,
 ) -> Overview:
     """Sources and indexes in order of name. ``audits`` are the last by source; what has no frontier group yet is left out."""
     standings = {
@@ -97,6 +114,7 @@ def overview(
         tuple(_source(standing, remap_of(standing.id), audits) for standing in named if types[standing.id] is ItemType.SOURCE),
         tuple(standing for standing in named if types[standing.id] is ItemType.INDEX),
         tuple(cluster.name for _, cluster in sorted(catalog.clusters.items())),
+        _replicas(catalog, reported or {}),
     )
 
 
@@ -120,6 +138,18 @@ def _source(standing: Standing, remap: Remap, audits: Mapping[str, Entry]) -> So
     ]
     bound.sort(key=lambda partition: (-partition.bound_at, partition.partition))
     return SourceOverview(standing, len(bound), tuple(bound[:PARTITIONS]), staircase(remap), audits.get(standing.name))
+
+
+def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Iterable[Row]]) -> tuple[ReplicaOverview, ...]:
+    used: dict[Any, Any] = {id: rest for id, *rest in reported.get(IntrospectionType.REPLICA_METRICS, ())}
+    found = []
+    rows: Any = reported.get(IntrospectionType.REPLICA_STATUSES, ())
+    for id, cluster_id, _, status, _, updated_at in rows:
+        cluster = catalog.clusters.get(cluster_id)
+        if cluster is not None:
+            _, cpu_percent, memory_bytes, _ = used.get(id, (None,) * 4)
+            found.append(ReplicaOverview(cluster.name, id, status, updated_at, cpu_percent, memory_bytes))
+    return tuple(sorted(found, key=lambda replica: (replica.cluster, replica.id)))
 
 
 def _standing(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> Standing:
