@@ -133,15 +133,25 @@ def test_what_was_heard_is_durable_before_it_is_bound(heard, monkeypatch):
     assert world.visible(source) == [('"a"', 20)]
 
 
-@pytest.mark.parametrize("answer", ["", "[]", "{}", '{"t":{"t":"x","r":1},"m":[]}', '{"t":{"t":"1","r":1},"m":[{}]}'])
-def test_an_answer_that_is_none_is_the_sources_error(heard, answer, monkeypatch):
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [(200, ""), (200, "[]"), (200, '{"t":{"t":"1","r":1},"m":[{}]}'), (403, '{"message":"no"}'), (500, "x"), (502, "<html>")],
+)
+def test_an_answer_that_is_none_is_the_sources_error(heard, status, answer, monkeypatch):
     service, _, source, world = heard
     monkeypatch.setattr(service, "failure", answer)
+    monkeypatch.setattr(service, "status", status)
     with pytest.raises(UpstreamUnavailable, match="cannot hear channel"):
         world.ingest(20, source)
     monkeypatch.undo()
     world.tick(30)
     assert world.frontiers.get("u4").claim is None
+
+
+def test_a_service_that_is_not_there_is_the_sources_error(open_world):
+    source = SourceSpec(GlobalId("u4"), "source", PubNubConnector("demo", "c", "http://127.0.0.1:9"), None, DESC)
+    with pytest.raises(UpstreamUnavailable, match='cannot hear channel "c"'):
+        open_world(source).ingest(10, source)
 
 
 def test_a_channel_through_sql_and_whole_ticks(pubnub_service, spark, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fixtures.pubnub_server import CACHE, Service
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra.relations import TEXT, Column, RelationDesc
@@ -90,6 +90,23 @@ def test_every_message_has_one_time_or_there_is_an_error(history):
     assert all(remap.time_of(regions[timetoken], timetoken * 100) == time for timetoken, time in run.heard)
     times = [time for _, time in run.heard]
     assert times == sorted(times)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5) | st.sampled_from(["1", "x"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["t", "m", "p", "r", "d", "e"]), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=500)
+@given(ANYTHING | st.fixed_dictionaries({"t": ANYTHING, "m": st.lists(ANYTHING, max_size=2)}))
+def test_any_answer_is_read_or_refused(answer):
+    try:
+        found = decoded(answer)
+    except ValueError:
+        return
+    assert all(0 <= message.offset < 2**63 for message in found.messages)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=5))

@@ -212,7 +212,7 @@ class PubNub:
             return decoded(envelope.result)
         except PubNubException as error:
             raise self._unavailable(str(error)) from error
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise self._unavailable("its answer is not of the protocol") from error
 
     def _unavailable(self, detail: str) -> SourceError:
@@ -234,15 +234,17 @@ def connected(subscribe_key: str, origin: str) -> Any:
     return Client(settings)
 
 
-def decoded(answer: Mapping[str, Any]) -> Answer:
-    """The service's answer. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if it is none."""
-    messages = [
-        Heard(_natural(message["p"]["r"]), _natural(message["p"]["t"]), _text(message["d"]))
-        for message in answer["m"]
-        if message.get("e", 0) in (0, None)  # others are signals, and news of objects and files
-    ]
-    cursor = answer["t"]
-    return Answer(messages, _natural(cursor["t"]), _natural(cursor["r"]))
+def decoded(answer: Any) -> Answer:
+    """The service's answer. Raises ``ValueError`` if it is none."""
+    try:
+        messages = [
+            Heard(_natural(message["p"]["r"]), _natural(message["p"]["t"]), _text(message["d"]))
+            for message in answer["m"]
+            if message.get("e", 0) in (0, None)  # others are signals, and news of objects and files
+        ]
+        return Answer(messages, _natural(answer["t"]["t"]), _natural(answer["t"]["r"]))
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
+        raise ValueError(f"not an answer to a subscriber: {error}") from error
 
 
 def _natural(value: Any) -> int:
