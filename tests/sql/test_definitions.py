@@ -7,7 +7,7 @@ from fixtures.planning import SYSTEM_RELATION, World, new_york
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
-from reclock.catalog.objects import ItemType
+from reclock.catalog.objects import Cluster, ItemType
 from reclock.compute.plan import Get, collections
 from reclock.errors import DependentObjects, ReclockError
 from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
@@ -184,6 +184,19 @@ def test_a_key_that_makes_no_sense_is_refused(world: World, key: str, complaint:
     with pytest.raises(ReclockError) as error:
         world.plan(f"CREATE INDEX ON delays ({key})")
     assert error.value.message == complaint
+
+
+@pytest.mark.parametrize("name", ["default", "select", "on", "with", "replica", "A b", 'x"y', "1a", "é"])
+def test_whatever_a_cluster_is_called_the_text_of_an_index_is_read_as_it_was_meant(name: str) -> None:
+    world = World()
+    if name != "default":
+        world.objects.append(Cluster(4, name, None, "u1"))
+    quoted = '"' + name.replace('"', '""') + '"'
+    world.execute("CREATE TABLE t (a int)")
+    world.execute(f"CREATE INDEX i IN CLUSTER {quoted} ON t (a)")
+    [index] = world.catalog.indexes()
+    assert world.catalog.cluster_name(index.cluster_id) == name
+    assert ("IN CLUSTER default ON" in index.create_sql) is (name == "default")
 
 
 def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:

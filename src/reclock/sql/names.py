@@ -13,6 +13,7 @@ from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
+DEFAULT_CLUSTER = "default"
 SERVER_VERSION = "16.0"
 """The PostgreSQL that clients may take us for."""
 DEFAULT_USER = "reclock"
@@ -54,7 +55,7 @@ class SessionNames:
 
     database: str = DEFAULT_DATABASE
     search_path: tuple[str, ...] = (DEFAULT_SCHEMA,)
-    cluster: str = "default"
+    cluster: str = DEFAULT_CLUSTER
     session_user: str = DEFAULT_USER
     current_user: str = DEFAULT_USER
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
@@ -88,8 +89,8 @@ def identifier(name: str) -> exp.Identifier:
 
 
 def cluster_identifier(name: str) -> exp.Identifier:
-    """The grammar takes any word for a cluster, so that ``default`` needs no quotes."""
-    return exp.Identifier(this=name, quoted=not _PLAIN.fullmatch(name))
+    """The grammar takes nearly any word for a cluster, so that the name that every environment has needs no quotes."""
+    return exp.Identifier(this=name, quoted=not is_plain(name) and name != DEFAULT_CLUSTER)
 
 
 def quote(name: str) -> str:
