@@ -32,6 +32,7 @@ def pytest_addoption(parser) -> None:
     parser.addoption(
         "--histories", type=int, default=2, help="histories of tables, of 100 operations each, that are searched for an order"
     )
+    parser.addoption("--replica-kills", type=int, default=3, help="replicas that are killed while they refresh")
     parser.addoption(
         "--planted", action="store_true", help="plant all bugs into servers, not only some, to see that histories find them"
     )

@@ -1,0 +1,124 @@
+"""Replicas are killed while they refresh, ``--replica-kills`` times: after each, every index is what its view would be."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import reclock
+from reclock import tick
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import EPOCH_MS
+from reclock.consensus.replicas import Incarnation
+from reclock.environment import Environment
+from reclock.protocol.orchestration import Ended, ReplicaDescription
+
+DEFINE = """
+CREATE TABLE t (k int, n int);
+CREATE VIEW sums AS SELECT k, sum(n) AS n, count(*) AS c FROM t GROUP BY k;
+CREATE VIEW pairs AS SELECT a.k, a.n FROM t a JOIN sums b ON a.k = b.k AND a.n < b.n;
+CREATE CLUSTER c SIZE '1';
+CREATE CLUSTER REPLICA c.r2;
+CREATE INDEX sums_idx IN CLUSTER c ON sums (k);
+CREATE INDEX pairs_idx IN CLUSTER c ON pairs (k)
+"""
+VIEWS = ("SELECT k, n, c FROM sums ORDER BY 1, 2, 3", "SELECT k, n FROM pairs ORDER BY 1, 2")
+
+
+class Forked:
+    """An `Orchestrator` of forks."""
+
+    def __init__(self, home: Path) -> None:
+        script = Path(__file__).parents[1] / "fixtures" / "replica_zygote.py"
+        variables = {"PYTHONPATH": str(Path(reclock.__file__).parents[1]), "RECLOCK_REPLICA_WARM_UP": "false"}
+        self.zygote = subprocess.Popen(
+            [sys.executable, str(script), str(home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | variables,
+        )
+        assert self.zygote.stdout is not None
+        assert self.zygote.stdout.readline() == "ready\n"
+        self.pids: dict[int, tuple[Incarnation, int]] = {}
+        self.kills = 0
+
+    def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+        assert self.zygote.stdin is not None
+        assert self.zygote.stdout is not None
+        self.zygote.stdin.write(f"{replica.cluster} {replica.name} {incarnation}\n")
+        self.zygote.stdin.flush()
+        self.pids[replica.id] = (incarnation, int(self.zygote.stdout.readline()))
+
+    def stop(self, replica_id: int) -> None:
+        if replica_id in self.pids:
+            kill(self.pids.pop(replica_id)[1])
+
+    def ended(self) -> Sequence[Ended]:
+        gone = {id: incarnation for id, (incarnation, pid) in list(self.pids.items()) if not Path(f"/proc/{pid}").exists()}
+        for id in gone:
+            del self.pids[id]
+        return [Ended(id, incarnation, "killed") for id, incarnation in gone.items()]
+
+    def kill_any(self, chance: random.Random) -> None:
+        for _, pid in chance.sample(sorted(self.pids.values()), k=min(len(self.pids), chance.choice((1, 1, 2)))):
+            self.kills += 1
+            kill(pid)
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Environment]:
+    monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", "2000")
+    with Environment.initialise(tmp_path) as opened:
+        forked = opened.__dict__["orchestrator"] = Forked(tmp_path)
+        try:
+            yield opened
+        finally:
+            for id in list(forked.pids):
+                forked.stop(id)
+            forked.zygote.kill()
+            forked.zygote.wait()
+
+
+def rows(environment: Environment, cluster: str, query: str) -> list[tuple]:
+    session = Session(environment)
+    session.execute(f"SET cluster = {cluster}")
+    return [row for result in session.execute(query) for row in result.rows()]
+
+
+def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:
+    forked, chance = environment.orchestrator, random.Random(7)
+    assert isinstance(forked, Forked)
+    list(Session(environment).execute(DEFINE))
+    assert rows(environment, "c", "SELECT count(*) FROM t") == [(0,)]
+    began = 0
+    while forked.kills < request.config.getoption("--replica-kills"):
+        began += 1
+        values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
+        rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
+        at = environment.oracle.read_ts(EPOCH_MS)
+        killer = threading.Timer(chance.uniform(0, 0.3), forked.kill_any, [chance])
+        killer.start()
+        report = tick.refresh(environment, "c", at, owner=f"tick {began}")
+        killer.join()
+        assert report.failed == ()
+        for query in VIEWS:
+            assert rows(environment, "c", query) == rows(environment, "default", query)
+    for query, index in zip(VIEWS, ("sums_idx", "pairs_idx"), strict=True):
+        [(used,)] = rows(environment, "c", f"EXPLAIN {query}")[-1:]
+        assert index in used
