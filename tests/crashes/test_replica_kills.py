@@ -97,8 +97,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Env
 
 def rows(environment: Environment, cluster: str, query: str) -> list[tuple]:
     session = Session(environment)
-    session.execute(f"SET cluster = {cluster}")
-    return [row for result in session.execute(query) for row in result.rows()]
+    return [row for result in session.execute(f"SET cluster = {cluster}; {query}") for row in result.rows()]
 
 
 def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:
