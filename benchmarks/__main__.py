@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, definitions, ingestion, introspection, kafka, oracle, server, tables, ticks
+from benchmarks import catalog, definitions, ingestion, introspection, kafka, oracle, server, sinks, tables, ticks
 
 BENCHMARKS = {
     "catalog": catalog.main,
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "oracle": oracle.main,
     "tables": tables.main,
     "server": server.main,
+    "sinks": sinks.main,
     "ticks": ticks.main,
 }
 

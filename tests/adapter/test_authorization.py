@@ -86,6 +86,11 @@ CASES = (
     Case("CREATE CONNECTION n TO KAFKA (BROKER 'b', PASSWORD SECRET word)", (*MAKE, *INSIDE, ("USAGE", "word"))),
     Case("VALIDATE CONNECTION away", (*INSIDE, ("USAGE", "away"))),
     Case("CREATE SOURCE n FROM KAFKA CONNECTION away (TOPIC 't') FORMAT TEXT", (*MAKE, *INSIDE, ("USAGE", "away"))),
+    Case("CREATE SINK n FROM flights INTO DELTA 'd'", (*MAKE, *READ, ("SELECT", "flights"), ("CREATE", "default"))),
+    Case(
+        "CREATE SINK n FROM delays INTO KAFKA CONNECTION away (TOPIC 't') FORMAT JSON ENVELOPE DEBEZIUM",
+        (*MAKE, *READ, ("SELECT", "delays"), ("CREATE", "default"), ("USAGE", "away")),
+    ),
     Case("DROP CONNECTION away", owns=("away",)),
     Case("CREATE DEFAULT INDEX ON delays", (*MAKE, ("CREATE", "default")), ("delays",)),
     Case("DROP VIEW delays", owns=("delays",)),

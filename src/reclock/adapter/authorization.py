@@ -7,7 +7,7 @@ and the system relations need no privilege.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from reclock.adapter.users import Users
@@ -115,7 +115,8 @@ class Rules:
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
                 return self._require(*self._creating(statement.name), *self._arranging(statement), owner_of=on)
             case statements.CreateSink():
-                needs = [*self._creating(statement.name), *self._reading([statement.on]), *self._using(statement.sink.uses)]
+                there = replace(self, cluster=self.catalog.cluster_name(statement.cluster_id))
+                needs = [*self._creating(statement.name), *there._reading([statement.on]), *self._using(statement.sink.uses)]
                 return self._require(*needs, Need((Kind.CLUSTER, statement.cluster_id), Privilege.CREATE, self.users.current_id))
             case statements.CreateSchema():
                 need = Need((Kind.DATABASE, statement.database_id), Privilege.CREATE, self.users.current_id)
