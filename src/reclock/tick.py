@@ -15,6 +15,7 @@ from reclock.adapter.sinks import emitter, sink_specs
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.consensus.statistics import Moved
 from reclock.environment import Environment
 from reclock.errors import (
     AuditFailed,
@@ -289,6 +290,8 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted
         _record_stall(environment, spec.id, error)
         raise error from failure
     environment.statuses.record(spec.id, "running", at=environment.clock())
+    if emitted.commits:
+        environment.statistics.add({spec.id: Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, 0)})
     return emitted
 
 

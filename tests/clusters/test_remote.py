@@ -18,7 +18,7 @@ from reclock.clusters.remote import RemoteReplica
 from reclock.environment import Environment
 from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection
 from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Subscribe
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
@@ -170,10 +170,11 @@ def test_what_a_replica_measures_goes_over_the_wire(world: World) -> None:
     with world.serve() as server:
         remote = world.remote(server)
         remote.carry_out(Subscribe("t1", LogName.PROCESS_USAGE))
-        [changes] = remote.take_changes()
+        [changes] = remote.take_changes(["t1"])
         assert isinstance(changes, LogChanges)
         assert changes.changes == ((remote.log(LogName.PROCESS_USAGE)[0], 1),)
-        assert remote.take_changes() == []  # nothing has changed
+        assert remote.take_changes(["t1"]) == []  # nothing has changed
         remote.carry_out(CancelSubscribe("t1"))
-        assert remote.take_changes() == []
+        [failed] = remote.take_changes(["t1"])
+        assert isinstance(failed, LogFailed)
         remote.close()

@@ -52,7 +52,7 @@ class Scripted:
             case CancelSubscribe(id):
                 self.subscribed = {log: known for log, known in self.subscribed.items() if known != id}
 
-    def take_changes(self) -> list[LogResponse]:
+    def take_changes(self, subscribes: list[str]) -> list[LogResponse]:
         answers, self.answers = self.answers, []
         return answers
 
@@ -173,6 +173,27 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     assert 0 < share < 100
     sql(environment, "DROP VIEW v")
     assert sql(environment, logs[LogName.FRONTIERS]) == []
+
+
+def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+    controller = environment.compute_controller(CLUSTER)
+    controller.step()
+    former, present = (
+        ReplicaSubscribes(environment.collection_manager, "r1", CLUSTER, process, controller.target(""), environment.clock)
+        for process in ("p1", "p2")
+    )
+    former.connect()
+    present.connect()
+    present.step()
+    tick.run(environment, owner="tick")
+    for response in controller.target("").take_changes(list(former._subscribes)):
+        assert response.id not in present._subscribes
+    former.disconnect("another process leads")
+    present.step()
+    environment.collection_manager.flush()
+    assert sql(environment, FRONTIERS) == [("r1", "u3", environment.frontiers.get("u3").upper)]
+    assert sql(environment, "SELECT process FROM mz_cluster_replica_statuses") == [("p2",)]
 
 
 def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environment) -> None:

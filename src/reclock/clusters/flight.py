@@ -49,7 +49,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
             REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
-            TAKE_CHANGES: lambda _: wire.encode_responses(replica.take_changes()),
+            TAKE_CHANGES: lambda body: wire.encode_responses(replica.take_changes(wire.decode(body, list[str]))),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
         }
         self._watch = threading.Thread(target=self._cancel_what_nobody_waits_for, name="abandoned-peeks", daemon=True)

@@ -17,9 +17,12 @@ from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import GroupFrontier
 from reclock.errors import UnknownCollection
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogName, Row, Subscribe
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe
 
 Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
+
+
+MOST_SUBSCRIBES = 8 * len(LogName)
 
 
 def bucket(duration_ns: int) -> int:
@@ -109,24 +112,31 @@ class Measurements:
     def subscribe(self, command: Subscribe) -> None:
         with self._guard:
             self._subscribes[command.id] = (command.log, Counter())
+            while len(self._subscribes) > MOST_SUBSCRIBES:  # of controllers that are no more
+                del self._subscribes[next(iter(self._subscribes))]
 
     def cancel(self, command: CancelSubscribe) -> None:
         with self._guard:
             self._subscribes.pop(command.id, None)
 
-    def take_changes(self) -> list[LogChanges]:
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         """See `Replica.take_changes`."""
-        found = []
+        found: list[LogResponse] = []
         with self._guard:
             upper = self.clock()
             self._looked_at = self.frontiers(self._made_at_ns) if self._made_at_ns and self._subscribes else {}
-            for id, (log, before) in self._subscribes.items():
+            for id in subscribes:
+                if id not in self._subscribes:
+                    found.append(LogFailed(id, "the replica does not know the subscribe"))
+                    continue
+                log, before = self._subscribes[id]
                 now = Counter(self.rows(log))
                 changes = {row: now[row] - before[row] for row in now | before}
                 self._subscribes[id] = (log, now)
-                found.append(LogChanges(id, tuple((row, diff) for row, diff in changes.items() if diff), upper))
+                if taken := tuple((row, diff) for row, diff in changes.items() if diff):
+                    found.append(LogChanges(id, taken, upper))
             self._looked_at = None
-        return [changes for changes in found if changes.changes]
+        return found
 
     def _standing(self) -> dict[GlobalId, GroupFrontier]:
         """Read once for all logs that are taken together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
@@ -68,8 +68,8 @@ class RemoteReplica:
         schema = next(found)
         return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
 
-    def take_changes(self) -> list[LogResponse]:
-        return wire.decode_responses(self._quickly(TAKE_CHANGES, b""))
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
+        return wire.decode_responses(self._quickly(TAKE_CHANGES, wire.encode(list(subscribes))))
 
     def log(self, name: LogName) -> list[Row]:
         return wire.decode_rows(self._quickly(LOG, name.value.encode()))

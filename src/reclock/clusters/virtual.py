@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -106,8 +106,8 @@ class VirtualReplica:
         finally:
             self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, has_failed=has_failed)
 
-    def take_changes(self) -> list[LogResponse]:
-        return [*self.measurements.take_changes()]
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
+        return self.measurements.take_changes(subscribes)
 
     def log(self, name: LogName) -> list[Row]:
         return self.measurements.rows(name)

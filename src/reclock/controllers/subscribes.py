@@ -4,9 +4,9 @@ manages.
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -54,14 +54,12 @@ DEFINITIONS = (
 )
 """Of unified relations, the first part. The others are in `introspection.types` and `introspection.builtins`."""
 
-_transient_ids = itertools.count(1)
-
 
 class Reporting(Protocol):
     """A replica, as far as this needs it: see `protocol.compute.Replica`."""
 
     def carry_out(self, command: Subscribe | CancelSubscribe) -> None: ...
-    def take_changes(self) -> list[LogResponse]: ...
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]: ...
 
 
 @dataclass(slots=True)
@@ -85,7 +83,7 @@ class ReplicaSubscribes:
         self._note("online", None)
         self._cancel()
         for definition in DEFINITIONS:
-            id = f"t{next(_transient_ids)}"
+            id = f"t-{uuid.uuid4().hex}"  # another process may subscribe to the same replica while leadership goes over
             self._subscribes[id] = definition
             self.replica.carry_out(Subscribe(id, definition.log))
 
@@ -93,7 +91,7 @@ class ReplicaSubscribes:
         """Hand on what the replica measured since. Raises what the replica does."""
         if self._reporter is None or self._is_lost.is_set():
             self.connect()
-        for response in self.replica.take_changes():
+        for response in self.replica.take_changes(list(self._subscribes)):
             self._take(response)
 
     def disconnect(self, reason: str) -> None:

@@ -186,18 +186,18 @@ class CollectionManager:
         failure = ""
         while True:
             is_last = stopping.wait(interval_ms / 1000)
-            try:
-                if not is_last:
-                    gather()
-                self.flush()
-                failure = ""
-            except Fenced:
-                return
-            except Exception as error:  # the edge of the loop: it may go better the next time
-                if str(error) != failure:
-                    detail = error.detail if isinstance(error, ReclockError) else None
-                    _logger.warning("introspection is not written", error=str(error), detail=detail)
-                failure = str(error)
+            found = ""
+            for work in (self.flush,) if is_last else (gather, self.flush):
+                try:
+                    work()
+                except Fenced:
+                    return
+                except Exception as error:  # the edge of the loop: it may go better the next time
+                    found = str(error)
+                    if found != failure:
+                        detail = error.detail if isinstance(error, ReclockError) else None
+                        _logger.warning("introspection is not written", error=found, detail=detail)
+            failure = found
             if is_last:
                 return
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMPTZ
 from reclock.catalog.objects import ItemType
+from reclock.consensus.statistics import Total
 from reclock.introspection.relation import Builtin, Rows, State, desc, view
 
 _STATISTICS = desc(
@@ -30,18 +32,28 @@ def _lags(state: State) -> Rows:
         yield group, max(0, now + 1 - frontier.upper)
 
 
-def _statistics(state: State, type: str) -> Rows:
+def _totals(state: State, type: ItemType) -> Iterator[tuple[Total, str]]:
     for total in state.statistics():
         item = state.catalog.items.get(GlobalId(total.object_id))
-        if item is not None and item.type is ItemType(type):
-            at = datetime.fromtimestamp(total.last_at / 1000, UTC)
-            yield total.object_id, item.name, total.steps, total.offsets, total.updates, total.bytes, at
+        if item is not None and item.type is type:
+            yield total, item.name
+
+
+def _sources(state: State) -> Rows:
+    for total, name in _totals(state, ItemType.SOURCE):
+        at = datetime.fromtimestamp(total.last_at / 1000, UTC)
+        yield total.object_id, name, total.steps, total.offsets, total.updates, total.bytes, at
+
+
+def _sinks(state: State) -> Rows:
+    return ((total.object_id, name, total.steps, total.updates) for total, name in _totals(state, ItemType.SINK))
 
 
 OPERATIONS = (
     Builtin("mz_internal", "mz_object_dependencies", desc(object_id=TEXT, referenced_object_id=TEXT), _dependencies),
     Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
-    Builtin("mz_internal", "mz_source_statistics", _STATISTICS, lambda state: _statistics(state, "source")),
+    Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),
+    Builtin("mz_internal", "mz_sink_statistics", desc(id=TEXT, name=TEXT, emissions=BIGINT, updates_emitted=BIGINT), _sinks),
     view(
         "mz_internal",
         "mz_compute_hydration_statuses",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -130,8 +130,8 @@ class Replica(Protocol):
         """Raises ``ReplicaBehind``, ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
         ...
 
-    def take_changes(self) -> list[LogResponse]:
-        """What changed since the last call in the logs that are subscribed to. What is lost on the way is lost: subscribe again."""
+    def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
+        """What changed since the last call in the logs of these subscribes. What is lost on the way is lost: subscribe again."""
         ...
 
     def log(self, name: LogName) -> list[Row]:

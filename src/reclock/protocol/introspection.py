@@ -3,7 +3,7 @@
 A replica keeps *logs*: small relations in memory, of its own work (`LogName`). A compute controller subscribes to them when it
 connects (`Subscribe`), takes what changed now and then (`Replica.take_changes`), and hands it on to a `Recorder`, the replica's
 id in front. All that travels between processes is here: `Subscribe` and `CancelSubscribe` as commands, a list of `LogChanges` and
-`LogFailed` as the answer to a request without arguments, and rows of text, integers, floats, booleans, moments in UTC and None.
+`LogFailed` as the answer to ids of subscribes, and rows of text, integers, floats, booleans, moments in UTC and None.
 """
 
 from __future__ import annotations
