@@ -171,3 +171,16 @@ def test_a_relation_is_visible_where_its_name_alone_means_it(server: SqlServer) 
         connection.execute("SET search_path = nowhere")
         assert connection.execute("SELECT pg_table_is_visible('public.people'::regclass)").fetchone() == (False,)
         connection.execute("DROP TABLE public.pg_am")
+
+
+def test_what_a_view_stands_on_is_found_as_dbt_looks_for_it(server: SqlServer) -> None:
+    query = """SELECT DISTINCT dependent.relname, referenced.relname FROM pg_class dependent
+               JOIN pg_depend own ON own.refobjid = dependent.oid AND own.classid = 'pg_rewrite'::regclass
+                 AND own.refclassid = 'pg_class'::regclass AND own.deptype = 'i'
+               JOIN pg_depend d ON d.objid = own.objid AND d.classid = 'pg_rewrite'::regclass
+                 AND d.refclassid = 'pg_class'::regclass AND d.refobjid != own.refobjid
+               JOIN pg_class referenced ON referenced.oid = d.refobjid ORDER BY 1"""
+    with server.connect() as connection:
+        connection.execute("CREATE VIEW owed AS SELECT id FROM paid WHERE pay > 100")
+        assert connection.execute(query).fetchall() == [("owed", "paid"), ("paid", "people"), ("payroll", "people")]
+        connection.execute("DROP VIEW owed")

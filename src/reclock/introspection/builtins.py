@@ -19,6 +19,7 @@ from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
 from reclock.consensus.statuses import Status
 from reclock.introspection.connections import CONNECTIONS
+from reclock.introspection.dependencies import DEPENDENCIES
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.operations import OPERATIONS
@@ -288,5 +289,6 @@ BUILTINS: tuple[Builtin, ...] = (
     *OPERATIONS,
     *FOR_CLIENTS,
     *PG_CATALOG,
+    *DEPENDENCIES,
     *INFORMATION_SCHEMA,
 )

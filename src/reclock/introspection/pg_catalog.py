@@ -420,8 +420,6 @@ PG_CATALOG: tuple[Builtin, ...] = (
     ),
     _empty("pg_publication_namespace", "oid", oid=OID, pnpubid=OID, pnnspid=OID),
     _empty("pg_publication_rel", "oid", oid=OID, prpubid=OID, prrelid=OID, prqual=TEXT, prattrs=array(SMALLINT)),
-    _empty("pg_rewrite", "oid", oid=OID, rulename=TEXT, ev_class=OID, ev_type=TEXT, ev_enabled=TEXT, is_instead=BOOLEAN),
-    _empty("pg_depend", classid=OID, objid=OID, objsubid=INTEGER, refclassid=OID, refobjid=OID, refobjsubid=INTEGER, deptype=TEXT),
     _empty(
         "pg_sequence",
         "seqrelid",

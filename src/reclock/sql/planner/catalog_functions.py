@@ -97,6 +97,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     **dict.fromkeys(("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)),
     "pg_database_size": ((TEXT,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
     "pg_relation_is_publishable": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
+    "pg_is_other_temp_schema": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
     "quote_ident": (
         (TEXT,),
         1,
