@@ -23,6 +23,7 @@ generators = st.builds(
     kind=st.sampled_from(sorted(GENERATED)),
     tick_interval_ms=st.integers(1, 50),
     max_cardinality=st.none(),
+    scale_factor=st.just(0.00001),
 ) | st.builds(LoadGenerator, kind=st.just("COUNTER"), tick_interval_ms=st.integers(1, 50), max_cardinality=st.integers(1, 20))
 moments = st.lists(st.integers(0, 300), max_size=8)
 

@@ -78,6 +78,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9": nodes.AlterSourceSkipStatement,
     "ALTER SOURCE s SKIP 'x/y.csv'": nodes.AlterSourceSkipStatement,
     "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' COMPRESSION GZIP FORMAT TEXT": nodes.CreateSourceStatement,
+    "CREATE SOURCE s FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.1, TICK INTERVAL '1s') FOR ALL TABLES": nodes.CreateSourceStatement,
     "ALTER SOURCE s SET (RETAIN HISTORY FOR '30 days')": nodes.AlterSourceRetainStatement,
     "ALTER SOURCE s RESET (RETAIN HISTORY)": nodes.AlterSourceRetainStatement,
     "CREATE SOURCE s FROM LOAD GENERATOR COUNTER WITH (START = '2026-01-01', RETAIN HISTORY FOR '1d')": nodes.CreateSourceStatement,

@@ -91,14 +91,16 @@ class ObjectsConnector:
 
 @dataclass(frozen=True, slots=True)
 class LoadGenerator:
-    """Rows from nowhere: ``kind`` is ``COUNTER`` or ``AUCTION``, and makes something every ``tick_interval_ms``.
+    """Rows from nowhere: ``kind`` is ``COUNTER``, ``AUCTION`` or ``TPCH``, and makes something every ``tick_interval_ms``, or
+    once if that is 0.
 
-    A counter keeps its last ``max_cardinality`` numbers, if that is given.
+    A counter keeps its last ``max_cardinality`` numbers, if that is given. ``scale_factor`` is that of TPCH.
     """
 
     kind: str
     tick_interval_ms: int = 1000
     max_cardinality: int | None = None
+    scale_factor: float = 0.01
 
     upsert_key: ClassVar[str | None] = None
     lacks_history: ClassVar[str] = ""
@@ -107,10 +109,12 @@ class LoadGenerator:
 
     @property
     def is_monotonic(self) -> bool:
-        return self.max_cardinality is None
+        return self.max_cardinality is None and not (self.kind == "TPCH" and self.tick_interval_ms)
 
     @property
     def updates_per_offset(self) -> int:
+        if self.kind == "TPCH":
+            return int(14_000_000 * self.scale_factor) + 1000  # all that there is comes with the first
         return 2 if self.kind == "COUNTER" else 64
 
 

@@ -99,6 +99,7 @@ def _load_generator_from(write: Generator, node: exp.Expression) -> str:
     clauses = (
         clause(write, "TICK INTERVAL", node, "tick_interval"),
         clause(write, "MAX CARDINALITY", node, "max_cardinality"),
+        clause(write, "SCALE FACTOR", node, "scale_factor"),
     )
     options = ", ".join(clause for clause in clauses if clause)
     return joined("LOAD GENERATOR", node.args["kind"], f"({options})" if options else "")

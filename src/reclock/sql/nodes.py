@@ -91,9 +91,9 @@ class KeyValueFormat(exp.Expression):
 
 
 class LoadGeneratorFrom(exp.Expression):
-    """``FROM LOAD GENERATOR kind (TICK INTERVAL …, MAX CARDINALITY …)``."""
+    """``FROM LOAD GENERATOR kind (TICK INTERVAL …, MAX CARDINALITY …, SCALE FACTOR …)``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "tick_interval": False, "max_cardinality": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "tick_interval": False, "max_cardinality": False, "scale_factor": False}
 
 
 class KafkaFrom(exp.Expression):

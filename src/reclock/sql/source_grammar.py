@@ -13,7 +13,7 @@ from reclock.sql import nodes
 from reclock.sql.connection_grammar import ConnectionParser
 from reclock.sql.stream_grammar import StreamParser
 
-_GENERATORS = ("COUNTER", "AUCTION")
+_GENERATORS = ("COUNTER", "AUCTION", "TPCH")
 _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
 
 
@@ -91,15 +91,17 @@ class SourceParser(StreamParser, ConnectionParser):
     def _load_generator(self) -> nodes.LoadGeneratorFrom:
         if not self._match_texts(_GENERATORS):
             self._unsupported("LOAD GENERATOR")
-        found: dict[str, exp.Expression | str] = {"kind": self._prev.text.upper()}
+        found: dict[str, exp.Expr | str] = {"kind": self._prev.text.upper()}
         if self._match(TokenType.L_PAREN):
             while True:
                 if self._match_text_seq("TICK", "INTERVAL"):
                     found["tick_interval"] = self._text()
                 elif self._match_text_seq("MAX", "CARDINALITY"):
                     found["max_cardinality"] = self._integer()
+                elif self._match_text_seq("SCALE", "FACTOR"):
+                    found["scale_factor"] = self._parse_number() or self._missing()
                 else:
-                    self.raise_error("Expected TICK INTERVAL or MAX CARDINALITY")
+                    self.raise_error("Expected TICK INTERVAL, MAX CARDINALITY or SCALE FACTOR")
                 if not self._match(TokenType.COMMA):
                     break
             self._match_r_paren()

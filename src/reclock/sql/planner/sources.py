@@ -128,8 +128,14 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, nam
     kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
         raise InvalidOption("MAX CARDINALITY is of COUNTER alone, and greater than 0")
+    scale = connector.args.get("scale_factor")
+    if scale is not None and (kind != "TPCH" or not 0 < float(scale.name[:19]) <= 100):
+        raise InvalidOption("SCALE FACTOR is of TPCH alone, greater than 0 and at most 100")
     upstream = LoadGenerator(
-        str(kind), duration_ms(interval.name) if interval is not None else 1000, int(most.name) if most is not None else None
+        str(kind),
+        duration_ms(interval.name) if interval is not None else 0 if kind == "TPCH" else 1000,
+        int(most.name) if most is not None else None,
+        float(scale.name) if scale is not None else 0.01,
     )
     tables = GENERATED[upstream.kind]
     if "" in tables:
