@@ -94,7 +94,7 @@ def reclock_backfill() -> None:
                 report = backfill.run(joined, source, interval(data_interval_start, data_interval_end), owner=run_id)
             return {"outcome": str(report.outcome), "rows": report.rows, "is_over": report.is_over}
 
-        await_turn(source) >> bind(source)
+        await_turn(source=source) >> bind(source=source)
 
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:

@@ -30,13 +30,13 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         session = Session(environment)
         list(session.execute(create.format("early", "2026-03-01")))
         list(session.execute(create.format("late", "2026-03-03")))
-    dates = ["2026-03-01", "2026-03-02", "2026-03-01"]
+    dates = ["2026-03-02", "2026-03-03", "2026-03-02"]  # of a run by hand the interval ends there
     done = run_worker("backfill_worker.py", dates, {}, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote)
     assert [run["state"] for run in done["runs"]] == ["success"] * 3
     bound = [{name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]]
     early, late = "give.bind[reclock.public.early]", "give.bind[reclock.public.late]"
     assert bound == [{early}, {early, late}, {early}]
-    assert done["asked"] == {"scheduler": None, "backfill": "2026-03-01T00:00:00+00:00"}
+    assert done["asked"] == {"scheduler": None, "backfill": "2026-03-02T00:00:00+00:00"}
     with Environment.open(home) as environment:
         session = Session(environment)
         for name, day, keys in (("early", "2026-03-02", 1), ("early", "2026-03-03", 2), ("late", "2026-03-03", 2)):
