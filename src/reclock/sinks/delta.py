@@ -128,16 +128,24 @@ class DeltaWriter:
     def _write(self, replaced: dict[str, int]) -> list[AddAction]:
         """New files with the rows of ``replaced`` and of the changes, consolidated."""
         columns = ", ".join(self._names)
-        self._register("kept", list(replaced))
+        after = self._merged(list(replaced)) if replaced else "changes"
+        if self._rows(f"SELECT 1 FROM {after} WHERE {DIFF_COLUMN} < 0 LIMIT 1"):
+            raise TargetChanged(f'the table at "{self._folder.uri}" lacks a row that goes', detail="somebody else changed it")
+        has_copies = self._rows(f"SELECT 1 FROM {after} WHERE {DIFF_COLUMN} > 1 LIMIT 1")
+        copied = f"{after}, range({DIFF_COLUMN})" if has_copies else after
+        rows = self._database.sql(f"SELECT {columns} FROM {copied}").to_arrow_reader(1 << 16)
+        return list(self._files(batch.cast(self._schema) for batch in rows if batch.num_rows))
+
+    def _merged(self, replaced: list[str]) -> str:
+        """The name of a relation of the rows of ``replaced`` and of the changes, each once, with how many there are."""
+        columns = ", ".join(self._names)
+        self._register("kept", replaced)
         self._database.execute(
             f"CREATE OR REPLACE TABLE after AS SELECT {columns}, sum({DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN} "
             f"FROM (SELECT {columns}, 1 AS {DIFF_COLUMN} FROM kept UNION ALL SELECT {columns}, {DIFF_COLUMN} FROM changes) "
             f"GROUP BY ALL HAVING sum({DIFF_COLUMN}) <> 0"
         )
-        if self._rows(f"SELECT 1 FROM after WHERE {DIFF_COLUMN} < 0 LIMIT 1"):
-            raise TargetChanged(f'the table at "{self._folder.uri}" lacks a row that goes', detail="somebody else changed it")
-        rows = self._database.sql(f"SELECT {columns} FROM after, range({DIFF_COLUMN})").to_arrow_reader(1 << 16)
-        return list(self._files(batch.cast(self._schema) for batch in rows if batch.num_rows))
+        return "after"
 
     def _files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[AddAction]:
         for first in batches:
