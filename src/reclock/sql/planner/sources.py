@@ -74,7 +74,7 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
             continue
         name = fold(option.this)
         if name not in SOURCE_OPTIONS:
-            known = f"options are {', '.join(sorted(SOURCE_OPTIONS))} and RETAIN HISTORY"
+            known = f"options are {', '.join(sorted(SOURCE_OPTIONS)).upper()} and RETAIN HISTORY"
             raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
         if name in options:
             raise InvalidOption(f'option "{name}" is given twice')
