@@ -182,10 +182,11 @@ class CollectionManager:
             return has_written
 
     def loop(self, stopping: threading.Event, *, interval_ms: int, gather: Callable[[], None]) -> None:
-        """Every so often ``gather``, which issues what is new, and flush; until ``stopping`` is set, and then flush once more."""
-        failure = ""
+        """At once and then every so often ``gather``, which issues what is new, and flush; when ``stopping`` is set, flush once
+        more.
+        """
+        failure, is_last = "", False
         while True:
-            is_last = stopping.wait(interval_ms / 1000)
             found = ""
             for work in (self.flush,) if is_last else (gather, self.flush):
                 try:
@@ -200,6 +201,7 @@ class CollectionManager:
             failure = found
             if is_last:
                 return
+            is_last = stopping.wait(interval_ms / 1000)
 
     def _apply(self) -> bool:
         for _ in range(_ATTEMPTS):
