@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, definitions, ingestion, introspection, kafka, oracle, server, sinks, tables, ticks
+from benchmarks import catalog, clusters, definitions, ingestion, introspection, kafka, oracle, server, sinks, tables, ticks
 
 BENCHMARKS = {
     "catalog": catalog.main,
+    "clusters": clusters.main,
     "definitions": definitions.main,
     "ingestion": ingestion.main,
     "introspection": introspection.main,

@@ -9,11 +9,16 @@ from collections.abc import Callable
 
 import structlog
 
+from reclock.algebra.relations import INTEGER, Column, RelationDesc
+from reclock.algebra.timestamps import MINIMUM
 from reclock.catalog.objects import ClusterReplica
 from reclock.clusters.flight import ReplicaServer
+from reclock.compute.plan import Constant, Finishing
 from reclock.consensus.replicas import Incarnation
 from reclock.environment import Environment
 from reclock.errors import ConsensusUnavailable, Fenced, InvalidOption, ReplicaSuperseded, UnknownObject
+
+_ONE_ROW = Constant(((1,),), RelationDesc((Column("one", INTEGER),)))
 
 _logger = structlog.get_logger(__name__)
 
@@ -51,6 +56,7 @@ def run(
     if incarnation is None:
         incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
         assert incarnation is not None
+    environment.small_engine.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
     with ReplicaServer(environment.make_replica(), registry.token(replica.id, incarnation)) as server:
         registry.announce(replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms)
         _logger.info("replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid())

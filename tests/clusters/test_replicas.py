@@ -78,6 +78,28 @@ def test_a_replica_is_a_process_and_answers(world: World) -> None:
     assert world.sql("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
 
 
+def test_an_endless_query_holds_up_nobody_on_another_cluster(world: World) -> None:
+    ended: list[Exception] = []
+    with world.connect() as endless, world.servers[0].connect() as other:
+
+        def compute() -> None:
+            try:
+                endless.execute(
+                    "SELECT sum((a.n * b.n) % 7 + c.n) "
+                    "FROM generate_series(1, 100000) a(n), generate_series(1, 100000) b(n), generate_series(1, 100000) c(n)"
+                )
+            except psycopg.Error as error:
+                ended.append(error)
+
+        running = threading.Thread(target=compute)
+        running.start()
+        for _ in range(20):
+            assert other.execute(SUM).fetchall() == [(3,)]
+        assert running.is_alive()
+        eventually(lambda: endless.cancel() or not running.is_alive())
+        assert [type(error) for error in ended] == [psycopg.errors.QueryCanceled]
+
+
 def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
     [killed] = processes(world.home, "r1")
     killed.kill()

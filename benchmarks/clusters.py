@@ -1,0 +1,106 @@
+"""Replicas: from ``CREATE CLUSTER`` to the first answer; from a replica's death to the next, with one and with two."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import psycopg
+
+RECLOCK = str(Path(sys.executable).with_name("reclock"))
+SUM = "SELECT sum(n) FROM t"
+ROUNDS = 5
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        variables = os.environ | {"RECLOCK_HOME": home, "RECLOCK_STATEMENT_TIMEOUT_MS": "600000"}
+        subprocess.run([RECLOCK, "init"], env=variables, check=True, stdout=subprocess.DEVNULL)
+        command = [RECLOCK, "serve", "--port", "0"]
+        with (Path(home) / "serve.log").open("w") as log:
+            server = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert server.stdout is not None
+        port = server.stdout.readline().rsplit(":", 1)[1].strip()
+        try:
+            with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True) as connection:
+                measure(connection, home)
+        finally:
+            for process in replicas(home):
+                process.kill()
+            server.kill()
+            server.wait()
+
+
+def measure(connection: psycopg.Connection, home: str) -> None:
+    def answer() -> None:
+        connection.execute(SUM).fetchall()
+
+    def killed() -> float:
+        """From the death of the replica that answers to the next answer."""
+        answer()
+        replicas(home)[0].kill()
+        return took(answer)
+
+    connection.execute("CREATE TABLE t (n int)")
+    connection.execute("INSERT INTO t VALUES (1), (2)")
+    print(f"virtual cluster, warm answer: {median([took(answer) for _ in range(ROUNDS)]):.3f} s")
+
+    def create() -> None:
+        connection.execute("CREATE CLUSTER c SIZE '1'")
+        connection.execute("SET cluster = c")
+        answer()
+
+    print(f"CREATE CLUSTER to the first answer: {took(create):.3f} s")
+    print(f"one replica, warm answer: {median([took(answer) for _ in range(ROUNDS)]):.3f} s")
+    print(f"death to the next answer, one replica: {median([killed() for _ in range(ROUNDS)]):.3f} s")
+    connection.execute("CREATE CLUSTER REPLICA c.r2")
+    found = []
+    for _ in range(ROUNDS):
+        both_are_there(connection)
+        found.append(killed())
+    print(f"death to the next answer, two replicas: {median(found):.3f} s, at most {max(found):.3f} s")
+
+
+def both_are_there(connection: psycopg.Connection) -> None:
+    """Each has answered for itself."""
+    for name in ("r1", "r2"):
+        while True:
+            try:
+                connection.execute(f"SET cluster_replica = {name}")
+                connection.execute("SELECT count(*) FROM mz_internal.mz_process_usage").fetchall()
+                break
+            except psycopg.Error:
+                time.sleep(0.2)
+    connection.execute("RESET cluster_replica")
+
+
+def replicas(home: str) -> list[psutil.Process]:
+    """Their processes, the oldest first."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if home in process.cmdline() and "replica" in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return sorted(found, key=lambda process: process.create_time())
+
+
+def took(work: Callable[[], None]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+if __name__ == "__main__":
+    main()
