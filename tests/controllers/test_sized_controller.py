@@ -1,0 +1,47 @@
+"""The compute controller of a cluster with replicas, where these are made to behave badly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.consensus.replicas import Incarnation
+from reclock.environment import Environment
+from reclock.errors import StatementTimeout
+from reclock.protocol.orchestration import Ended, ReplicaDescription
+
+
+class NeverUp:
+    """An `Orchestrator` whose processes end at once."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, Incarnation]] = []
+        self._ended: list[Ended] = []
+
+    def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+        self.started.append((str(replica), incarnation))
+        self._ended.append(Ended(replica.id, incarnation, "exit code 1: no memory"))
+
+    def stop(self, replica_id: int) -> None:
+        pass
+
+    def ended(self) -> Sequence[Ended]:
+        ended, self._ended = self._ended, []
+        return ended
+
+
+def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        orchestrator = environment.__dict__["orchestrator"] = NeverUp()
+        session = Session(environment)
+        list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"))
+        with pytest.raises(StatementTimeout) as raised:
+            list(session.execute("SET cluster = c; SET statement_timeout = 3000; SELECT a FROM t"))
+        assert raised.value.detail is not None
+        assert '"c.r1"' in raised.value.detail
+        assert "exit code 1: no memory" in raised.value.detail
+        names, incarnations = zip(*orchestrator.started, strict=True)
+        assert (set(names), incarnations) == ({"c.r1"}, tuple(range(1, len(incarnations) + 1)))
