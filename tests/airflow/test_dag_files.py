@@ -28,7 +28,7 @@ def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (1, False, True)
     assert dag["params"] == {"sources": [], "at": None, "engine": "warm"}
     tasks = dag["tasks"]
-    assert {name for name, task in tasks.items() if task["is_mapped"]} == {"ingest", "ingest_by_spark_submit", "refresh"}
+    assert {name for name, task in tasks.items() if task["is_mapped"]} == {"ingest", "ingest_by_spark_submit", "refresh", "emit"}
     assert set(tasks["audit"]["upstream"]) >= {"ingest", "ingest_by_spark_submit"}
     assert tasks["audit"]["rule"] == "all_done"
     assert "audit" in tasks["publish"]["upstream"]
