@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 
 from reclock import tick
@@ -27,45 +26,6 @@ def environment(tmp_path: Path, spark: Any) -> Iterator[Environment]:
 
 def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
-
-
-def event(op: str, before: Any, after: Any, **more: Any) -> bytes:
-    return json.dumps({"before": before, "after": after, "op": op, "source": {"schema": "public"}, **more}).encode()
-
-
-@dataclass
-class Connector:
-    """What a connector of Debezium's writes, in order by topic; ``deliver`` sends some of it."""
-
-    kafka: Broker
-    prefix: str
-    topics: dict[str, list[bytes | None]] = field(default_factory=dict)
-    sent: dict[str, int] = field(default_factory=dict)
-
-    def transaction(self, id: int, changes: list[tuple[str, bytes]], upto: int | None = None) -> None:
-        """BEGIN, the events of its ``changes`` by table, END; ``upto`` so many events if the connector stops in between."""
-        log = self.topics.setdefault(f"{self.prefix}.transaction", [])
-        log.append(json.dumps({"status": "BEGIN", "id": f"{id}:100"}).encode())
-        counts: dict[str, int] = {}
-        for order, (table, value) in enumerate(changes[:upto], 1):
-            counts[table] = counts.get(table, 0) + 1
-            whole = json.loads(value) | {"transaction": {"id": f"{id}:1{order}", "total_order": str(order)}}
-            self.topics.setdefault(f"{self.prefix}.public.{table}", []).append(
-                json.dumps({"schema": {}, "payload": whole}).encode()
-            )
-        if upto is None:
-            collections = [{"data_collection": f"public.{table}", "event_count": count} for table, count in counts.items()]
-            end = {"status": "END", "id": f"{id}:200", "event_count": len(changes), "data_collections": collections}
-            log.append(json.dumps(end).encode())
-
-    def deliver(self, chance: random.Random | None = None) -> None:
-        """All that is not sent, or of each topic some of it, so that one is ahead of the other."""
-        for topic, messages in self.topics.items():
-            lower = self.sent.get(topic, 0)
-            upper = len(messages) if chance is None else chance.randint(lower, len(messages))
-            if not topic.endswith(".unread"):
-                self.kafka.send(topic, messages[lower:upper])
-            self.sent[topic] = upper
 
 
 def test_a_topic_alone(kafka: Broker, environment: Environment) -> None:
@@ -135,3 +95,16 @@ def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, envir
     assert run(environment, rows) == [(table, id, money[table, id]) for table, id in sorted(money)]
     ends = {f"{topic}/0": len(messages) for topic, messages in connector.topics.items() if not topic.endswith(".unread")}
     assert dict(run(environment, "SELECT partition, offset FROM bank_progress")) == ends
+
+    giro = f"{connector.prefix}.public.giro"
+    kafka.send(giro, [b"no event"])
+    [stalled] = tick.run(environment, owner="tests").failed
+    assert stalled.message == f'record at offset {ends[f"{giro}/0"]} of "{giro}/0" does not decode'
+    run(environment, f"ALTER SOURCE bank SKIP '{giro}/0' FROM {ends[f'{giro}/0']} TO {ends[f'{giro}/0'] + 1}")
+    connector.transaction(
+        100, [("giro", event("c", None, {"id": 9, "money": 1})), ("savings", event("c", None, {"id": 9, "money": -1}))]
+    )
+    connector.deliver()
+    assert not tick.run(environment, owner="tests").failed
+    assert run(environment, total) == [(1000,)]
+    assert run(environment, "SELECT money FROM giro WHERE id = 9") == [(1,)]

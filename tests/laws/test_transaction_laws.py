@@ -90,6 +90,14 @@ def test_what_belongs_to_no_transaction_waits_for_none_but_for_what_is_before_it
     assert (found.bound, found.uppers) == ((), {"a/0": 2})
 
 
+def test_an_event_that_is_given_up_is_not_waited_for() -> None:
+    log = [Ended("one", 0, {"a": 2}), Ended("two", 1, {"a": 2})]
+    events = [Event(0, "one"), Event(1), Event(2, "two")]
+    assert cut(log, set(), {"a/0": Stretch("a", events, 3)}).bound == ()
+    found = cut(log, set(), {"a/0": Stretch("a", events, 3, given_up=1)})
+    assert ([ended.id for ended in found.bound], found.uppers) == (["one"], {"a/0": 2})
+
+
 def test_an_event_behind_one_that_waits_keeps_its_transaction_back() -> None:
     log = [Ended("one", 0, {"a": 1, "b": 1}), Ended("two", 1, {"b": 1})]
     read = {"a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2), "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2)}

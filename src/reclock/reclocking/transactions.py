@@ -34,11 +34,15 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What was read of one partition of a ``collection``: all its ``events`` below ``upper``, in order."""
+    """What was read of one partition of a ``collection``: all its ``events`` below ``upper``, in order.
+
+    ``given_up`` is how many of them someone has decided to do without: nobody knows what they belong to.
+    """
 
     collection: str
     events: Sequence[Event]
     upper: int
+    given_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,15 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     Every transaction is bound whole and once, in the order of the log; with more of everything to read, never less is bound.
     """
     repeated, seen = _told_apart(known, read)
+    spare: dict[str, int] = {}
+    for stretch in read.values():
+        spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.given_up
     whole: list[Ended] = []
     for ended in fresh(log, known):
-        if any(seen.get((ended.id, name), 0) != ended.counts.get(name, 0) for name in {each.collection for each in read.values()}):
+        missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}
+        if any(not 0 <= count <= spare[name] for name, count in missing.items()):
             break
+        spare = {name: left - missing[name] for name, left in spare.items()}
         whole.append(ended)
     while True:
         bound = {ended.id for ended in whole} | set(known)

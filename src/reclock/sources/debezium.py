@@ -18,7 +18,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.errors import DecodeFailed, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.transactions import Ended, Event, Stretch, cut, fresh
-from reclock.sources.connector import Bound, Evidence, Increment, Skip, left
+from reclock.sources.connector import Bound, Evidence, Increment, Skip, given_up, left
 from reclock.sources.description import BytesFormat, DebeziumConnector, KafkaConnector
 from reclock.sources.envelope import changes, payload_of
 from reclock.sources.kafka import TASK_OFFSETS, Kafka, Piece
@@ -64,7 +64,7 @@ class Debezium:
         known, log = self._read_log(log_reached) if log_reached is not None else (set(), [])
         log = _first(fresh(log, known), set(self.outputs))
         wanted = known | {ended.id for ended in log}
-        read = {partition: self._read_events(increment, wanted) for partition, increment in reached.items()}
+        read = {partition: self._read_events(increment, wanted, skips) for partition, increment in reached.items()}
         found = cut(log, known, read)
         increments = [
             _cut_to(reached[partition], upper, found.dropped[partition])
@@ -151,16 +151,19 @@ class Debezium:
                 partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
             ) from error
 
-    def _read_events(self, reached: Increment, wanted: set[str]) -> Stretch:
+    def _read_events(self, reached: Increment, wanted: set[str], skips: Sequence[Skip]) -> Stretch:
         """Up to the first event of a transaction that is not ``wanted``: it and all behind it wait."""
         topic = reached.name.rpartition("/")[0]
+        ranges, given_up_events = given_up(reached.partition, skips), 0
         events = []
         for message in self._read_topic(reached, reached.detail["begin"]):
-            event = self._event(message)
+            is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
+            given_up_events += is_given_up
+            event = Event(message.offset()) if is_given_up else self._event(message)
             events.append(event)
             if event.transaction is not None and event.transaction not in wanted:
                 break
-        return Stretch(topic.removeprefix(f"{self.upstream.prefix}."), events, reached.upper)
+        return Stretch(topic.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
 
     def _event(self, message: Message) -> Event:
         partition = f"{message.topic()}/{message.partition()}"
