@@ -32,6 +32,11 @@ class Reclocking:
     """How many offsets one of the upstream's own unit is, in which progress is shown."""
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether most offsets hold nothing: sequence numbers, moments."""
+        return self.is_wide or self.unit > 1
+
+    @property
     def remap_desc(self) -> RelationDesc:
         """The remap collection: the diff of a partition is by how many offsets it advanced; of wide ones, each of its digits."""
         return RelationDesc((*self.partition, Column(PLACE_COLUMN, INTEGER, is_nullable=False)) if self.is_wide else self.partition)
