@@ -12,17 +12,26 @@ import sys
 from pathlib import Path
 
 import pytest
+from fixtures.debezium import Connector, event
 from fixtures.objects import EVENTS, World
 from fixtures.pubnub_server import channel_name
 
 from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption
 from reclock.ingest import payload
 from reclock.sources.connections import broker
-from reclock.sources.description import KafkaConnector, KinesisConnector, LoadGenerator, PubNubConnector, SourceSpec, TextFormat
+from reclock.sources.description import (
+    DebeziumConnector,
+    KafkaConnector,
+    KinesisConnector,
+    LoadGenerator,
+    PubNubConnector,
+    SourceSpec,
+    TextFormat,
+)
 from reclock.sources.generated import GENERATED
 
 pytestmark = pytest.mark.spark
@@ -188,6 +197,40 @@ class Resharded(Upstream):
         assert world.mapping(self.source) == [*parent, (1, at, self.left + 1), (2, at, self.right + 1)]
 
 
+class Transfers(Upstream):
+    """Two tables and the topic of their transactions; of the last one a part is missing."""
+
+    outputs = ("public.giro", "public.saved")
+
+    def __init__(self, kafka):
+        self.connector = Connector(kafka, kafka.topic())
+        for name in ("transaction", *self.outputs):
+            kafka.create(f"{self.connector.prefix}.{name}")
+        upstream = DebeziumConnector(broker(kafka.address), f"{self.connector.prefix}.transaction")
+        desc = RelationDesc((Column("money", INTEGER, is_nullable=False),))
+        self.source = SourceSpec(GlobalId("u4"), "bank", upstream, None, RelationDesc(()), dict.fromkeys(self.outputs, desc))
+
+    def fill(self, world):
+        self.move(1, ("c", None, 100), ("c", None, 100))
+        self.connector.deliver()
+        world.tick(10)
+        self.move(2, ("u", 100, 70), ("u", 100, 130))
+        self.move(2, ("u", 100, 70), ("u", 100, 130))  # the connector has begun again
+        self.move(3, ("u", 70, 0), ("u", 130, 200), upto=1)
+        self.connector.deliver()
+
+    def move(self, id, giro, saved, upto=None):
+        rows = [(op, *(None if money is None else {"money": money} for money in change)) for op, *change in (giro, saved)]
+        self.connector.transaction(id, [("giro", event(*rows[0])), ("saved", event(*rows[1]))], upto)
+
+    def check(self, world, at):
+        for output, money in zip(self.outputs, (70, 130), strict=True):
+            version = world.lineup(self.source).outputs[output].pin()
+            assert [row["money"] for row in version.snapshot(Timestamp(at)).to_pylist()] == [money]
+            assert [row["money"] for row in version.snapshot(Timestamp(at - 1)).to_pylist()] == [100]
+        assert {time for _, time, _ in world.mapping(self.source)} == {10, at}
+
+
 class Channel(Upstream):
     """What is heard once, before it is bound; the service may forget it as soon as it is."""
 
@@ -207,7 +250,7 @@ class Channel(Upstream):
         assert world.mapping(self.source) == [(4, 10, self.start), (4, at, self.last * 100 + 100 - self.start)]
 
 
-SERVICES = {Upserts: "kafka", Resharded: "kinesis", Channel: "pubnub_service"}
+SERVICES = {Upserts: "kafka", Transfers: "kafka", Resharded: "kinesis", Channel: "pubnub_service"}
 
 
 @pytest.fixture
@@ -229,6 +272,10 @@ STOPS = [
     ]
 ] + [(Resharded, point, 1) for point in (*STEP_POINTS, "collections.commit.landed")]
 STOPS += [(Channel, point, 1) for point in ("ingest.after_read_once", *STEP_POINTS[1:])]
+STOPS += [
+    (Transfers, point, nth)
+    for point, nth in (("ingest.after_claimed", 1), ("ingest.after_bind", 1), ("ingest.after_staged", 1), (COMMIT_POINTS[-1], 2))
+]
 
 
 @pytest.mark.parametrize(("upstream", "point", "occurrence"), STOPS, indirect=["upstream"])

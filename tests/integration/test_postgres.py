@@ -307,6 +307,25 @@ def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse)
     assert upstream.slots() == []
 
 
+def test_a_connection_has_the_password_from_a_secret(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (id int)")
+    upstream.run("INSERT INTO t VALUES (1)")
+    place = f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', USER 'postgres'"
+    here.sql(f"CREATE SECRET word AS '{PASSWORD}'; CREATE SECRET wrong AS 'no'")
+    with pytest.raises(UpstreamUnavailable, match="cannot reach the server"):
+        here.sql(f"CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET wrong)")
+    here.sql(f"CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word); VALIDATE CONNECTION pg_server")
+    here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
+    assert here.tick() == []
+    upstream.run("INSERT INTO t VALUES (2)")
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t ORDER BY 1") == [(1,), (2,)]
+    [(_, text)] = here.sql("SHOW CREATE SOURCE pg")
+    assert "CONNECTION reclock.public.pg_server (PUBLICATION 'p', SLOT 'reclock_" in text
+    here.sql("DROP SOURCE pg")
+    assert upstream.slots() == []
+
+
 def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse) -> None:
     upstream.table("t (n int)")
     here.create(upstream)
