@@ -296,7 +296,6 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
         "REVOKE ADMIN OPTION FOR a FROM b",
         "CREATE SOURCE s (a int) FROM RABBITMQ HOST 'x' FORMAT JSON",
         "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT PROTOBUF",
-        "TAIL t",
     ],
 )
 def test_what_is_not_done_says_so(text: str) -> None:
