@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import sqlalchemy as sa
+import stamina
 from deltalake import write_deltalake
+from deltalake.exceptions import DeltaError
 
 from benchmarks.figures import Figures, timed
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp, system_clock
@@ -185,7 +187,9 @@ def _sql_worker(url: str) -> Callable[[], None]:
 
 
 def _delta_worker(table: str) -> Callable[[], None]:
-    return lambda: write_deltalake(table, _ROW, mode="append")
+    # Writers that race for a commit or its checkpoint fail at times; whoever runs several tries again.
+    append = stamina.retry(on=DeltaError, attempts=None, timeout=None, wait_initial=0.01, wait_max=0.1)(write_deltalake)
+    return lambda: append(table, _ROW, mode="append")
 
 
 if __name__ == "__main__":
