@@ -299,11 +299,11 @@ class Environment:
         assert catalog.snapshot is not None
         self.storage_controller.await_frontier(catalog.snapshot.content_upper, pause)
 
-    def frontiers_of(self, catalog: PlannerCatalog) -> dict[str, GroupFrontier]:
-        """All frontier groups, for those who look on: what ``catalog`` has and a leader elsewhere is late with, is missing."""
+    def frontiers_of(self, catalog: PlannerCatalog) -> dict[GlobalId, GroupFrontier]:
+        """How far each object is, for those who look on: what ``catalog`` has and a leader elsewhere is late with, is missing."""
         assert catalog.snapshot is not None
         self.storage_controller.brought_to(catalog.snapshot.content_upper)
-        return self.frontiers.get_all()
+        return catalog.by_object(self.frontiers.get_all())
 
     def compute_controller(self, cluster_id: int) -> ClusterController:
         """Commands and asks the replica that a virtual cluster has in this process, or those that the cluster has elsewhere."""
@@ -432,13 +432,12 @@ class Environment:
         return found
 
     def _lags_ms(self) -> dict[str, int] | None:
-        """How far the upper of each frontier group is behind the present, if this process, or none, leads the storage
-        controller.
-        """
+        """How far each object is behind the present, if this process, or none, leads the storage controller."""
         if self.storage_controller.leader() not in (self.actor, None):
             return None
         now = self.clock()
-        return {group: max(0, now + 1 - frontier.upper) for group, frontier in self.frontiers.get_all().items()}
+        objects = self.planner_catalog().by_object(self.frontiers.get_all())
+        return {id: frontier.lag_ms(now) for id, frontier in objects.items()}
 
     def use_size(self, size: str) -> None:
         """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""

@@ -271,10 +271,30 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     assert sql(environment, "SELECT count(*) FROM mz_wallclock_lag_history") == [(3,)]
 
 
-def test_what_depends_on_what_and_what_lags(environment: Environment) -> None:
+def test_what_depends_on_what(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)")
     assert sql(environment, "SELECT * FROM mz_object_dependencies ORDER BY 1") == [("u2", "u1"), ("u3", "u2")]
-    assert {row[0] for row in sql(environment, "SELECT object_id FROM mz_wallclock_lag WHERE lag_ms >= 0")} >= {"u3", "tables"}
+
+
+def test_frontiers_and_lags_are_those_of_objects(environment: Environment, reported: Reports) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE TABLE gone (a int); DROP TABLE gone; CREATE VIEW v AS SELECT a FROM t")
+    sql(environment, "CREATE INDEX i ON v (a)")
+    sql(environment, "CREATE SOURCE house FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids)")
+    kept = ["bids", "house", "house_progress", "i", "t", "users"]
+    named = "SELECT name FROM {} JOIN mz_objects ON id = object_id WHERE id LIKE 'u%' ORDER BY name"
+    for relation in ("mz_frontiers", "mz_wallclock_lag"):
+        assert [name for (name,) in sql(environment, named.format(relation))] == kept
+        objects = f"SELECT count(*) FROM {relation} WHERE object_id NOT IN (SELECT id FROM mz_objects)"
+        assert sql(environment, objects) == [(0,)]
+    of_source = "SELECT count(DISTINCT upper) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name IN ('house', 'bids')"
+    assert sql(environment, of_source) == [(1,)]
+    environment.collection_manager.flush()
+    managed = "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = 'mz_sessions'"
+    assert sql(environment, managed) == [(1,)]
+    assert [source.standing.name for source in overview_of(environment).sources] == ["reclock.public.house"]
+    lags = environment._lags_ms()
+    assert lags is not None
+    assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()
 
 
 def test_statistics_count_each_step_once(environment: Environment) -> None:

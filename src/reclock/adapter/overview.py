@@ -16,7 +16,7 @@ def overview_of(environment: Environment) -> Overview:
     """The environment as it is now, bindings that are not published yet left out."""
     catalog = environment.planner_catalog()
     assert catalog.snapshot is not None
-    frontiers = environment.frontiers_of(catalog)
+    frontiers = {id: frontier for id, frontier in environment.frontiers_of(catalog).items() if not catalog.is_subsource(id)}
     return overview(
         catalog.snapshot,
         frontiers,

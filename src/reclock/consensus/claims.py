@@ -42,5 +42,9 @@ class GroupFrontier:
         if self.claim and self.claim.at < self.upper:
             raise InternalError(f'frontier group "{self.group}" has upper {self.upper} and a claim at {self.claim.at}')
 
+    def lag_ms(self, now: Timestamp) -> int:
+        """How far its upper is behind what could be known at ``now``."""
+        return max(0, now + 1 - self.upper)
+
     def is_readable_at(self, t: Timestamp) -> bool:
         return self.since <= t < self.upper

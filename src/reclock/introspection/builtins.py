@@ -95,10 +95,10 @@ def _statuses(state: State, statuses: Iterable[Status]) -> Rows:
 
 
 def _frontiers(state: State) -> Rows:
-    for group, frontier in state.frontiers().items():
+    for id, frontier in state.frontiers().items():
         claim = frontier.claim
         yield (
-            group,
+            id,
             frontier.since,
             frontier.upper,
             claim and claim.at,
@@ -276,7 +276,7 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_frontiers",
-        desc(object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
+        desc("object_id", object_id=TEXT, since=BIGINT, upper=BIGINT, claimed_at=BIGINT, claimed_by=TEXT, claim_phase=TEXT),
         _frontiers,
     ),
 )

@@ -28,8 +28,7 @@ def _dependencies(state: State) -> Rows:
 
 def _lags(state: State) -> Rows:
     now = state.now()
-    for group, frontier in state.frontiers().items():
-        yield group, max(0, now + 1 - frontier.upper)
+    return ((id, frontier.lag_ms(now)) for id, frontier in state.frontiers().items())
 
 
 def _totals(state: State, type: ItemType) -> Iterator[tuple[Total, str]]:

@@ -94,14 +94,14 @@ class Overview:
 
 def overview(
     catalog: CatalogSnapshot,
-    frontiers: Mapping[str, GroupFrontier],
+    frontiers: Mapping[GlobalId, GroupFrontier],
     statuses: Mapping[str, Status],
     remap_of: Callable[[GlobalId], Remap],
     audits: Mapping[str, Entry],
     now: Timestamp,
     reported: Mapping[IntrospectionType, Iterable[Row]] | None = None,
 ) -> Overview:
-    """Sources and indexes in order of name. ``audits`` are the last by source; what has no frontier group yet is left out."""
+    """Sources and indexes in order of name. ``audits`` are the last by source; what has no frontier is left out."""
     standings = {
         id_: _standing(item, _full_name(catalog, item), frontiers[id_], statuses.get(id_), now)
         for id_, item in catalog.items.items()
@@ -163,7 +163,7 @@ def _standing(item: Item, name: str, frontier: GroupFrontier, status: Status | N
         status.hint if status else None,
         frontier.since,
         frontier.upper,
-        max(0, now - frontier.upper + 1),
+        frontier.lag_ms(now),
         claim.at if claim else None,
         str(claim.payload.get("phase", "")) or None if claim else None,
     )

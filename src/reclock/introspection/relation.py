@@ -47,7 +47,8 @@ class State:
     indexes: Mapping[GlobalId, IndexFacts]
     connection_types: Mapping[GlobalId, str]
     sinks: Mapping[GlobalId, SinkFacts]
-    frontiers: Callable[[], Mapping[str, GroupFrontier]]
+    frontiers: Callable[[], Mapping[GlobalId, GroupFrontier]]
+    """How far the collection of each object is."""
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
     audit_events: Callable[[], Sequence[AuditEvent]]

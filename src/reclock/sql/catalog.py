@@ -13,6 +13,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.plan import Plan
+from reclock.consensus.claims import GroupFrontier
 from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
 from reclock.sources.connections import Connection
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
@@ -226,6 +227,13 @@ class PlannerCatalog:
         """Whether the item is a relation that a source fills beside others, and so a part of that source."""
         entry = self._entries.get(id)
         return isinstance(entry, RelationEntry) and bool(entry.collection.output)
+
+    def by_object(self, groups: Mapping[str, GroupFrontier]) -> dict[GlobalId, GroupFrontier]:
+        """How far each object is that has a collection, or, a sink, a frontier alone: as far as its group, if that is there."""
+        found = {
+            entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id for entry in self._entries.values()
+        }
+        return {id: groups[group] for id, group in found.items() if group in groups}
 
     def kept_in(self, collection: StorageCollectionId) -> Entry | None:
         """The item whose rows are kept in ``collection``."""
