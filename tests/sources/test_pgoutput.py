@@ -30,19 +30,19 @@ def tuple_data(row: Row) -> bytes:
 
 ROW: Row = ("1", None, UNCHANGED, "größe")
 EXAMPLES: list[tuple[bytes, Message | None]] = [
-    (b"B" + struct.pack(">qqI", 100, 1_000_000, 7), Begin(7)),
+    (b"B" + struct.pack(">qqI", 100, 1_000_000, 7), Begin(100)),
     (b"C" + struct.pack(">bqqq", 0, 100, 148, 1_000_000), Commit(148)),
     (
         b"R" + struct.pack(">I", 16384) + text("public") + text("t") + b"f" + struct.pack(">H", 2)
         + b"\1" + text("id") + struct.pack(">Ii", 23, -1) + b"\0" + text("note") + struct.pack(">Ii", 25, -1),
-        Relation(16384, "public", "t", "f", (RelationColumn("id", 23), RelationColumn("note", 25))),
+        Relation(16384, "public", "t", "f", (RelationColumn("id", 23, True), RelationColumn("note", 25, False))),
     ),
     (b"I" + struct.pack(">I", 5) + b"N" + tuple_data(ROW), Change(5, None, ROW)),
     (b"U" + struct.pack(">I", 5) + b"N" + tuple_data(ROW), Change(5, None, ROW)),
     (b"U" + struct.pack(">I", 5) + b"O" + tuple_data(("0", None)) + b"N" + tuple_data(ROW), Change(5, ("0", None), ROW)),
-    (b"U" + struct.pack(">I", 5) + b"K" + tuple_data(("0", None)) + b"N" + tuple_data(ROW), Change(5, None, ROW)),
+    (b"U" + struct.pack(">I", 5) + b"K" + tuple_data(("0", None)) + b"N" + tuple_data(ROW), Change(5, ("0", None), ROW)),
     (b"D" + struct.pack(">I", 5) + b"O" + tuple_data(ROW), Change(5, ROW, None)),
-    (b"D" + struct.pack(">I", 5) + b"K" + tuple_data(ROW), Change(5, None, None)),
+    (b"D" + struct.pack(">I", 5) + b"K" + tuple_data(("0", None)), Change(5, ("0", None), None)),
     (b"T" + struct.pack(">IbII", 2, 0, 5, 6), Truncate((5, 6))),
     (b"Y" + struct.pack(">I", 1), None),
     (b"M" + b"\0" * 20, None),

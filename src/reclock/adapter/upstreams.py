@@ -117,6 +117,9 @@ def _resolved(table: nodes.SubsourceOf, found: Mapping[str, RelationDesc]) -> st
 def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
+    if desc.key == ():
+        hint = f"give it a primary key, or: ALTER TABLE {table} REPLICA IDENTITY FULL"
+        raise InvalidOption(f'table "{table}" has neither a key nor the replica identity "full"', hint=hint)
     columns = ", ".join(
         f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}" for column in desc.columns
     )
@@ -127,6 +130,7 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
         schema=identifier(schema),
         alias=alias,
         columns=[_source_column(c) for c in described.args["columns"]],
+        key=[identifier(column) for column in desc.key or ()],
     )
 
 

@@ -14,6 +14,7 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.errors import ClaimConflict
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import Audit, Phase, Step
+from reclock.ingest.upsert import RETRACTED
 from reclock.quality.slice import AuditSlice
 from reclock.sources.connector import spelled
 from reclock.sources.description import SourceSpec
@@ -60,6 +61,7 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup
         previous={key: frontier.get(key, 0) for key, _ in bindings},
         bindings=bindings,
         rows=step.rows,
+        retracted=sum(file.rows for file in step.files if file.path.rpartition("/")[2].startswith(RETRACTED)),
         min_time=min((file.min_time for file in step.files), default=None),
         max_time=max((file.max_time for file in step.files), default=None),
         null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.files),

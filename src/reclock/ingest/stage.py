@@ -43,45 +43,56 @@ class StagingJob:
     targets: Mapping[str, str]
     target_options: Mapping[str, str] = field(repr=False)
 
-    def run(self, spark: Callable[[], SparkSession]) -> None:
-        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
+    def run(self, spark: Callable[[], SparkSession]) -> frozenset[str]:
+        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them. Answers the outputs that were
+        emptied before these rows came.
 
         Raises the ``SourceError`` of the first bad offset, in order of partition. With nothing to read, Spark is not asked.
         """
         if not self.tasks:
-            return
+            return frozenset()
         count = len(self.tasks)
-        outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, "task BIGINT, failure STRING").collect()
+        columns = "task BIGINT, failure STRING, emptied ARRAY<STRING>"
+        outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
         if sorted(row.task for row in outcome) != list(range(count)):
             raise InternalError(f"staging answered for {len(outcome)} of {count} tasks")
         failures = [decode_failure(row.failure) for row in outcome if row.failure is not None]
         if failures:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
+        return frozenset(output for row in outcome for output in row.emptied)
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            tasks = batch.column(0).to_pylist()
-            failures = [self.run_task(task) for task in tasks]
-            yield pa.record_batch([pa.array(tasks, pa.int64()), pa.array(failures, pa.string())], ["task", "failure"])
+            for task in batch.column(0).to_pylist():
+                failure, emptied = self.run_task(task)
+                columns = [[task], [failure], [emptied]]
+                arrays = [pa.array(column, type) for column, type in zip(columns, _OUTCOME.types, strict=True)]
+                yield pa.record_batch(arrays, schema=_OUTCOME)
 
-    def run_task(self, task: int) -> str | None:
-        """Write the files of one task; answers what was wrong with the upstream, encoded, or None."""
+    def run_task(self, task: int) -> tuple[str | None, list[str]]:
+        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and the outputs it emptied."""
         writers: dict[str, StagedWriter] = {}
+        emptied: list[str] = []
         try:
             for output, rows in self.connector.read(self.tasks[task]):
-                if not rows.num_rows:
-                    continue
-                if output not in writers:
-                    schema = arrow_schema(self.outputs[output], with_updates=True)
-                    writers[output] = StagedWriter(
-                        Folder(self.targets[output], self.target_options), f"part-{task:05}.parquet", schema
-                    )
-                writers[output].write(stamped(rows, self.at))
+                if rows is None:
+                    emptied.append(output)
+                    if output in writers:
+                        writers.pop(output).discard()
+                elif rows.num_rows:
+                    if output not in writers:
+                        schema = arrow_schema(self.outputs[output], with_updates=True)
+                        name = f"part-{task:05}-{emptied.count(output)}.parquet"
+                        writers[output] = StagedWriter(Folder(self.targets[output], self.target_options), name, schema)
+                    writers[output].write(stamped(rows, self.at))
         except SourceError as failure:
-            return encode_failure(failure)
+            return encode_failure(failure), []
         for writer in writers.values():
             writer.close()
-        return None
+        return None, emptied
+
+
+_OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("emptied", pa.list_(pa.string()))])
 
 
 def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:
@@ -109,6 +120,11 @@ class StagedWriter:
         self._file.close()
         if self._folder.is_local:
             os.replace(self._folder.absolute(self._written), self._folder.absolute(self._path))
+
+    def discard(self) -> None:
+        """What was written counts for nothing."""
+        self._file.close()
+        self._folder.delete([self._written])
 
 
 def encode_failure(failure: SourceError) -> str:

@@ -8,10 +8,10 @@ whoever finds a claim whose writer is gone goes on from its phase, and a restart
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from reclock import crashpoints
@@ -25,7 +25,7 @@ from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Phase, Step
 from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
-from reclock.ingest.upsert import UpsertJob, message_desc
+from reclock.ingest.upsert import DifferenceJob, replacement
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
 from reclock.sources.connector import Bound, Connector, HasHistory, Increment, ReadsOnce
@@ -240,20 +240,28 @@ class _Work:
         staging = step.staging
         assert staging is not None
         tasks = self.connector.tasks(step.increments, step.decisions.skip)
-        options, targets, outputs = self.lake.storage_options, lineup.staging_uris(staging), self.source.outputs
-        key, upsert = self.source.connector.upsert_key, None
-        if key is not None:
-            [(output, desc)] = outputs.items()
-            upsert = UpsertJob(desc, key, step.at, f"{targets[output]}/messages", targets[output], options)
-            outputs, targets = {output: message_desc(desc)}, {output: upsert.messages}
         try:
-            StagingJob(self.connector, tasks, step.at, outputs, targets, options).run(self.spark)
-            if upsert is not None:
-                upsert.run(self.spark, lineup.outputs[output].pin())
+            self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
         except SourceError:
             lineup.discard_staged(staging)
             raise
         return replace(step, phase=Phase.STAGED, staged=lineup.staged(staging))
+
+    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> None:
+        """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key."""
+        options, rule = self.lake.storage_options, replacement(self.source.connector)
+        outputs, places = dict(self.source.outputs), dict(targets)
+        keyed = [output for output, desc in outputs.items() if desc.key]
+        for output in keyed:
+            outputs[output], places[output] = rule.message_desc(outputs[output]), f"{targets[output]}/messages"
+        emptied = StagingJob(self.connector, tasks, at, outputs, places, options).run(self.spark)
+        for output, desc in self.source.outputs.items():
+            state = lineup.outputs[output].pin() if output in keyed or output in emptied else None
+            if output in emptied and state is not None:
+                DifferenceJob(desc, at, targets[output], options).retract(self.spark, state)
+                state = None
+            if output in keyed:
+                DifferenceJob(desc, at, targets[output], options).upsert(self.spark, places[output], rule, state)
 
     def _reread(self, step: Step, lineup: Lineup) -> Step:
         """The step over the upstream as it is now: corrected, within what is claimed."""

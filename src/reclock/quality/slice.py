@@ -29,3 +29,5 @@ class AuditSlice:
     staged_files: list[str]
     updates_per_offset: int = 1
     """How many rows, and rows that go, one offset may yield."""
+    retracted: int = 0
+    """How many rows of outputs that were emptied go besides."""

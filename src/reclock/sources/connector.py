@@ -72,9 +72,10 @@ class Connector(Protocol):
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
         """The ranges as pieces of work for executors, without what is given up whole. It follows from the arguments alone."""
 
-    def read(self, task: Any) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: Any) -> Iterator[tuple[str, pa.Table | None]]:
         """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
-        also go. Raises a ``SourceError``."""
+        also go. None in place of rows: all that the output held until here is gone, which only one task of a step may say.
+        Raises a ``SourceError``."""
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""

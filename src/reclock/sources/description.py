@@ -82,7 +82,6 @@ class ObjectsConnector:
     compression: str = "AUTO"
 
     is_monotonic: ClassVar[bool] = True
-    upsert_key: ClassVar[str | None] = None
     lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "s3"
     updates_per_offset: ClassVar[int] = 1
@@ -107,7 +106,6 @@ class LoadGenerator:
     max_cardinality: int | None = None
     scale_factor: float = 0.01
 
-    upsert_key: ClassVar[str | None] = None
     lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "load-generator"
     reclocking: ClassVar[Reclocking] = Reclocking(partition=(), offset="offset", progress=("offset",))
@@ -151,10 +149,6 @@ class KafkaConnector:
     )
 
     @property
-    def upsert_key(self) -> str | None:
-        return dict(self.include)["KEY"] if self.envelope == "UPSERT" else None
-
-    @property
     def is_monotonic(self) -> bool:
         return self.envelope == "NONE"
 
@@ -171,7 +165,6 @@ class DebeziumConnector:
     transaction_topic: str
 
     is_monotonic: ClassVar[bool] = False
-    upsert_key: ClassVar[str | None] = None
     type_name: ClassVar[str] = "kafka"
     lacks_history: ClassVar[str] = "the transactions of a connector have no times of their own"
     updates_per_offset: ClassVar[int] = 2
@@ -207,7 +200,6 @@ class KinesisConnector:
     include: tuple[tuple[str, str], ...] = ()
 
     is_monotonic: ClassVar[bool] = True
-    upsert_key: ClassVar[str | None] = None
     type_name: ClassVar[str] = "kinesis"
     lacks_history: ClassVar[str] = "records expire, and the times of their arrival are approximate"
     updates_per_offset: ClassVar[int] = 1
@@ -233,7 +225,6 @@ class PubNubConnector:
     origin: str = ""
 
     is_monotonic: ClassVar[bool] = True
-    upsert_key: ClassVar[str | None] = None
     type_name: ClassVar[str] = "pubnub"
     lacks_history: ClassVar[str] = "a channel forgets what was published within minutes"
     updates_per_offset: ClassVar[int] = 1
@@ -255,7 +246,6 @@ class PostgresConnector:
     slot: str
 
     is_monotonic: ClassVar[bool] = False
-    upsert_key: ClassVar[str | None] = None
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"
     type_name: ClassVar[str] = "postgres"
     updates_per_offset: ClassVar[int] = 1  # an LSN counts bytes of a log in which every change takes many
@@ -319,8 +309,8 @@ Upstream = (
     ObjectsConnector | LoadGenerator | KafkaConnector | DebeziumConnector | KinesisConnector | PostgresConnector | PubNubConnector
 )
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
-(``is_monotonic``), how many updates one offset may yield, the column by which rows replace each other (``upsert_key``), and why
-nobody can tell what it had at an earlier time, if that is so (``lacks_history``).
+(``is_monotonic``), how many updates one offset may yield, and why nobody can tell what it had at an earlier time, if that is so
+(``lacks_history``). Rows of an output whose desc has a key replace each other by it.
 """
 
 

@@ -26,12 +26,14 @@ Row = tuple[Value, ...]
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    xid: int
+    """A transaction whose commit record starts at ``commit_lsn``; by that the server tells whether a slot is past it."""
+
+    commit_lsn: int
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """``end_lsn`` is the first byte behind the transaction: a frontier that has it."""
+    """``end_lsn`` is the first byte behind the transaction."""
 
     end_lsn: int
 
@@ -40,6 +42,8 @@ class Commit:
 class RelationColumn:
     name: str
     type_oid: int
+    is_key: bool
+    """Whether it belongs to what the table is replicated by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row: ``new`` where there is one afterwards, ``old`` where there was one before, and the whole of it was sent."""
+    """One row: ``new`` where there is one afterwards; ``old`` is what was sent of the row before, if anything was: the whole of it
+    where the replica identity is full, else its key, and NULL for all other columns."""
 
     relation_id: int
     old: Row | None
@@ -86,8 +91,8 @@ class _Reader:
     def message(self) -> Message | None:
         match self._kind():
             case b"B":
-                _, _, xid = self._take(">qqI")
-                return Begin(xid)
+                commit_lsn, _, _ = self._take(">qqI")
+                return Begin(commit_lsn)
             case b"C":
                 _, _, end_lsn, _ = self._take(">bqqq")
                 return Commit(end_lsn)
@@ -100,15 +105,13 @@ class _Reader:
             case b"U":
                 (relation,) = self._take(">I")
                 old = None
-                while (kind := self._kind()) != b"N":
-                    row = self._row()
-                    old = row if kind == b"O" else None
+                while self._kind() != b"N":
+                    old = self._row()
                 return Change(relation, old, self._row())
             case b"D":
                 (relation,) = self._take(">I")
-                kind = self._kind()
-                row = self._row()
-                return Change(relation, row if kind == b"O" else None, None)
+                self._kind()
+                return Change(relation, self._row(), None)
             case b"T":
                 count, _ = self._take(">Ib")
                 return Truncate(self._take(f">{count}I"))
@@ -123,10 +126,10 @@ class _Reader:
         (count,) = self._take(">H")
         columns = []
         for _ in range(count):
-            self._take(">b")
+            (flags,) = self._take(">b")
             column = self._text()
             type_oid, _ = self._take(">Ii")
-            columns.append(RelationColumn(column, type_oid))
+            columns.append(RelationColumn(column, type_oid, bool(flags & 1)))
         return Relation(id, schema or "pg_catalog", name, identity, tuple(columns))
 
     def _row(self) -> Row:

@@ -1,12 +1,13 @@
 """The connector of PostgreSQL publications: one stream of commits, offsets are LSNs; each table of the publication is an output.
 
-A frontier is an end LSN: it has every transaction that ends at or before it. What is read are the changes of a logical replication
-slot between two frontiers, by ``pg_logical_slot_peek_binary_changes``, which takes nothing away; the slot is moved only by
-``acknowledge``, once what it held is published. At the beginning the slot is made together with a snapshot of exactly the state at
-which its changes begin, and the tables are copied as that snapshot shows them. A snapshot is gone with the connection that made it,
-so this is read at once (see ``ReadsOnce``).
+A frontier is an LSN: it has every transaction whose commit record starts before it, which is what the server too goes by when it
+moves a slot. What is read are the changes of a logical replication slot between two frontiers, by
+``pg_logical_slot_peek_binary_changes``, which takes nothing away; the slot is moved only by ``acknowledge``, once what it held is
+published. At the beginning the slot is made together with a snapshot of exactly the state at which its changes begin, and the
+tables are copied as that snapshot shows them. A snapshot is gone with the connection that made it, so this is read at once (see
+``ReadsOnce``).
 
-Tables need ``REPLICA IDENTITY FULL``: an update or a delete must say which row went.
+An update or a delete says which row went: by all of it, where the table has ``REPLICA IDENTITY FULL``, else by its key.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ import pyarrow as pa
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed, InvalidOption, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import InvalidOption, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import pgoutput, postgres_types
 from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, left
 from reclock.sources.description import PostgresConnector
+from reclock.sources.postgres_changes import Range, Reading, undecodable
 
 BATCH_ROWS = 25_000
-"""How many rows are decoded at once."""
+"""How many changes of a table are decoded at once."""
+
+BATCH_BYTES = 8 << 20
+"""How much of a copy is decoded at once."""
 
 SNAPSHOT_PAGES = 16_384
 """How many pages of a table (of 8 KiB) one task copies."""
@@ -54,10 +59,9 @@ class CopyPages:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The transactions that end in ``(lower, upper]``."""
+    """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
 
-    lower: int
-    upper: int
+    ranges: tuple[Range, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,8 @@ class Postgres:
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
-        return [Changes(lower, upper) for own in increments for lower, upper in left((), own.lower, own.upper, skips)]
+        ranges = tuple(range for own in increments for range in left((), own.lower, own.upper, skips))
+        return [Changes(ranges)] if ranges else []
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """The slot lets go of what is published."""
@@ -149,16 +154,15 @@ class Postgres:
             yield Finding("wal_level", level == "logical", f"{level}; it must be logical")
             may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
             yield Finding("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
-            query = """SELECT format('%s.%s', t.schemaname, t.tablename), c.relreplident = 'f', has_table_privilege(c.oid, 'SELECT')
+            query = """SELECT format('%s.%s', t.schemaname, t.tablename), has_table_privilege(c.oid, 'SELECT')
                 FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
-            published = {name: rest for name, *rest in connection.execute(query, [self.upstream.publication])}
+            published = dict(connection.execute(query, [self.upstream.publication]).fetchall())
             yield Finding("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
             for table in self.outputs:
-                is_full, may_read = published.get(table, (False, False))
+                may_read = published.get(table, False)
                 seen = "in the publication" if table in published else "not in the publication"
-                seen += "" if is_full else "; its REPLICA IDENTITY is not FULL"
-                yield Finding(f"table {table}", is_full and may_read, seen + ("" if may_read else "; SELECT is not granted"))
+                yield Finding(f"table {table}", may_read, seen + ("" if may_read else "; SELECT is not granted"))
             slot = self._slot(connection)
             if slot is None:
                 yield Finding("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
@@ -166,23 +170,27 @@ class Postgres:
                 yield Finding("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
 
     def describe(self) -> dict[str, RelationDesc]:
-        """The tables of the publication, by ``schema.table``. Raises ``InvalidOption`` for what cannot be a source."""
+        """The tables of the publication, by ``schema.table``; their keys, if that is how their changes say which row went: none, if
+        they do not say it at all. Raises ``InvalidOption`` if there is no such publication."""
         with self._connected() as connection:
             rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
             if not rows and not connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone():
                 raise InvalidOption(f'publication "{self.upstream.publication}" does not exist')
         found: dict[str, list[Column]] = {}
-        for schema, table, identity, name, type_oid, modifier, not_null in rows:
-            if identity != "f":
-                hint = f"ALTER TABLE {schema}.{table} REPLICA IDENTITY FULL"
-                raise InvalidOption(f'table "{schema}.{table}" does not have the replica identity "full"', hint=hint)
+        keys: dict[str, list[str]] = {}
+        for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
             type = postgres_types.scalar_type(type_oid, modifier)
             found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
-        return {table: RelationDesc(tuple(columns)) for table, columns in found.items()}
+            keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
+        full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
+        return {
+            table: RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table]))
+            for table, columns in found.items()
+        }
 
     # --- in executors ---
 
-    def read(self, task: CopyPages | Changes) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: CopyPages | Changes) -> Iterator[tuple[str, pa.Table | None]]:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
                 yield from self._copy(connection, task)
@@ -191,35 +199,41 @@ class Postgres:
 
     def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[tuple[str, pa.Table]]:
         desc = self.outputs[task.table]
-        columns = sql.SQL(", ").join(sql.SQL("{}::text").format(sql.Identifier(name)) for name in desc.names)
         last = sql.SQL(" AND ctid < {}::tid").format(f"({task.upper},0)") if task.upper is not None else sql.SQL("")
-        query = sql.SQL("SELECT {} FROM {} WHERE ctid >= {}::tid{}").format(
-            columns, sql.Identifier(*task.table.split(".", 1)), f"({task.lower},0)", last
+        query = sql.SQL("COPY (SELECT {} FROM {} WHERE ctid >= {}::tid{}) TO STDOUT (FORMAT csv)").format(
+            sql.SQL(", ").join(map(sql.Identifier, desc.names)),
+            sql.Identifier(*task.table.split(".", 1)),
+            f"({task.lower},0)",
+            last,
         )
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
-        with connection.cursor("copied") as cursor:
-            cursor.execute(query)
-            while rows := cursor.fetchmany(BATCH_ROWS):
-                gathered = _Gathered(task.table, desc)
-                gathered.rows, gathered.diffs = rows, [1] * len(rows)
-                yield task.table, gathered.table(0)
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            lines, size = [], 0
+            for line in copy:  # a row each
+                lines.append(line)
+                size += len(line)
+                if size >= BATCH_BYTES:
+                    yield task.table, _copied(task.table, desc, b"".join(lines))
+                    lines, size = [], 0
+            if lines:
+                yield task.table, _copied(task.table, desc, b"".join(lines))
         connection.execute("COMMIT")
 
-    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[tuple[str, pa.Table]]:
-        reading = _Reading(self.outputs, task)
+    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[tuple[str, pa.Table | None]]:
+        reading = Reading(self.outputs, task.ranges)
         connection.execute("BEGIN READ ONLY")
         with connection.cursor("changes", binary=True) as cursor:
             cursor.itersize = BATCH_ROWS
-            arguments = [self.upstream.slot, format_lsn(task.upper), self.upstream.publication]
+            arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
             for (data,) in cursor.execute(_PEEK, arguments):
                 message = pgoutput.decode(data)
                 if message is not None:
                     reading.take(message)
                 if reading.is_over:
                     break
-                yield from reading.full(BATCH_ROWS)
-        yield from reading.full(1)
+                yield from reading.told(BATCH_ROWS)
+        yield from reading.told(1)
         connection.execute("ROLLBACK")
 
     # --- both ---
@@ -289,118 +303,37 @@ _PEEK: LiteralString = (
 _PUBLICATION: LiteralString = "SELECT 1 FROM pg_publication WHERE pubname = %s"
 
 _DESCRIBE: LiteralString = """
-    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull
+    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
+        COALESCE(a.attnum = ANY (i.indkey), false)
     FROM pg_publication_tables p
     JOIN pg_namespace n ON n.nspname = p.schemaname
     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_index i ON i.indrelid = c.oid
+        AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
     WHERE p.pubname = %s
     ORDER BY p.schemaname, p.tablename, a.attnum
 """
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """Rows of one table on their way out."""
+def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
+    """What ``COPY`` sent: NULL is nothing, an empty text has quotes."""
+    import pyarrow.csv as csv
 
-    name: str
-    desc: RelationDesc
-    rows: list[Sequence[str | None]] = field(default_factory=list)
-    diffs: list[int] = field(default_factory=list)
-
-    def table(self, lsn: int) -> pa.Table:
-        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.desc)
-        arrays = [self._array(column, values, lsn) for column, values in zip(self.desc.columns, columns, strict=True)]
-        schema = arrow_schema(self.desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
-        return pa.table([*arrays, pa.array(self.diffs, pa.int64())], schema=schema)
-
-    def _array(self, column: Column, values: Sequence[str | None], lsn: int) -> pa.Array:
+    strings = {name: pa.string() for name in desc.names}
+    texts = csv.read_csv(
+        pa.BufferReader(lines),
+        csv.ReadOptions(use_threads=False, column_names=list(desc.names), block_size=len(lines) + 1),
+        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(column_types=strings, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False),
+    )
+    arrays = []
+    for column, text in zip(desc.columns, texts.columns, strict=True):
         try:
-            return postgres_types.column(values, column.type)
+            arrays.append(postgres_types.column(text.combine_chunks(), column.type))
         except (pa.ArrowInvalid, ValueError) as error:
-            detail = f'table "{self.name}", column "{column.name}": {error}'
-            raise DecodeFailed("", lsn, detail=detail, unit="LSN") from error
-
-
-class _Reading:
-    """The changes of a task, by table, as its messages come."""
-
-    def __init__(self, outputs: Mapping[str, RelationDesc], task: Changes) -> None:
-        self._outputs, self._task = outputs, task
-        self._relations: dict[int, pgoutput.Relation] = {}
-        self._transaction: list[tuple[list[pgoutput.Relation], pgoutput.Change | None]] = []
-        self._gathered: dict[str, _Gathered] = {}
-        self.is_over = False
-
-    def take(self, message: pgoutput.Message) -> None:
-        match message:
-            case pgoutput.Relation(id):
-                self._relations[id] = message
-            case pgoutput.Begin():
-                self._transaction = []
-            case pgoutput.Commit(end_lsn):
-                self._commit(end_lsn)
-            case pgoutput.Change(id):
-                self._transaction.append(([self._relations[id]], message))
-            case pgoutput.Truncate(ids):
-                self._transaction.append(([self._relations[id] for id in ids], None))
-
-    def full(self, rows: int) -> Iterator[tuple[str, pa.Table]]:
-        """What has gathered at least so many rows."""
-        for name, gathered in list(self._gathered.items()):
-            if len(gathered.rows) >= rows:
-                del self._gathered[name]
-                yield name, gathered.table(self._task.upper)
-
-    def _commit(self, end_lsn: int) -> None:
-        if end_lsn > self._task.upper:
-            self.is_over = True
-        elif end_lsn > self._task.lower:
-            for relations, change in self._transaction:
-                for relation in relations:
-                    self._enter(relation, change, end_lsn)
-        self._transaction = []
-
-    def _enter(self, relation: pgoutput.Relation, change: pgoutput.Change | None, lsn: int) -> None:
-        name = f"{relation.schema}.{relation.name}"
-        desc = self._outputs.get(name)
-        if desc is None:
-            return
-        if change is None:
-            raise UpstreamChanged("", lsn, message=f'table "{name}" was truncated', detail="which rows went is not told")
-        if change.old is None and (change.new is None or relation.replica_identity != "f"):
-            detail = "its replica identity is not full any more"
-            raise UpstreamChanged("", lsn, message=f'table "{name}" no longer tells which row went', detail=detail)
-        positions = _positions(relation, name, desc, lsn)
-        gathered = self._gathered.setdefault(name, _Gathered(name, desc))
-        if change.old is not None:
-            gathered.rows.append([_text(change.old[i]) for i in positions])
-            gathered.diffs.append(-1)
-        if change.new is not None:
-            old = change.old or change.new
-            gathered.rows.append([_text(old[i] if change.new[i] is pgoutput.UNCHANGED else change.new[i]) for i in positions])
-            gathered.diffs.append(1)
-
-
-def _positions(relation: pgoutput.Relation, name: str, desc: RelationDesc, lsn: int) -> list[int]:
-    """Where our columns are in the upstream's rows. Those that were added are not ours; one that is missing, or has another type,
-    ends it."""
-    places = {column.name: (i, column.type_oid) for i, column in enumerate(relation.columns)}
-    positions = []
-    for column in desc.columns:
-        place, type_oid = places.get(column.name, (0, None))
-        if type_oid is None or not postgres_types.is_kept_as(type_oid, column.type):
-            what = "was dropped" if type_oid is None else f"is no {column.type} any more"
-            message = f'column "{column.name}" of table "{name}" {what}'
-            raise UpstreamChanged("", lsn, message=message, detail="DROP the source and create it again")
-        positions.append(place)
-    return positions
-
-
-def _text(value: pgoutput.Value) -> str | None:
-    if isinstance(value, pgoutput.Unchanged):
-        raise ValueError("a value that was not sent")
-    return value
+            raise undecodable(table, column, 0, error) from error
+    return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
 
 
 def _lsn(text: str) -> int:

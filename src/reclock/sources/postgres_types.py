@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,14 +59,13 @@ def is_kept_as(type_oid: int, type: ScalarType) -> bool:
     return own is type.name or type.name is TypeName.TEXT
 
 
-def column(values: Sequence[str | None], type: ScalarType) -> pa.Array:
+def column(texts: pa.Array, type: ScalarType) -> pa.Array:
     """Texts as values of ``type``. Raises ``ValueError`` for one that ``type`` cannot hold (``NaN`` of a numeric, ``infinity``)."""
-    texts = pa.array(values, pa.string())
     return _CONVERSIONS.get(type.name, lambda array: array.cast(arrow_type(type)))(texts)
 
 
 def _boolean(texts: pa.Array) -> pa.Array:
-    return pc.starts_with(texts, "t")  # a change says "t", a cast to text "true"
+    return pc.equal(texts, "t")
 
 
 def _float(to: pa.DataType) -> Callable[[pa.Array], pa.Array]:

@@ -137,7 +137,8 @@ def _metadata(write: Generator, node: exp.Expression) -> str:
 def _subsource_of(write: Generator, node: exp.Expression) -> str:
     schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
-    return joined(f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"), columns)
+    key = f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else ""
+    return joined(f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"), columns, key)
 
 
 @writes(nodes.CreateSubsourceStatement)

@@ -259,7 +259,8 @@ def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: N
         name = upstream_name(table)
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
-        tables[name] = RelationDesc(_columns(table) if table.args.get("columns") else ())
+        key = tuple(fold(column) for column in table.args.get("key") or ()) or None
+        tables[name] = RelationDesc(_columns(table) if table.args.get("columns") else (), key)
     if not tables and not node.args.get("all_tables"):
         raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
     if connector.args.get("publication") is None:
