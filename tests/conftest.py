@@ -17,6 +17,7 @@ pytest_plugins = [
     "fixtures.spark_cluster",
     "fixtures.objects",
     "fixtures.kafka",
+    "fixtures.emitters",
     "fixtures.kinesis",
     "fixtures.registry",
     "fixtures.pubnub_server",

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from fixtures.emitters import Emitters
 from fixtures.kafka import Broker
 from fixtures.maintained import World
 from fixtures.sunk import replayed, topic_messages
 
-import reclock
 from reclock import tick
-from reclock.crashpoints import VARIABLE
 from reclock.errors import ClaimConflict, InvalidOption, SinkKeyNotUnique, TargetChanged, TargetUnavailable
 from reclock.sinks import kafka as target
 
@@ -28,15 +24,6 @@ POINTS = [
     "sinks.kafka.before_commit",
     "sinks.kafka.after_commit",
 ]
-
-EMIT = """import sys
-from reclock import tick
-from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
-home, sink, at = sys.argv[1:]
-with Environment.open(home, clock=lambda: Timestamp(int(at))) as environment:
-    tick.emit(environment, sink, int(at), owner="worker")
-"""
 
 
 @pytest.fixture
@@ -119,7 +106,9 @@ def test_a_topic_that_is_not_there_is_made_over_a_connection(kafka: Broker, worl
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_point_it_repeats_and_loses_nothing(kafka: Broker, world: World, topic: str, point: str) -> None:
+def test_killed_at_any_point_it_repeats_and_loses_nothing(
+    kafka: Broker, world: World, topic: str, point: str, emitters: Emitters
+) -> None:
     create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
     change(
         world,
@@ -127,9 +116,7 @@ def test_killed_at_any_point_it_repeats_and_loses_nothing(kafka: Broker, world: 
         "UPDATE t SET word = 'c' WHERE id = 2",
         "DELETE FROM t WHERE id = 1",
     )
-    environment = os.environ | {VARIABLE: point, "PYTHONPATH": str(Path(reclock.__file__).parents[1])}
-    command = [sys.executable, "-c", EMIT, str(world.home), "k", str(world.now)]
-    assert subprocess.run(command, env=environment, check=False).returncode == -signal.SIGKILL
+    assert emitters.emit(world, "k", points=(point,)) == [-signal.SIGKILL]
     with pytest.raises(ClaimConflict):
         emit(world, owner="another")
     emit(world)

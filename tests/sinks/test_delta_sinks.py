@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -16,24 +15,10 @@ from fixtures.sunk import delta_history, delta_rows
 
 from reclock import crashpoints, tick
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.frontiers import Frontiers
 from reclock.errors import ClaimConflict, SinceHeld, TargetChanged, UnknownObject
 from reclock.sinks import delta
 from reclock.sinks.emitter import Emitted
 from reclock.tick import sink_names
-
-POINTS = [
-    "sinks.emit.after_claim",
-    "sinks.emit.begun",
-    "sinks.delta.before_commit",
-    "sinks.delta.after_commit",
-    "sinks.emit.committed",
-    "sinks.emit.published",
-]
-
-
-class Crash(BaseException):
-    """The process is gone: nothing catches this."""
 
 
 @pytest.fixture
@@ -126,38 +111,6 @@ def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pyt
     assert len(check(world, "s", "words")) == 11
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_crash_at_any_point_repeats_and_loses_nothing(world: World, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.sql("CREATE TABLE t (a int)")
-    change_table(world, "INSERT INTO t VALUES (1), (2)")
-    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
-    for change in ("UPDATE t SET a = a + 1 WHERE a = 1", "DELETE FROM t WHERE a = 2"):
-        change_table(world, change, "INSERT INTO t VALUES (3)")
-        with crashing_at(point, monkeypatch), pytest.raises(Crash):
-            emit(world, "k")
-        if not point.endswith("published"):
-            with pytest.raises(ClaimConflict):
-                emit(world, "k", owner="e2")  # the lease of the first lasts
-        emit(world, "k")
-        emit(world, "k")
-    assert len(check(world, "t", "t")) == 5
-    assert delta_rows(world.home / "sinks" / "t") == Counter({(3,): 2})
-
-
-@contextmanager
-def crashing_at(point: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A dead process does nothing more, so it gives no claim back."""
-
-    def crash(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(crashpoints, "reach", crash)
-        patch.setattr(Frontiers, "abandon", lambda *_: None)
-        yield
-
-
 def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE SINK k FROM t INTO DELTA 't'")
@@ -193,6 +146,47 @@ def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: 
     frontiers.allow_compaction(source, Timestamp(3001))
     assert sink_names(world.environment) == []
     with pytest.raises(UnknownObject):
+        emit(world, "k")
+
+
+def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    change_table(world, *(f"INSERT INTO t VALUES ({n})" for n in range(3)))
+    emit(world, "k")
+    change_table(world, "DELETE FROM t WHERE a = 1")
+    compacted = []
+
+    def compact(name: str) -> None:
+        if name == "sinks.delta.before_commit" and not compacted:
+            table = DeltaTable(str(world.home / "sinks" / "t"))
+            compacted.append(table.optimize.compact()["numFilesRemoved"])
+            table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+    monkeypatch.setattr(crashpoints, "reach", compact)
+    assert emit(world, "k").commits == 1
+    assert compacted == [3]
+    assert delta_rows(world.home / "sinks" / "t") == Counter({(0,): 1, (2,): 1})
+
+
+def test_who_changes_rows_meanwhile_is_noticed_before_the_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    emit(world, "k")
+    change_table(world, "INSERT INTO t VALUES (1)")
+    path = world.home / "sinks" / "t"
+    monkeypatch.setattr(crashpoints, "reach", lambda name: tamper_by_a_row(path) if name == "sinks.delta.before_commit" else None)
+    with pytest.raises(TargetChanged):
+        emit(world, "k")
+    assert delta_rows(path) == Counter({(9,): 1})
+
+
+def test_the_table_of_another_sink_is_not_written(world: World) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE SINK k FROM t INTO DELTA 't'")
+    emit(world, "k")
+    world.sql("DROP SINK k; CREATE SINK k FROM t INTO DELTA 't'")
+    with pytest.raises(TargetChanged, match="not of this sink"):
         emit(world, "k")
 
 

@@ -33,6 +33,9 @@ SINK_PROPERTY = "reclock.sink"
 FILE_ROWS = 1 << 20
 """About how many rows a file gets."""
 
+_ATTEMPTS = 10
+"""How often a time is tried while others compact the table."""
+
 SMALL_BYTES = 8 << 20
 SMALL_FILES = 16
 """From so many files of fewer bytes on they are made one by the next commit."""
@@ -62,30 +65,43 @@ class DeltaWriter:
             raise TargetChanged(f'the table at "{self._folder.uri}" is not of this sink')
         if not _is_same(log.schema, self._schema):
             raise TargetChanged(f'the table at "{self._folder.uri}" has other columns', detail=f"found {log.schema.names}")
-        last = log.transaction(self._sink)
-        if log.is_changed_since(self._sink):
-            raise TargetChanged(f'somebody else changed rows of the table at "{self._folder.uri}"')
-        self._progress = None if last is None else Timestamp(last + 1)
+        self._check_rows(log)
+        self._progress = _progress(log, self._sink)
         return self._progress
 
     def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+        """Who only rewrites files of the table meanwhile, as OPTIMIZE does, goes first."""
         try:
             log = self._log = self._log or self._create()
             self._database.register("incoming", changes)
             self._database.execute("CREATE OR REPLACE TABLE changes AS SELECT * FROM incoming")
             [(count,)] = self._rows(f"SELECT coalesce(sum(abs({DIFF_COLUMN})), 0) FROM changes")
-            replaced = self._touched(log.paths())
-            added = self._write(replaced)
-            now = int(self._clock())
-            removes = [RemoveAction(path, True, now, size, {}) for path, size in replaced.items()]
-            crashpoints.reach("sinks.delta.before_commit")
-            if not log.commit([*added, *removes], {self._sink: at}):
-                raise self._overtaken(log)
-            crashpoints.reach("sinks.delta.after_commit")
+            for _ in range(_ATTEMPTS):
+                if self._commit(log, at):
+                    break
+                if _progress(log, self._sink) != self._progress:
+                    raise self._overtaken(log)
+                self._check_rows(log)
+            else:
+                raise TargetUnavailable(
+                    f'the table at "{self._folder.uri}" is committed to all the time', detail="it is tried again"
+                )
         except (DeltaError, OSError) as failure:
             raise self._unavailable(failure) from failure
         self._progress = Timestamp(at + 1)
         return int(count)
+
+    def _commit(self, log: TableLog, at: Timestamp) -> bool:
+        """See ``TableLog.commit``."""
+        replaced = self._touched(log.paths())
+        added = self._write(replaced)
+        now = int(self._clock())
+        removes = [RemoveAction(path, True, now, size, {}) for path, size in replaced.items()]
+        crashpoints.reach("sinks.delta.before_commit")
+        if not log.commit([*added, *removes], {self._sink: at}):
+            return False
+        crashpoints.reach("sinks.delta.after_commit")
+        return True
 
     def close(self) -> None:
         if "_database" in vars(self):
@@ -171,14 +187,21 @@ class DeltaWriter:
     def _names(self) -> list[str]:
         return ['"' + name.replace('"', '""') + '"' for name in self._schema.names]
 
-    def _overtaken(self, log: TableLog) -> Exception:
-        last = log.transaction(self._sink)
-        if (None if last is None else last + 1) != self._progress:
-            return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {last}")
-        return TargetUnavailable(f'the table at "{self._folder.uri}" was committed to meanwhile', detail="it is tried again")
+    def _check_rows(self, log: TableLog) -> None:
+        if log.is_changed_since(self._sink):
+            raise TargetChanged(f'somebody else changed rows of the table at "{self._folder.uri}"')
+
+    def _overtaken(self, log: TableLog) -> ClaimConflict:
+        found = log.transaction(self._sink)
+        return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {found}")
 
     def _unavailable(self, failure: Exception) -> TargetUnavailable:
         return TargetUnavailable(f'cannot write the table at "{self._folder.uri}"', detail=str(failure))
+
+
+def _progress(log: TableLog, sink: str) -> Timestamp | None:
+    last = log.transaction(sink)
+    return None if last is None else Timestamp(last + 1)
 
 
 def _is_same(found: pa.Schema, expected: pa.Schema) -> bool:
