@@ -245,6 +245,8 @@ class Rules:
     # --- definitions ---
 
     def _creating(self, name: QualifiedName) -> Iterator[Need]:
+        if name.is_temporary:
+            return
         database = self.snapshot.database_by_name(name.database) if name.database is not None else None
         schema = self.snapshot.schema_by_name(database.id if database is not None else None, name.schema)
         if schema is None:

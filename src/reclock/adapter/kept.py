@@ -55,6 +55,7 @@ class Statements(Protocol):
     def in_block(self) -> bool: ...
     def execute_prepared(self, prepared: Prepared, values: Sequence[Any] = ()) -> Any: ...
     def discard(self) -> None: ...
+    def discard_temporary(self) -> None: ...
 
 
 class Cursor:
@@ -176,6 +177,8 @@ class Kept:
                     self.close()
                     self.prepared.clear()
                     session.discard()
+                elif node.args["kind"] in ("TEMP", "TEMPORARY"):
+                    session.discard_temporary()
                 return Result(f"DISCARD {node.args['kind']}")
         raise UnsupportedSql(f"{type(parsed.node).__name__} is not about what a session keeps")
 

@@ -15,6 +15,7 @@ from reclock.adapter.interruption import Interruption
 from reclock.adapter.read_time import NO_TIME, ReadTime
 from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
+from reclock.adapter.temporary import TemporaryObjects
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
@@ -55,6 +56,7 @@ class Query:
     variables: SessionVariables
     select: statements.Select
     notice: Callable[[str], None]
+    temporary: TemporaryObjects
     interruption: Interruption = field(default_factory=Interruption)
     transaction: Transaction | None = None
     """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
@@ -227,7 +229,9 @@ class Query:
         read, at = collections(ready.plan), ready.time.at
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
-            if id.collection is CollectionType.REMAPPING:
+            if id.is_transient:
+                rows[id] = self.temporary.rows(self.catalog.relation(id.source_id))
+            elif id.collection is CollectionType.REMAPPING:
                 rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
             elif id.source_id in self._made and self.transaction is not None:
                 rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
@@ -246,8 +250,8 @@ class Query:
 
 def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
     """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those
-    that storage manages are as they were then; the tables ``made`` are of none."""
-    read = [id for id in collections(plan) if not id.is_system or (is_as_of and id.collection is CollectionType.TABLE)]
+    that storage manages are as they were then; the tables ``made``, and temporary ones, are of none."""
+    read = [id for id in collections(plan) if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)]
     return frozenset(id.group for id in read if id.source_id not in made)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,7 @@ from reclock.adapter import (  # they register what they define
 )
 from reclock.adapter.activity import Activity
 from reclock.adapter.author import Author
+from reclock.adapter.authorization import requirements
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
 from reclock.adapter.defining import Definition
@@ -26,6 +28,7 @@ from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.subscription import Subscription
+from reclock.adapter.temporary import TemporaryDefinition, is_temporary, without_temporary
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.upstreams import purified
@@ -85,6 +88,11 @@ class Session:
             raise TransactionActive("DISCARD ALL")
         self.variables.reset()
         self.users = self.users.set_role(None)
+        self.discard_temporary()
+
+    def discard_temporary(self) -> None:
+        """Drop what the session has made for itself."""
+        self.transactions.temporary.clear()
 
     def fail(self) -> None:
         """Something failed that was no statement's execution: a block fails with it."""
@@ -242,7 +250,8 @@ class Session:
             self.notice(f'cluster "{cluster}" does not exist')
 
     def _query(self, catalog: PlannerCatalog, select: statements.Select, transaction: Transaction | None) -> Query:
-        return Query(self.environment, catalog, self.variables, select, self.notice, self.interruption, transaction)
+        temporary = self.transactions.temporary
+        return Query(self.environment, catalog, self.variables, select, self.notice, temporary, self.interruption, transaction)
 
     def _subscribe(self, catalog: PlannerCatalog, statement: statements.Subscribe) -> Result:
         """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""
@@ -250,7 +259,8 @@ class Session:
         if block is not None and (block.writes or block.definitions):
             raise TransactionActive("SUBSCRIBE")
         self.interruption.begin(0)
-        return Subscription(self.environment, catalog, self.variables, statement, self.notice, self.interruption).run()
+        temporary = self.transactions.temporary
+        return Subscription(self.environment, catalog, self.variables, statement, self.notice, temporary, self.interruption).run()
 
     def _modify(
         self, statement: statements.Modify | statements.Truncate, transaction: Transaction, catalog: PlannerCatalog
@@ -271,7 +281,8 @@ class Session:
 
     @property
     def _author(self) -> Author:
-        return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id))
+        now = datetime.fromtimestamp(self.transactions.now / 1000, UTC)
+        return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id, now=now))
 
     def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, batches: list[list[tuple[Any, ...]]]) -> None:
         """The rows of all batches are one write."""
@@ -285,6 +296,10 @@ class Session:
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """A table that is made in a block, or from a query, is filled by the transaction that makes it."""
+        if is_temporary(statement):
+            return self._define_temporary(statement, catalog)
+        owned = requirements(statement, catalog, self.users, self.variables.get("cluster")).owner_of
+        parsed = without_temporary(parsed, statement, owned)
         if isinstance(statement, CreateConnection) and statement.is_validated:
             validate(statement.connection, self.environment.means.reveal)
         whole = purified(parsed, statement, self.environment.means.reveal)
@@ -296,10 +311,25 @@ class Session:
             id = transaction.define(definition, is_filled=is_filled)
             if query is None or id is None:
                 return Result(statement.tag)
-            known = transaction.definitions.catalog
+            known = self.transactions.temporary.over(transaction.definitions.catalog)
             return fill(known.relation(id), query, transaction, known, lambda select: self._query(known, select, transaction).run())
 
         result = self.transactions.change(statement.tag, work)
+        for notice in getattr(statement, "notices", ()):
+            self.notice(notice)
+        return result
+
+    def _define_temporary(self, statement: TemporaryDefinition, catalog: PlannerCatalog) -> Result:
+        temporary = self.transactions.temporary
+
+        def work(transaction: Transaction) -> Result:
+            id = temporary.define(statement, self.users)
+            if id is None or not isinstance(statement, statements.CreateTable) or statement.query is None:
+                return Result(statement.tag)
+            made = temporary.over(catalog).relation(id)
+            return fill(made, statement.query, transaction, catalog, lambda select: self._query(catalog, select, transaction).run())
+
+        result = self.transactions.run(work)
         for notice in getattr(statement, "notices", ()):
             self.notice(notice)
         return result

@@ -16,6 +16,7 @@ from reclock.adapter import read_time
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.queries import Query, groups_of
 from reclock.adapter.results import Result
+from reclock.adapter.temporary import TemporaryObjects
 from reclock.adapter.variables import SessionVariables
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column
@@ -42,6 +43,7 @@ class Subscription:
     variables: SessionVariables
     statement: statements.Subscribe
     notice: Callable[[str], None]
+    temporary: TemporaryObjects
     interruption: Interruption
 
     def run(self) -> Result:
@@ -51,6 +53,8 @@ class Subscription:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         select, up_to = self.statement.select, self.statement.up_to
         definition = expand(select.plan, self.catalog)
+        if any(id.is_transient for id in collections(definition)):
+            raise UnsupportedSql("SUBSCRIBE to a temporary table is not supported", detail="it is as it is now, and has no times")
         if any(id.is_system for id in collections(definition)):
             raise UnsupportedSql("SUBSCRIBE to a system relation is not supported", detail="it is as it is now, and has no times")
         groups = groups_of(definition)
@@ -137,7 +141,7 @@ class Subscription:
 
     def _query(self, at: Timestamp | None = None) -> Query:
         select = self.statement.select if at is None else replace(self.statement.select, as_of=statements.AsOf(at))
-        return Query(self.environment, self.catalog, self.variables, select, self.notice, self.interruption)
+        return Query(self.environment, self.catalog, self.variables, select, self.notice, self.temporary, self.interruption)
 
     def _rows_at(self, at: Timestamp) -> pa.Table:
         """The columns are called by their numbers: those of a query may have one name twice."""

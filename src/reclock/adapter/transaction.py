@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from reclock.adapter.defining import Definition, Definitions
 from reclock.adapter.read_time import ReadTime
+from reclock.adapter.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN
-from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.collections.consolidate import consolidated_rows
-from reclock.collections.schema import arrow_schema
-from reclock.collections.tables import table_id, updates_at
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.tables import rows_of, table_id, updates_at
 from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
 from reclock.errors import CatalogMoved, MixedTransaction, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
@@ -49,9 +46,16 @@ class Transaction:
     """
 
     def __init__(
-        self, environment: Environment, definitions: Definitions, *, is_block: bool = False, is_read_only: bool = False
+        self,
+        environment: Environment,
+        definitions: Definitions,
+        temporary: TemporaryObjects,
+        *,
+        is_block: bool = False,
+        is_read_only: bool = False,
     ) -> None:
         self.definitions = definitions
+        self._temporary = temporary
         self.is_block = is_block
         self.is_read_only = is_read_only
         self.writes: dict[GlobalId, list[pa.Table]] = {}
@@ -74,7 +78,7 @@ class Transaction:
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
-        read = [id for id in collections(definition) if not id.is_system and id.source_id not in self.made]
+        read = [id for id in collections(definition) if id.has_times and id.source_id not in self.made]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
             if self.is_block:
@@ -113,11 +117,7 @@ class Transaction:
 
     def made_rows(self, table: RelationEntry) -> pa.Table:
         """What one of ``made`` holds."""
-        updates = [updates_at(rows, MINIMUM, table.desc) for rows in self.writes.get(table.id, ())]
-        all_updates = pa.concat_tables([arrow_schema(table.desc, with_updates=True).empty_table(), *updates])
-        found = consolidated_rows(all_updates, arrow_schema(table.desc, with_updates=False), MINIMUM)
-        copies = found.column(DIFF_COLUMN).to_numpy()
-        return found.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))
+        return rows_of(self.writes.get(table.id, ()), table.desc)
 
     @staticmethod
     def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:
@@ -129,7 +129,7 @@ class Transaction:
             if entry.name.scope in scopes and not entry.is_system:
                 plan = entry.query
                 ids = collections(expand(plan, catalog)) if plan is not None else {entry.collection}
-                found |= {id.group for id in ids if not id.is_system}
+                found |= {id.group for id in ids if id.has_times}
         return frozenset(found)
 
     # --- writing ---
@@ -140,7 +140,10 @@ class Transaction:
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
-        """Enter rows, with their diffs, to be committed. Raises ``MixedTransaction``."""
+        """Enter rows, with their diffs, to be committed; a temporary table has them at once. Raises ``MixedTransaction``."""
+        if table.is_temporary:
+            self._temporary.write(table, rows)
+            return
         if table.id not in self.made:
             if self.definitions:
                 raise MixedTransaction()

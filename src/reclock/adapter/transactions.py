@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from reclock.adapter.defining import Definitions
 from reclock.adapter.interruption import Interruption
+from reclock.adapter.temporary import TemporaryObjects, TemporaryState
 from reclock.adapter.transaction import Mark, Transaction
 from reclock.adapter.variables import SERIALIZABLE, STRICT_SERIALIZABLE, SessionVariables
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.environment import Environment
 from reclock.errors import (
     InternalError,
@@ -48,6 +50,7 @@ class Savepoint:
     variables: tuple[dict[str, str], dict[str, str]]
     alone: tuple[str, Callable[[], object]] | None
     has_statements: bool
+    temporary: TemporaryState
 
 
 class Transactions:
@@ -61,6 +64,7 @@ class Transactions:
         notice: Callable[[str], None],
     ) -> None:
         self.status = TransactionStatus.IDLE
+        self.temporary = TemporaryObjects(environment)
         self._environment = environment
         self._variables = variables
         self._interruption = interruption
@@ -70,6 +74,7 @@ class Transactions:
         self._alone: tuple[str, Callable[[], object]] | None = None
         self._has_statements = False
         self._savepoints: list[Savepoint] = []
+        self._temporary_before, self._began_at = self.temporary.state, MINIMUM
 
     # --- blocks ---
 
@@ -126,7 +131,13 @@ class Transactions:
     @property
     def catalog(self) -> PlannerCatalog:
         """The catalog as the next statement sees it."""
-        return self._block.definitions.catalog if self._block is not None else self._environment.planner_catalog()
+        shared = self._block.definitions.catalog if self._block is not None else self._environment.planner_catalog()
+        return self.temporary.over(shared)
+
+    @property
+    def now(self) -> Timestamp:
+        """When the block began; without one, the present."""
+        return self._environment.clock() if self._block is None else self._began_at
 
     # --- statements ---
 
@@ -138,9 +149,11 @@ class Transactions:
         if self._alone is not None and statement is None:
             self.fail()
             raise TransactionActive(self._alone[0])
+        before = self.temporary.state
         try:
             yield
         except BaseException:
+            self.temporary.state = before
             self.fail()
             raise
         if statement is None:
@@ -189,7 +202,7 @@ class Transactions:
 
     def _new(self, *, is_block: bool = False) -> Transaction:
         definitions = Definitions(self._environment, self._interruption, self._notice)
-        return Transaction(self._environment, definitions, is_block=is_block)
+        return Transaction(self._environment, definitions, self.temporary, is_block=is_block)
 
     def _at_once(self, work: Callable[[Transaction], T]) -> T:
         transaction = self._new()
@@ -227,7 +240,8 @@ class Transactions:
     def _savepoint(self, name: str) -> Savepoint:
         if self._block is None or self._is_implicit:
             raise NoTransaction("SAVEPOINT", hint="BEGIN first")
-        return Savepoint(name, self._block.mark(), self._variables.mark(), self._alone, self._has_statements)
+        variables = self._variables.mark()
+        return Savepoint(name, self._block.mark(), variables, self._alone, self._has_statements, self.temporary.state)
 
     def _found(self, statement: statements.Transaction) -> int:
         """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
@@ -244,6 +258,7 @@ class Transactions:
         savepoint = self._savepoints[place]
         self._block.rewind(savepoint.mark)
         self._variables.rewind(savepoint.variables)
+        self.temporary.state = savepoint.temporary
         self._alone, self._has_statements = savepoint.alone, savepoint.has_statements
         self._savepoints = self._savepoints[: place + 1]
         self.status = TransactionStatus.IN_BLOCK
@@ -252,6 +267,7 @@ class Transactions:
         self._block = self._new(is_block=True)
         self._block.is_read_only = is_read_only
         self._has_statements = False
+        self._temporary_before, self._began_at = self.temporary.state, self._environment.clock()
         self._variables.begin()
         self.status = TransactionStatus.IN_BLOCK
 
@@ -283,4 +299,6 @@ class Transactions:
     def _end(self, *, is_committed: bool) -> None:
         self._block, self._alone, self._is_implicit, self._savepoints = None, None, False, []
         self._variables.end(is_committed=is_committed)
+        if not is_committed:
+            self.temporary.state = self._temporary_before
         self.status = TransactionStatus.IDLE

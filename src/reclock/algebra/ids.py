@@ -58,3 +58,13 @@ class StorageCollectionId:
     def is_system(self) -> bool:
         """Whether it is a system relation's: what that is, is said by the program, and queries are given its rows."""
         return self.source_id.startswith("s")
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether it is one session's own, whose queries are given its rows."""
+        return self.source_id.startswith("t")
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it is read as of a time, not as it is now."""
+        return not self.is_system and not self.is_transient

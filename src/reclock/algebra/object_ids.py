@@ -38,6 +38,8 @@ from reclock.algebra.relations import (
 FIRST_SYSTEM = 10_000
 FIRST_USER = 16_384
 """Where PostgreSQL begins to count what it makes itself, and what users make."""
+FIRST_TRANSIENT = 1 << 30
+"""Where the numbers begin of what sessions make for themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def type_rows() -> Iterator[TypeId]:
 
 
 def object_oid(id: str | int) -> int:
-    """Of an item or a role (``s1``, ``u1``), a schema or a database (a number)."""
+    """Of an item or a role (``s1``, ``u1``, ``t1``), a schema or a database (a number)."""
     if isinstance(id, int):
         return FIRST_USER + id
-    return (FIRST_SYSTEM if id.startswith("s") else FIRST_USER) + int(id[1:])
+    return {"s": FIRST_SYSTEM, "u": FIRST_USER, "t": FIRST_TRANSIENT}[id[0]] + int(id[1:])

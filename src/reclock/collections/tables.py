@@ -6,13 +6,16 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reclock import crashpoints
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.collection import Collection
+from reclock.collections.consolidate import consolidated_rows
 from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
 from reclock.collections.follower import Follower
@@ -248,3 +251,15 @@ def updates_at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
     times = pa.repeat(pa.scalar(at, pa.int64()), rows.num_rows)
     columns = [*(rows.column(index) for index in range(len(desc))), times, rows.column(DIFF_COLUMN)]
     return pa.table(columns, schema=arrow_schema(desc, with_updates=True))
+
+
+def rows_of(changes: Sequence[pa.Table], desc: RelationDesc) -> pa.Table:
+    """What rows with their diffs add up to, each row as often as it is there."""
+    columns = arrow_schema(desc, with_updates=False)
+    updates = [updates_at(rows, MINIMUM, desc) for rows in changes]
+    every = pa.concat_tables([arrow_schema(desc, with_updates=True).empty_table(), *updates])
+    if pc.all(pc.equal(every.column(DIFF_COLUMN), 1)).as_py() is not False:
+        return every.select(columns.names)
+    found = consolidated_rows(every, columns, MINIMUM)
+    copies = found.column(DIFF_COLUMN).to_numpy()
+    return found.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))

@@ -153,8 +153,8 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name)
         FROM mz_catalog.mz_objects o JOIN here s ON s.id = o.schema_id
         LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_catalog.mz_objects f JOIN here m ON m.id = f.schema_id
-                   WHERE m.name = ANY (current_schemas(TRUE)) AND m.name NOT IN ('mz_catalog', 'mz_internal')
-                   ORDER BY f.name, array_position(current_schemas(TRUE), m.name)) v ON v.oid = o.oid""",
+                   WHERE m.name = ANY (current_schemas(TRUE) || 'mz_temp'::text) AND m.name NOT IN ('mz_catalog', 'mz_internal')
+                   ORDER BY f.name, coalesce(2 * array_position(current_schemas(TRUE), m.name), 7)) v ON v.oid = o.oid""",
         ("oid",),
         oid=OID,
         is_visible=BOOLEAN,

@@ -24,7 +24,8 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
     ),
     _view(
         "tables",
-        """SELECT current_database(), n.nspname, c.relname, CASE c.relkind WHEN 'v' THEN 'VIEW' ELSE 'BASE TABLE' END,
+        """SELECT current_database(), n.nspname, c.relname, CASE WHEN c.relkind = 'v' THEN 'VIEW'
+        WHEN c.relpersistence = 't' THEN 'LOCAL TEMPORARY' ELSE 'BASE TABLE' END,
         CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END, 'NO'
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'v')""",
         table_catalog=TEXT,

@@ -59,7 +59,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
     _view(
         "pg_class",
         """SELECT o.oid, o.name, s.oid, 0, 0, r.oid, CASE o.type WHEN 'index' THEN 403 WHEN 'view' THEN 0 ELSE 2 END, o.oid,
-        0, 0, -1, 0, 0, i.on_oid IS NOT NULL, FALSE, 'p',
+        0, 0, -1, 0, 0, i.on_oid IS NOT NULL, FALSE, CASE WHEN o.id LIKE 't%' THEN 't' ELSE 'p' END,
         CASE WHEN o.id LIKE 's%' THEN 'v' WHEN o.type = 'index' THEN 'i' WHEN o.type = 'view' THEN 'v'
              WHEN o.type = 'materialized_view' THEN 'm' ELSE 'r' END,
         c.columns, 0, FALSE, FALSE, FALSE, FALSE, FALSE, TRUE, 'd', FALSE, a.acl, NULL, NULL

@@ -18,6 +18,7 @@ from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject
 from reclock.sources.connections import Connection
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
 from reclock.sql.statements import SinkDefinition, SourceDefinition, TableDefinition
+from reclock.sql.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,11 @@ class RelationEntry:
 
     @property
     def is_system(self) -> bool:
-        return self.name.database is None
+        return self.name.database is None and not self.is_temporary
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.name.is_temporary
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +274,8 @@ class PlannerCatalog:
         schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), "")
         if schema in SYSTEM_SCHEMAS:
             raise SystemObjectProtected(schema)
+        if schema in TEMPORARY_SCHEMAS:
+            return QualifiedName(None, TEMPORARY_SCHEMA, item)
         if database not in self.databases:
             raise UnknownObject("database", database, hint=nearest(database, self.databases))
         if (database, schema) not in self.schemas:
@@ -303,11 +310,13 @@ class PlannerCatalog:
         *qualifiers, _ = parts
         if not qualifiers:
             return [
-                *((None, name) for name in SEARCHED_SYSTEM_SCHEMAS),
+                *((None, name) for name in (*SEARCHED_SYSTEM_SCHEMAS, TEMPORARY_SCHEMA)),
                 *((session.database, name) for name in session.search_path),
             ]
         if qualifiers[-1] in SYSTEM_SCHEMAS:
             return [(None, qualifiers[-1])]
+        if qualifiers[-1] in TEMPORARY_SCHEMAS:
+            return [(None, TEMPORARY_SCHEMA)]
         return [(qualifiers[0] if len(qualifiers) == 2 else session.database, qualifiers[-1])]
 
     def _suggestion(self, parts: Sequence[str], session: SessionNames) -> str | None:

@@ -319,12 +319,14 @@ def _assignment(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.UpdateStatement)
 def _update(write: Generator, node: exp.Expression) -> str:
     changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
-    return joined(changed, clause(write, "WHERE", node, "where"), _returning(write, node))
+    others = f"FROM {listed(write, node, 'others')}" if node.args.get("others") else ""
+    return joined(changed, others, clause(write, "WHERE", node, "where"), _returning(write, node))
 
 
 @writes(nodes.DeleteStatement)
 def _delete(write: Generator, node: exp.Expression) -> str:
-    return joined(f"DELETE FROM {write.sql(node, 'this')}", clause(write, "WHERE", node, "where"), _returning(write, node))
+    others = f"USING {listed(write, node, 'others')}" if node.args.get("others") else ""
+    return joined(f"DELETE FROM {write.sql(node, 'this')}", others, clause(write, "WHERE", node, "where"), _returning(write, node))
 
 
 @writes(nodes.TruncateStatement)

@@ -16,6 +16,7 @@ from reclock.sql.role_grammar import RoleParser
 from reclock.sql.session_grammar import SessionParser
 from reclock.sql.sink_grammar import SinkParser
 from reclock.sql.table_grammar import TableParser
+from reclock.sql.temporary import make_temporary
 
 _DROPPED = (("MATERIALIZED", "VIEW"), *((kind,) for kind in ("SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "SECRET", "CONNECTION")))
 _SHOW_LISTS = frozenset(
@@ -86,6 +87,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
 
     def _create(self) -> nodes.Statement:
         replace = self._match_text_seq("OR", "REPLACE")
+        if self._match_texts(("TEMP", "TEMPORARY")):
+            return self._create_temporary(replace)
         materialized = self._match_text_seq("MATERIALIZED")
         if self._match_text_seq("VIEW"):
             return self._create_view(replace, materialized)
@@ -116,6 +119,16 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
                 exists = self._match_text_seq("IF", "NOT", "EXISTS")
                 return nodes.CreateSchemaStatement(this=self._schema_name(), exists=exists)
         return self._unsupported("CREATE")
+
+    def _create_temporary(self, replace: bool) -> nodes.Statement:
+        if self._match_text_seq("VIEW"):
+            made: nodes.Statement = self._create_view(replace, False)
+        elif not replace and self._match_text_seq("TABLE"):
+            made = self._create_table()
+        else:
+            return self._unsupported("CREATE")
+        make_temporary(made.this)
+        return made
 
     def _schema_name(self) -> exp.Table:
         name = self._object_name()

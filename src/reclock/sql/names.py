@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from sqlglot import exp
 
 from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
+from reclock.sql.temporary import TEMPORARY_SCHEMA
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"
@@ -20,13 +22,12 @@ DEFAULT_USER = "reclock"
 SYSTEM_SCHEMAS = ("mz_catalog", "mz_internal", "pg_catalog", "information_schema")
 """Schemas of no database. All but the last are searched before the search path."""
 SEARCHED_SYSTEM_SCHEMAS = SYSTEM_SCHEMAS[:3]
-
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class QualifiedName:
-    """The full name of an item. ``database`` is None in a system schema."""
+    """The full name of an item. ``database`` is None in a system schema, and in the temporary one."""
 
     database: str | None
     schema: str
@@ -39,6 +40,11 @@ class QualifiedName:
     @property
     def scope(self) -> tuple[str | None, str]:
         return self.database, self.schema
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether it is of what only one session sees."""
+        return self.scope == (None, TEMPORARY_SCHEMA)
 
     def sibling(self, item: str) -> QualifiedName:
         """Another name in the same schema."""
@@ -63,6 +69,8 @@ class SessionNames:
     """What the client knows the session by."""
     installation_id: str = ""
     """What the environment is known by."""
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    """The moment that the statement, or the block it is of, began."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""
 

@@ -449,11 +449,15 @@ class Assignment(exp.Expression):
 
 
 class UpdateStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "where": False, "returning": False}
+    """``others`` are what FROM says."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "assignments": True, "others": False, "where": False, "returning": False}
 
 
 class DeleteStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "where": False, "returning": False}
+    """``others`` are what USING says."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "others": False, "where": False, "returning": False}
 
 
 class TruncateStatement(Statement):

@@ -80,7 +80,10 @@ class TableParser(SubscribeParser):
         table = self._target()
         self._expect("SET")
         assignments = self._parse_csv(self._table_assignment)
-        return nodes.UpdateStatement(this=table, assignments=assignments, where=self._condition(), returning=self._returning())
+        others = self._others() if self._match(TokenType.FROM) else None
+        return nodes.UpdateStatement(
+            this=table, assignments=assignments, others=others, where=self._condition(), returning=self._returning()
+        )
 
     def _table_assignment(self) -> nodes.Assignment:
         name = self._name()
@@ -90,7 +93,13 @@ class TableParser(SubscribeParser):
 
     def _delete(self) -> nodes.DeleteStatement:
         self._expect("FROM")
-        return nodes.DeleteStatement(this=self._target(), where=self._condition(), returning=self._returning())
+        table = self._target()
+        others = self._others() if self._match(TokenType.USING) else None
+        return nodes.DeleteStatement(this=table, others=others, where=self._condition(), returning=self._returning())
+
+    def _others(self) -> list[exp.Expr]:
+        """What else the condition, and what is assigned, speak of."""
+        return self._parse_csv(lambda: self._parse_table(joins=True) or self._missing())
 
     def _condition(self) -> exp.Expr | None:
         return (self._parse_disjunction() or self._missing()) if self._match(TokenType.WHERE) else None

@@ -59,6 +59,9 @@ SESSION_WORDS: dict[type[exp.Expr], str] = {
     exp.SessionUser: "session_user",
     exp.CurrentCatalog: "current_catalog",
     exp.CurrentSchema: "current_schema",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentDate: "current_date",
+    exp.Localtimestamp: "localtimestamp",
 }
 """Questions about the session that are written without parentheses."""
 
@@ -190,19 +193,6 @@ def _parameter(node: exp.Parameter, reading: Reading) -> Any:
 @scalar.register
 def _paren(node: exp.Paren, reading: Reading) -> Any:
     return scalar(node.this, reading)
-
-
-@scalar.register(exp.CurrentTimestamp)
-@scalar.register(exp.CurrentDate)
-@scalar.register(exp.CurrentTime)
-@scalar.register(exp.Localtime)
-@scalar.register(exp.Localtimestamp)
-def _present(node: exp.Expr, reading: Reading) -> Any:
-    raise UnsupportedSql(
-        f"{to_sql(node)} is not supported",
-        detail="a result depends on its inputs and on the time it is read at, not on when it is computed",
-        hint="write the moment as a constant, or read with AS OF",
-    )
 
 
 # --- operators ---

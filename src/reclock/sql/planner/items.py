@@ -24,7 +24,7 @@ _SESSION = SessionNames()
 
 def fill(catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None) -> None:
     """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on."""
-    for item in sorted(snapshot.items.values(), key=lambda item: int(item.id[1:])):
+    for item in sorted(snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         old = previous.entry(item.id) if previous is not None else None
         if old is not None and previous is not None and _is_unchanged(item, name, old, catalog, previous):

@@ -22,6 +22,7 @@ from reclock.sql.planner.coercion import assign, coerce
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.create_table import default_value
 from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.matching import matching
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
 from reclock.sql.planner.rewrite import SubqueryValue, has
@@ -99,7 +100,7 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
     width = len(table.desc)
     hints: list[ScalarType | None] = [None] * width
     hints += [table.desc.types[i] for i in positions]
-    plan = _matching(node, table, context, values, hints)
+    plan = matching(node, table, context, values, hints)
     new: list[Any] = _columns(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
@@ -114,7 +115,7 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
 def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
-    removed = _matching(node, table, context, [], [])
+    removed = matching(node, table, context, [], [])
     wide, returning = _returning(node, removed, 0, table, context)
     return Modify(
         "DELETE", table.id, table.name, table.desc, push_filters(wide), True, False, returning, frozenset(context.depends_on)
@@ -130,18 +131,6 @@ def truncate(node: nodes.TruncateStatement, catalog: PlannerCatalog, session: Se
 
 
 # --- parts ---
-
-
-def _matching(
-    node: exp.Expr, table: RelationEntry, context: Context, values: list[exp.Expr], hints: Sequence[ScalarType | None]
-) -> Plan:
-    """The rows of the table that meet WHERE, and behind their columns ``values``."""
-    target = node.this.copy()
-    called = target.args["alias"].this if target.args.get("alias") else target.this
-    columns = [exp.Column(this=exp.to_identifier(name, quoted=True), table=called.copy()) for name in table.desc.names]
-    where = exp.Where(this=node.args["where"].copy()) if node.args.get("where") is not None else None
-    select = exp.Select(expressions=[*columns, *values], from_=exp.From(this=target), where=where)
-    return plan_query(select, context, hints=hints).embedded
 
 
 def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:

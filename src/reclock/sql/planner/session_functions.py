@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, TEXT, ScalarType, array
+from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, array
 from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.sql.catalog import nearest
@@ -40,6 +40,9 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     "current_user": ((), 0, TEXT, lambda session: session.current_user),
     "session_user": ((), 0, TEXT, lambda session: session.session_user),
     "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
+    **dict.fromkeys(("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now)),
+    "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now.replace(tzinfo=None)),
+    "current_date": ((), 0, DATE, lambda session: session.now.date()),
     "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id),
 }
 
@@ -69,4 +72,4 @@ def answered(call: Call, session: SessionNames) -> Any:
 
 
 def not_in_definitions(call: Call) -> Literal:
-    raise UnsupportedSql(f"{call.function} is not supported in a definition", detail="its value is another in every session")
+    raise UnsupportedSql(f"{call.function} is not supported in a definition", detail="its value depends on who asks and when")
