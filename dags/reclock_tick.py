@@ -8,6 +8,10 @@ one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_sour
 `spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
 Spark looks for YARN); `spark-submit` must be on the workers' PATH.
 
+A cluster is refreshed within its task, through one of its replicas if it has a size. Where none of them lives and nobody leads
+who would start one, the refresh is `jobs/refresh_cluster.py`, submitted through the same connection: a replica of the cluster for
+as long as the task runs, on the master and with the cores and the memory of its size.
+
 A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others
 go on and are published, and *verdict* ends the run red. Each published source is the asset
 `reclock://<database>/<schema>/<source>`, whose events carry the published `upper`.
@@ -28,12 +32,15 @@ if TYPE_CHECKING:
     from reclock.environment import Environment
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
-INGEST_JOB = Path(__file__).resolve().parent.parent / "jobs" / "ingest_source.py"
+JOBS = Path(__file__).resolve().parent.parent / "jobs"
+OWN_APPLICATION = {"RECLOCK_SPARK_REMOTE": ""}
+"""Variables of a job, which is a Spark application of its own."""
+
 PUBLISHED = AssetAlias("reclock_published")
 
 GO_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
 """What failed for one source does not stop what follows for the others; what was not begun at all does. (This rule takes a
-skipped task for one that was not begun; of the two tasks before *audit* one is always skipped, so that one has another rule.)"""
+skipped task for one that was not begun; of the tasks before *audit* and *emit* one may be skipped, so those have another rule.)"""
 
 
 def environment() -> Environment:
@@ -91,10 +98,19 @@ def reclock_tick() -> None:
 
     @task
     def list_clusters() -> list[str]:
-        from reclock import tick
+        """Those that are virtual, or whose replicas live or are seen to."""
+        from reclock import task_replica
 
         with environment() as joined:
-            return tick.cluster_names(joined)
+            return task_replica.attended(joined)
+
+    @task
+    def describe_replicas(clusters: list[str], at: int, run_id: str) -> list[dict[str, Any]]:
+        """The jobs that refresh the other clusters."""
+        from reclock import task_replica
+
+        with environment() as joined:
+            return task_replica.submissions(joined, but=clusters, at=at, owner=run_id)
 
     @task
     def list_sinks() -> list[str]:
@@ -110,7 +126,7 @@ def reclock_tick() -> None:
 
     @task
     def describe_jobs(sources: list[str], at: int, run_id: str) -> list[list[str]]:
-        """The command line of each source's job: what is mapped over is not a template, so it is complete."""
+        """The command line of each source's job. What is mapped over is not a template, so it is complete."""
         return [["--home", HOME, "--source", source, "--at", str(at), "--owner", run_id] for source in sources]
 
     @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
@@ -164,7 +180,7 @@ def reclock_tick() -> None:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
         return {index.index: {"upper": index.upper, "updates": index.updates} for index in report.indexes}
 
-    @task(trigger_rule=GO_ON, multiple_outputs=False, map_index_template="{{ task.op_kwargs['sink'] }}")
+    @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['sink'] }}")
     def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
         """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
         from reclock import tick
@@ -190,21 +206,30 @@ def reclock_tick() -> None:
     jobs = describe_jobs(sources, at)
     submitted = SparkSubmitOperator.partial(
         task_id="ingest_by_spark_submit",
-        application=str(INGEST_JOB),
+        application=str(JOBS / "ingest_source.py"),
         name="reclock-ingest",
-        env_vars={"RECLOCK_SPARK_REMOTE": ""},  # the job is a Spark application of its own
+        env_vars=OWN_APPLICATION,
         map_index_template="{{ task.application_args[3] }}",
     ).expand(application_args=jobs)
     audited = audit(sources)
     published = publish(sources, at)
     refreshed = refresh.partial(at=at).expand(cluster=clusters)
+    replicas = describe_replicas(clusters, at)
+    submitted_replicas = SparkSubmitOperator.partial(
+        task_id="refresh_by_spark_submit",
+        application=str(JOBS / "refresh_cluster.py"),
+        name="reclock-refresh",
+        env_vars=OWN_APPLICATION,
+        map_index_template="{{ task.application_args[3] }}",
+        trigger_rule=GO_ON,
+    ).expand_kwargs(replicas)
     emitted = emit.partial(at=at).expand(sink=sinks)
 
     epoch >> at >> [sources, clusters, sinks]
     engine >> [ingested, jobs]
-    [ingested, submitted] >> audited >> published >> refreshed >> emitted
-    listed = [epoch, at, engine, sources, clusters, sinks]
-    [*listed, ingested, jobs, submitted, audited, published, refreshed, emitted] >> verdict()
+    [ingested, submitted] >> audited >> published >> [refreshed, submitted_replicas] >> emitted
+    listed = [epoch, at, engine, sources, clusters, sinks, jobs, replicas]
+    [*listed, ingested, submitted, audited, published, refreshed, submitted_replicas, emitted] >> verdict()
 
 
 reclock_tick()

@@ -57,6 +57,7 @@ from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.protocol.introspection import IntrospectionType
+from reclock.protocol.orchestration import Orchestrator
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
 from reclock.sql.catalog import PlannerCatalog, PlannerSettings, RelationEntry
@@ -355,7 +356,7 @@ class Environment:
         return ComputeController(self.planner_catalog, SYSTEM_CLUSTER_ID, self.make_replica())
 
     @cached_property
-    def orchestrator(self) -> ProcessOrchestrator:
+    def orchestrator(self) -> Orchestrator:
         """Starts the processes of replicas."""
         return ProcessOrchestrator(self.settings.home)
 
@@ -486,9 +487,10 @@ class Environment:
             self.managed.close()
         if self._tables is not None:
             self._tables.close()
-        if self._spark is not None and self._owns_spark:
-            self._spark.stop()
-        self._spark = None
+        with self._starting:  # one that a replica warms up may be about to be there
+            if self._spark is not None and self._owns_spark:
+                self._spark.stop()
+            self._spark = None
         self.catalog.close()
         self.consensus.close()
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.replicas import eventually, killing, processes
+from fixtures.server import RECLOCK
 from fixtures.sunk import delta_rows
 
 from reclock.adapter.session import Session
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM
 from reclock.environment import Environment
 from reclock.quality.suites import suite_path
 
@@ -162,3 +168,31 @@ def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -
     assert run["tasks"]["ingest"] == "skipped"
     assert set(run["assets"]) == {"reclock://reclock/public/a"}
     assert rows(home, "SELECT count(*) FROM a") == [(2,)]
+
+
+def test_a_cluster_is_refreshed_through_its_replica_or_as_one_that_lives_for_the_task(home: Path, ticks: Ticks) -> None:
+    with Environment.open(home) as environment, killing(home):
+        session = Session(environment)
+        for cluster in ("served", "dormant"):
+            list(session.execute(f"CREATE CLUSTER {cluster} SIZE '1'"))
+            list(session.execute(f"CREATE MATERIALIZED VIEW in_{cluster} IN CLUSTER {cluster} AS SELECT k, v FROM a"))
+        command = [RECLOCK, "replica", "--home", str(home), "--cluster", "served", "--replica", "r1"]
+        patient = {"RECLOCK_REPLICA_LINGER_MS": "600000", "RECLOCK_REPLICA_WARM_UP": "false"}
+        with (home / "served.log").open("wb") as log:
+            subprocess.Popen(command, env=os.environ | patient, stdout=log, stderr=log)
+        eventually(lambda: any(each.is_ready for each in environment.replicas.all()))
+
+        (run,) = ticks({})
+
+        assert run["state"] == "success"
+        assert states(run, "refresh") == {"default": "success", "served": "success"}
+        assert states(run, "refresh_by_spark_submit") == {"dormant": "success"}
+        served, dormant = environment.replicas.all()
+        assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (1, True, 1, False)
+        assert len(processes(home)) == 1
+        indexes = {index.cluster_id: index.id for index in environment.planner_catalog().indexes()}
+        contents = [
+            environment.lake.open(StorageCollectionId(indexes[each.cluster_id])).pin().changes(MINIMUM, MAXIMUM).num_rows
+            for each in (served, dormant)
+        ]
+        assert contents == [2, 2]

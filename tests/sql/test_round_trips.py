@@ -149,6 +149,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE CLUSTER REPLICA default.r1 SIZE '2'": nodes.CreateClusterReplicaStatement,
     'DROP CLUSTER REPLICA IF EXISTS c.r1, "C"."R"': nodes.DropClusterReplicasStatement,
     "SHOW CLUSTER REPLICAS LIKE 'r%'": nodes.ShowObjectsStatement,
+    "SHOW CREATE CLUSTER reports": nodes.ShowCreateStatement,
     "SHOW CLUSTER": nodes.ShowVariableStatement,
     "ALTER CLUSTER default OWNER TO current_user": nodes.AlterOwnerStatement,
     "ALTER SCHEMA d.s OWNER TO r": nodes.AlterOwnerStatement,

@@ -145,7 +145,7 @@ class SizedController(ElectedController):
         wanted = replicas_of(catalog, self._cluster_id)
         todo = upkeep(wanted, registry.of_cluster(self._cluster_id), self._is_commanded)
         for description in todo.start:
-            if self._restarts.may_start(description.id, time.monotonic()):
+            if self._orchestrator.has_room() and self._restarts.may_start(description.id, time.monotonic()):
                 incarnation = registry.begin(description.id, self._cluster_id, lease_ms=self._start_ms)
                 if incarnation is not None:
                     self._orchestrator.stop(description.id)  # the one before, if it hangs
@@ -202,9 +202,10 @@ class SizedController(ElectedController):
     def dataflows(self) -> list[Dataflow]:
         return list(dataflows(self._follow(), self._cluster_id).values())
 
-    def has_replica(self) -> bool:
-        """Whether one is alive, or on its way."""
-        return any(registration.is_alive for registration in self._registry(None).of_cluster(self._cluster_id))
+    def is_attended(self) -> bool:
+        """Whether a replica is alive or on its way, or somebody leads who starts one."""
+        found = self._registry(None).of_cluster(self._cluster_id)
+        return any(registration.is_alive for registration in found) or self._seat.is_taken()
 
     def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
         """See `Replica.peek`. What is computed before a replica is lost is computed again by another, up to the first rows."""

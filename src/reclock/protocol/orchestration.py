@@ -34,6 +34,10 @@ class Ended:
 class Orchestrator(Protocol):
     """Starts and ends the processes of replicas. What it started lives on when the process that asked for it is gone."""
 
+    def has_room(self) -> bool:
+        """Whether one more can be started."""
+        ...
+
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         """A process that will announce itself as that incarnation. What fails is told by ``ended``."""
         ...

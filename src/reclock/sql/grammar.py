@@ -240,6 +240,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SINK",), ("CONNECTION",)):
                 if self._match_text_seq(*words):
                     return nodes.ShowCreateStatement(kind=" ".join(words), this=self._object_name())
+            if self._match_text_seq("CLUSTER"):
+                return nodes.ShowCreateStatement(kind="CLUSTER", this=self._cluster_name())
             return self._unsupported("SHOW CREATE")
         if self._match_text_seq("COLUMNS"):
             if not self._match_texts(("FROM", "IN")):

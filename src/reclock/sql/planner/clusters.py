@@ -49,6 +49,8 @@ def experimental(node: nodes.Statement) -> str | None:
     match node:
         case nodes.ShowObjectsStatement(args={"kind": "CLUSTERS" | "CLUSTER REPLICAS" as kind}):
             return f"SHOW {kind}"
+        case nodes.ShowCreateStatement(args={"kind": "CLUSTER"}):
+            return "SHOW CREATE CLUSTER"
         case nodes.AlterOwnerStatement(args={"kind": "CLUSTER"}):
             return "ALTER CLUSTER"
         case _:
@@ -96,6 +98,14 @@ def drop_clusters(node: nodes.DropClustersStatement, catalog: PlannerCatalog, se
         raise DependentObjects("cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id])
     items, _ = closure([entry.id for entry in inside], catalog)
     return DropClusters(tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices))
+
+
+def written(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, str]:
+    """The name of the cluster, and the statement that makes one like it, with one replica if it has any."""
+    cluster = _cluster(name, catalog)
+    size = nodes.ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
+    options = [size or nodes.ClusterOption(this="VIRTUAL")]
+    return cluster.name, to_sql(nodes.CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
 
 
 # --- replicas ---

@@ -18,6 +18,7 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
+from reclock.sql.planner import clusters
 from reclock.sql.planner.drop import find
 from reclock.sql.planner.expressions import Reading, call, condition
 from reclock.sql.planner.limits import NoSubqueries
@@ -110,6 +111,8 @@ def show_columns(node: nodes.ShowColumnsStatement, catalog: PlannerCatalog, sess
 
 def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     kind: str = node.args["kind"]
+    if kind == "CLUSTER":
+        return shown({"name": TEXT, "create_cluster": TEXT}, [clusters.written(node.this, catalog)], node)
     entry = find(parts(node.this), kind, catalog, session)
     text = entry.create_sql
     if text is None:
