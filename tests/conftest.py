@@ -11,6 +11,7 @@ settings.register_profile("reclock", deadline=None, suppress_health_check=[Healt
 settings.load_profile("reclock")
 
 pytest_plugins = [
+    "fixtures.dbt",
     "fixtures.postgres",
     "fixtures.server",
     "fixtures.spark",
