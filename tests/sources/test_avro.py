@@ -31,7 +31,7 @@ from reclock.sources.avro_schemas import columns_of
 from reclock.sources.connections import Connection
 from reclock.sources.description import AvroFormat
 from reclock.sources.messages import decode_messages
-from reclock.sources.registry import UnknownSchema
+from reclock.sources.registry import Schema, UnknownSchema
 
 
 def record(*fields: tuple[str, Any], **more: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     def schema(_: Any, id: int) -> str:
         if id not in known:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return json.dumps(known[id])
+        return Schema(json.dumps(known[id]))
 
     monkeypatch.setattr(messages, "schema", schema)
     return known

@@ -17,8 +17,9 @@ from reclock.errors import InvalidOption, SourceError
 from reclock.sources import registry
 from reclock.sources.clients import postgres_parameters, registry_client
 from reclock.sources.connections import Reveal
-from reclock.sources.description import AvroFormat, Format, KafkaConnector, PostgresConnector
+from reclock.sources.description import AvroFormat, Format, KafkaConnector, PostgresConnector, SchemaFormat
 from reclock.sources.opening import open_connector
+from reclock.sources.protobuf_schemas import compiled, messages_of
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import fold, identifier
@@ -51,8 +52,8 @@ def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Rev
     if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
         copy = node.copy()
         for part, format in _formats(copy, planned.source.format, upstream):
-            if isinstance(format, AvroFormat) and not format.schema:
-                part.set("seed", exp.Literal.string(_latest(format, upstream.topic, reveal)))
+            if isinstance(format, SchemaFormat) and not format.schema:
+                _set_schema(part, format, upstream.topic, reveal)
         return replace(parsed, node=copy)
     return parsed
 
@@ -65,13 +66,27 @@ def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnect
     return [(clause, value)] if clause is not None else []
 
 
-def _latest(format: AvroFormat, topic: str, reveal: Reveal) -> str:
-    """The newest schema of the topic's keys or values, by the usual name of their subject."""
+def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal: Reveal) -> None:
+    """Write the schema into the clause: the one it has, compiled, or the newest of the topic's keys or values, by the usual name of
+    their subject."""
+    if format.registry is None:
+        clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
+        return
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
     try:
-        return registry.latest(registry_client(format.registry, reveal), subject)
+        found = registry.latest(registry_client(format.registry, reveal), subject)
     except registry.UnknownSchema as error:
         raise InvalidOption(str(error), hint="a producer registers it with its first message") from error
+    if isinstance(format, AvroFormat):
+        clause.set("seed", exp.Literal.string(found.text))
+        return
+    schema = compiled(found.text, found.imports)
+    names = messages_of(schema)
+    if not format.message and len(names) != 1:
+        hint = f"FORMAT PROTOBUF MESSAGE '…' USING …: it has {', '.join(names[:10]) or 'none'}"
+        raise InvalidOption(f'the schema of "{subject}" has {len(names)} messages', hint=hint)
+    clause.set("seed", exp.Literal.string(schema))
+    clause.set("message", exp.Literal.string(format.message or names[0]))
 
 
 def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:

@@ -20,16 +20,19 @@ from reclock.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One artifact of Maven Central and the SHA-256 of its bytes, in hexadecimal."""
+    """One artifact of Maven Central and the SHA-256 of its bytes, in hexadecimal; with a ``classifier`` perhaps no jar."""
 
     organisation: str
     name: str
     version: str
     sha256: str
+    classifier: str = ""
+    extension: str = "jar"
 
     @property
     def file_name(self) -> str:
-        return f"{self.name}-{self.version}.jar"
+        classifier = f"-{self.classifier}" if self.classifier else ""
+        return f"{self.name}-{self.version}{classifier}.{self.extension}"
 
 
 def pinned() -> list[Jar]:
@@ -38,7 +41,7 @@ def pinned() -> list[Jar]:
 
 
 def parse(lock: str) -> list[Jar]:
-    """The jars of a lock file: a line each, ``organisation name version sha256``."""
+    """The jars of a lock file: a line each, ``organisation name version sha256 [classifier extension]``."""
     return [Jar(*line.split()) for line in lock.splitlines() if line and not line.startswith("#")]
 
 
@@ -75,24 +78,29 @@ def fetch(folder: Path, jars: Iterable[Jar]) -> list[Jar]:
 
 def _retrieve(jars: list[Jar], scratch: Path) -> None:
     """One run of Ivy for all of them, each exactly as named, nothing with it."""
-    module = ElementTree.Element("ivy-module", version="2.0")
+    module = ElementTree.Element("ivy-module", {"version": "2.0", "xmlns:m": "http://ant.apache.org/ivy/maven"})
     ElementTree.SubElement(module, "info", organisation="reclock", module="jars")
     dependencies = ElementTree.SubElement(module, "dependencies")
     for jar in jars:
-        ElementTree.SubElement(
+        dependency = ElementTree.SubElement(
             dependencies,
             "dependency",
             org=jar.organisation,
             name=jar.name,
             rev=jar.version,
             transitive="false",
-            conf="default->master",
+            conf="default->default",
         )
-    description = scratch / "ivy.xml"
+        if jar.classifier:
+            extra = {"name": jar.name, "type": jar.extension, "ext": jar.extension, "m:classifier": jar.classifier}
+            ElementTree.SubElement(dependency, "artifact", extra)
+    description, settings = scratch / "ivy.xml", scratch / "settings.xml"
     ElementTree.ElementTree(module).write(description)
+    settings.write_text(_SETTINGS)
     [ivy] = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    command = [java(), "-jar", str(ivy), "-cache", str(scratch / "cache"), "-ivy", str(description)]
-    command += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]", "-types", "jar", "bundle"]
+    command = [java(), "-jar", str(ivy), "-cache", str(scratch / "cache"), "-settings", str(settings), "-ivy", str(description)]
+    types = sorted({jar.extension for jar in jars})
+    command += ["-retrieve", f"{scratch}/[artifact]-[revision](-[classifier]).[ext]", "-types", *types]
     try:
         outcome = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
@@ -101,6 +109,13 @@ def _retrieve(jars: list[Jar], scratch: Path) -> None:
     if outcome.returncode or absent:
         tail = (outcome.stdout + outcome.stderr).strip().splitlines()[-5:]
         raise ConfigurationError(f"jars could not be fetched: {', '.join(absent)}", detail="; ".join(tail))
+
+
+_SETTINGS = """<ivysettings>
+    <settings defaultResolver="central"/>
+    <resolvers><ibiblio name="central" m2compatible="true" usepoms="false"/></resolvers>
+</ivysettings>"""
+"""Maven Central, without the descriptions of what depends on what: nothing is asked for but what is named."""
 
 
 def java() -> str:

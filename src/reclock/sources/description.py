@@ -134,7 +134,7 @@ class KafkaConnector:
     topic: str
     start_offsets: tuple[int, ...] = ()
     start_timestamp: int | None = None
-    key_format: TextFormat | BytesFormat | AvroFormat | None = None
+    key_format: TextFormat | BytesFormat | SchemaFormat | None = None
     include: tuple[tuple[str, str], ...] = ()
     envelope: str = "NONE"
     group: str | None = None
@@ -296,13 +296,31 @@ class AvroFormat:
     client: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ProtobufFormat:
+    """A ``message`` of Protobuf by the ``schema`` that the source was made with (see ``reclock.sources.protobuf_schemas``). With a
+    ``registry`` it stands behind the id of its writer's schema, which the registry has; else alone.
+
+    A value is a record; a ``is_document`` becomes one text. ``client`` is how the registry is reached, once it is.
+    """
+
+    registry: Connection | None
+    schema: str
+    message: str
+    is_document: bool = False
+    client: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+SchemaFormat = AvroFormat | ProtobufFormat
+"""Formats whose columns are those of a schema, which is empty until it is known."""
+
 RecordFormat = CsvFormat | JsonFormat
 """Formats of records with fields."""
 
 LineFormat = RecordFormat | TextFormat | BytesFormat
 """Formats of what lines of objects hold."""
 
-Format = RecordFormat | TextFormat | BytesFormat | AvroFormat
+Format = RecordFormat | TextFormat | BytesFormat | SchemaFormat
 
 
 Upstream = (

@@ -7,8 +7,9 @@ buffer cannot be read: so row ``i`` is message ``i``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,14 @@ import pyarrow as pa
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
-from reclock.sources import avro
+from reclock.sources import avro, protobuf
 from reclock.sources.decode import decode
-from reclock.sources.description import AvroFormat, CsvFormat, Format, JsonFormat, TextFormat
+from reclock.sources.description import AvroFormat, CsvFormat, Format, JsonFormat, ProtobufFormat, SchemaFormat, TextFormat
+from reclock.sources.protobuf_schemas import compiled
 from reclock.sources.records import quote_of, record_ends
 from reclock.sources.registry import schema
+from reclock.sources.values import Unreadable, text
+from reclock.sources.values import table as typed
 
 
 def decode_messages(
@@ -55,8 +59,11 @@ def decode_messages(
         places[present] = np.arange(len(present))
         return rows.take(pa.array(places, mask=places < 0))
     whole = [value for value in values if value is not None]
-    if isinstance(format, AvroFormat):
-        return _avro(whole, format, desc, failed)
+    if isinstance(format, SchemaFormat):
+        try:
+            return typed(records(whole, format, desc), desc)
+        except Unreadable as unreadable:
+            raise failed(unreadable.index, unreadable.reason) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
         return pa.table([_plain(whole, format, failed)], schema=fields)
     bad = next(((i, reason) for i, value in enumerate(whole) if (reason := _unfit(value, format)) is not None), None)
@@ -75,13 +82,23 @@ def decode_messages(
     return table
 
 
-def _avro(values: Sequence[bytes], format: AvroFormat, desc: RelationDesc, failed: Callable[[int, str], DecodeFailed]) -> pa.Table:
-    try:
-        found = avro.read(values, format.schema, lambda id: schema(format.client, id))
-        records = [{desc.names[0]: avro.text(value)} for value in found] if format.is_document else found
-        return avro.table(records, desc)
-    except avro.Unreadable as unreadable:
-        raise failed(unreadable.index, unreadable.reason) from unreadable
+def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -> Sequence[Mapping[str, Any]]:
+    """The fields of every value by name; of documents, the one column. Raises ``Unreadable`` for the first that has none."""
+    if isinstance(format, AvroFormat):
+        found = avro.read(values, format.schema, lambda id: schema(format.client, id).text)
+        return [{desc.names[0]: text(value)} for value in found] if format.is_document else found
+    messages = protobuf.read(values, format.schema, format.message, _schemas(format) if format.registry is not None else None)
+    if format.is_document:
+        return [{desc.names[0]: text(value)} for value in protobuf.documents(messages)]
+    return protobuf.records(messages)
+
+
+def _schemas(format: ProtobufFormat) -> protobuf.Schemas:
+    def compiled_schema(id: int) -> str:
+        found = schema(format.client, id)
+        return compiled(found.text, found.imports)
+
+    return compiled_schema
 
 
 def _is_json(format: Format) -> bool:

@@ -12,7 +12,6 @@ from reclock.sources.compression import Unzipped
 from reclock.sources.connections import Reveal, no_secrets
 from reclock.sources.connector import Connector
 from reclock.sources.description import (
-    AvroFormat,
     BytesFormat,
     CsvFormat,
     DebeziumConnector,
@@ -23,6 +22,7 @@ from reclock.sources.description import (
     ObjectsConnector,
     PostgresConnector,
     PubNubConnector,
+    SchemaFormat,
     SourceSpec,
     TextFormat,
     Upstream,
@@ -81,7 +81,9 @@ def _(upstream: DebeziumConnector, source: SourceSpec, means: Means) -> Connecto
 
 def _reachable(format: Any, means: Means) -> Any:
     """The format with all that it takes to read it."""
-    return replace(format, client=registry_client(format.registry, means.reveal)) if isinstance(format, AvroFormat) else format
+    if isinstance(format, SchemaFormat) and format.registry is not None:
+        return replace(format, client=registry_client(format.registry, means.reveal))
+    return format
 
 
 @_open.register

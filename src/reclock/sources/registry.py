@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,37 +16,50 @@ class UnknownSchema(Exception):
     """The registry has no such schema."""
 
 
-def latest(settings: Mapping[str, Any], subject: str) -> str:
-    """The text of the newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
-    from confluent_kafka.schema_registry import SchemaRegistryError
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The text of a schema, and those of all that it imports, by the names it has for them."""
 
-    try:
-        return str(_client(tuple(sorted(settings.items()))).get_latest_version(subject).schema.schema_str)
-    except SchemaRegistryError as error:
-        if error.error_code in _MISSING:
-            raise UnknownSchema(f'the registry has no schema of "{subject}"') from error
-        raise _unavailable(settings, error) from error
-    except Exception as error:  # whatever its HTTP library comes upon
-        raise _unavailable(settings, error) from error
+    text: str
+    imports: tuple[tuple[str, str], ...] = ()
+
+
+def latest(settings: Mapping[str, Any], subject: str) -> Schema:
+    """The newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+    return _found(settings, f'of "{subject}"', lambda client: client.get_latest_version(subject).schema)
+
+
+def schema(settings: Mapping[str, Any], id: int) -> Schema:
+    """A schema by its id, asked for once. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+    return _schema(tuple(sorted(settings.items())), id)
 
 
 @lru_cache(maxsize=1024)
-def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> str:
+def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> Schema:
+    return _found(dict(settings), str(id), lambda client: client.get_schema(id))
+
+
+def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> Schema:
     from confluent_kafka.schema_registry import SchemaRegistryError
 
+    client = _client(tuple(sorted(settings.items())))
     try:
-        return str(_client(settings).get_schema(id).schema_str)
+        found = ask(client)
+        imports: dict[str, str] = {}
+        left = list(found.references or ())
+        while left:
+            reference = left.pop()
+            if reference.name not in imports:
+                imported = client.get_version(reference.subject, reference.version).schema
+                imports[reference.name] = str(imported.schema_str)
+                left += imported.references or ()
+        return Schema(str(found.schema_str), tuple(sorted(imports.items())))
     except SchemaRegistryError as error:
         if error.error_code in _MISSING:
-            raise UnknownSchema(f"the registry has no schema {id}") from error
-        raise _unavailable(dict(settings), error) from error
-    except Exception as error:
-        raise _unavailable(dict(settings), error) from error
-
-
-def schema(settings: Mapping[str, Any], id: int) -> str:
-    """The text of a schema, asked for once. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
-    return _schema(tuple(sorted(settings.items())), id)
+            raise UnknownSchema(f"the registry has no schema {which}") from error
+        raise _unavailable(settings, error) from error
+    except Exception as error:  # whatever its HTTP library comes upon
+        raise _unavailable(settings, error) from error
 
 
 def subjects(settings: Mapping[str, Any]) -> list[str]:

@@ -32,8 +32,14 @@ def _connection_option(write: Generator, node: exp.Expression) -> str:
 
 @writes(nodes.RegistryFormatClause)
 def _registry_format(write: Generator, node: exp.Expression) -> str:
-    using = f"{node.args['kind']} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
+    kind = joined(node.args["kind"], clause(write, "MESSAGE", node, "message"))
+    using = f"{kind} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
     return joined(using, clause(write, "SEED SCHEMA", node, "seed"))
+
+
+@writes(nodes.ProtobufFormatClause)
+def _protobuf_format(write: Generator, node: exp.Expression) -> str:
+    return f"PROTOBUF MESSAGE {write.sql(node, 'message')} USING SCHEMA {write.sql(node, 'schema')}"
 
 
 @writes(nodes.CreateConnectionStatement)

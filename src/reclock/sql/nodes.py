@@ -79,9 +79,16 @@ class PlainFormatClause(exp.Expression):
 
 
 class RegistryFormatClause(exp.Expression):
-    """``kind`` is ``AVRO``; ``connection`` leads to the registry; ``seed`` is the schema, once it is known."""
+    """``kind`` is ``AVRO`` or ``PROTOBUF``, which has a ``message``; ``connection`` leads to the registry; ``seed`` is the schema,
+    once it is known."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "connection": True, "seed": False}
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "connection": True, "seed": False, "message": False}
+
+
+class ProtobufFormatClause(exp.Expression):
+    """``FORMAT PROTOBUF MESSAGE … USING SCHEMA …``: a schema as protoc compiles it, or the text of one."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"message": True, "schema": True}
 
 
 class KeyValueFormat(exp.Expression):

@@ -179,11 +179,8 @@ class SourceParser(StreamParser, ConnectionParser):
             return nodes.JsonFormatClause()
         if self._match_texts(("TEXT", "BYTES")):
             return nodes.PlainFormatClause(kind=self._prev.text.upper())
-        if self._match_text_seq("AVRO"):
-            self._expect("USING", "CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
-            connection = self._object_name()
-            seed = self._text() if self._match_text_seq("SEED", "SCHEMA") else None
-            return nodes.RegistryFormatClause(kind="AVRO", connection=connection, seed=seed)
+        if self._match_texts(("AVRO", "PROTOBUF")):
+            return self._schema_format(self._prev.text.upper())
         if not self._match_text_seq("CSV"):
             self._unsupported("FORMAT")
         header, columns = False, None
@@ -196,6 +193,16 @@ class SourceParser(StreamParser, ConnectionParser):
         delimiter = self._text() if self._match_text_seq("DELIMITED", "BY") else None
         null_text = self._text() if self._match_text_seq("NULL", "AS") else None
         return nodes.CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
+
+    def _schema_format(self, kind: str) -> exp.Expression:
+        message = self._text() if kind == "PROTOBUF" and self._match_text_seq("MESSAGE") else None
+        self._expect("USING")
+        if message is not None and self._match_text_seq("SCHEMA"):
+            return nodes.ProtobufFormatClause(message=message, schema=self._text())
+        self._expect("CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
+        connection = self._object_name()
+        seed = self._text() if self._match_text_seq("SEED", "SCHEMA") else None
+        return nodes.RegistryFormatClause(kind=kind, message=message, connection=connection, seed=seed)
 
     def _metadata(self) -> nodes.Metadata:
         if not self._match_texts(_METADATA):

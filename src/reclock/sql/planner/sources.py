@@ -11,10 +11,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.errors import InvalidOption, SqlSyntaxError
-from reclock.sources.avro_schemas import columns_of
 from reclock.sources.connections import KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
 from reclock.sources.description import (
-    AvroFormat,
     BytesFormat,
     CsvFormat,
     DebeziumConnector,
@@ -24,6 +22,7 @@ from reclock.sources.description import (
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
+    SchemaFormat,
     TextFormat,
 )
 from reclock.sources.generated import GENERATED
@@ -35,6 +34,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.coercion import scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.connection_names import connection_of
+from reclock.sql.planner.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
 from reclock.sql.planner.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements import SourceDefinition
 
@@ -182,7 +182,7 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
         name = fold(alias) if alias is not None else plain.name
         include.append((kind, name))
         described.append(Column(name, plain.type, plain.is_nullable))
-    if columns or not isinstance(value, AvroFormat):  # whose columns come from the registry
+    if columns or not isinstance(value, SchemaFormat) or value.schema:  # else the columns are yet to come
         check_columns([column.name for column in described])
     keys = [name for kind, name in include if kind == "KEY"]
     named, topic = connector.args.get("connection"), connector.args.get("topic")
@@ -297,18 +297,17 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
     return columns
 
 
-def _registry_format(clause: nodes.RegistryFormatClause, names: Names) -> AvroFormat:
-    """Without its schema, which ``adapter.upstreams`` asks for before the statement is carried out, it is of no use yet."""
-    seed = clause.args.get("seed")
-    return AvroFormat(names.connection(clause.args["connection"], SCHEMA_REGISTRY), seed.name if seed is not None else "")
+def _schema_format(clause: exp.Expression, names: Names) -> SchemaFormat:
+    named = clause.args.get("connection")
+    return schema_format(clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None)
 
 
-def _key_format(clause: exp.Expression, names: Names) -> TextFormat | BytesFormat | AvroFormat:
-    if isinstance(clause, nodes.RegistryFormatClause):
-        return replace(_registry_format(clause, names), is_document=True)
+def _key_format(clause: exp.Expression, names: Names) -> TextFormat | BytesFormat | SchemaFormat:
+    if isinstance(clause, SCHEMA_CLAUSES):
+        return replace(_schema_format(clause, names), is_document=True)
     key = _format(clause, 1)
     if not isinstance(key, TextFormat | BytesFormat):
-        raise InvalidOption("KEY FORMAT is TEXT, BYTES or AVRO")
+        raise InvalidOption("KEY FORMAT is TEXT, BYTES, AVRO or PROTOBUF")
     return key
 
 
@@ -319,14 +318,12 @@ def _value_columns(
     *,
     may_have_header: bool = False,
 ) -> tuple[Format, tuple[Column, ...]]:
-    if isinstance(clause, nodes.RegistryFormatClause):
-        _refuse(node, "FORMAT AVRO", "columns")
+    if isinstance(clause, SCHEMA_CLAUSES):
+        _refuse(node, "a format with a schema", "columns")
         if names is None:
-            raise InvalidOption(f"FORMAT {clause.args['kind']} is of topics alone")
-        avro = _registry_format(clause, names)
-        found = columns_of(avro.schema) if avro.schema else ()
-        check_stored(found)
-        return avro, found
+            raise InvalidOption("a format with a schema is of topics alone")
+        of_schema = _schema_format(clause, names)
+        return of_schema, schema_columns(of_schema)
     declared = _columns(node) if node.args.get("columns") else ()
     format = _format(clause, len(declared))
     if format not in _PLAIN:

@@ -1,0 +1,86 @@
+"""Decoded values, whatever their format: into typed Arrow columns, or as one text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from reclock.algebra.relations import TEXT, TIMESTAMP, Column, RelationDesc, ScalarType
+from reclock.collections.schema import arrow_schema
+
+HEAD_BYTES = 5
+"""How Confluent's serializers begin a message: a zero, and the id of the schema in four bytes."""
+
+
+class Unreadable(Exception):
+    """Message ``index`` is not what it should be, for this reason."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index, self.reason = index, reason
+
+
+def schema_id(message: bytes) -> int:
+    """The id of the schema that a message was written with. Raises ``ValueError``."""
+    if len(message) < HEAD_BYTES or message[0]:
+        raise ValueError("it does not begin with the id of a schema")
+    return int.from_bytes(message[1:HEAD_BYTES], "big")
+
+
+def table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
+    """The records as columns of ``desc``. Raises ``Unreadable`` for the first that does not fit."""
+    schema = arrow_schema(desc, with_updates=False)
+    rows = [[_plain(record.get(name), type) for record in records] for name, type in zip(desc.names, desc.types, strict=True)]
+    arrays = []
+    for column, values, field in zip(desc.columns, rows, schema, strict=True):
+        try:
+            array = pa.array(values, field.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            raise _guilty(column, values, field.type, str(error)) from error
+        if array.null_count and not column.is_nullable:
+            index = array.is_null().index(True).as_py()
+            raise Unreadable(index, f'column "{column.name}": null value violates its NOT NULL constraint')
+        arrays.append(array)
+    return pa.table(arrays, schema=schema)
+
+
+def _guilty(column: Column, values: Sequence[Any], type: pa.DataType, reason: str) -> Unreadable:
+    for index, value in enumerate(values):
+        try:
+            pa.array([value], type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError) as error:
+            return Unreadable(index, f'column "{column.name}": {error}')
+    return Unreadable(0, f'column "{column.name}": {reason}')
+
+
+def _plain(value: Any, type: ScalarType) -> Any:
+    if value is None:
+        return None
+    if type == TEXT:
+        return text(value)
+    if isinstance(value, datetime) and type == TIMESTAMP:
+        return value.replace(tzinfo=None)
+    return value
+
+
+def text(value: Any) -> str:
+    """A value as text: a string as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, default=_spelled, ensure_ascii=False)
+
+
+def _spelled(value: Any) -> Any:
+    match value:
+        case bytes():
+            return f"\\x{value.hex()}"
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal() | UUID():
+            return str(value)
+        case _:
+            return str(value)

@@ -1,0 +1,42 @@
+"""Formats that have a schema. Before the statement is carried out, ``adapter.upstreams`` writes into it what it leaves open."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.algebra.relations import Column
+from reclock.errors import InvalidOption
+from reclock.sources import avro_schemas, protobuf_schemas
+from reclock.sources.connections import Connection
+from reclock.sources.description import AvroFormat, ProtobufFormat, SchemaFormat
+from reclock.sql import nodes
+from reclock.sql.planner.columns import check_stored
+
+SCHEMA_CLAUSES = (nodes.RegistryFormatClause, nodes.ProtobufFormatClause)
+
+
+def schema_format(clause: exp.Expression, registry: Connection | None) -> SchemaFormat:
+    """The format of one of ``SCHEMA_CLAUSES``; without a schema, if that is yet to be had. Raises ``InvalidOption``."""
+    message = clause.args["message"].name if clause.args.get("message") is not None else ""
+    if isinstance(clause, nodes.ProtobufFormatClause):
+        schema = clause.args["schema"].name
+        return ProtobufFormat(None, schema if schema.startswith(protobuf_schemas.HEX) else "", message)
+    assert registry is not None
+    seed = clause.args["seed"].name if clause.args.get("seed") is not None else ""
+    if clause.args["kind"] == "AVRO":
+        return AvroFormat(registry, seed)
+    if seed and not message:
+        raise InvalidOption("a SEED SCHEMA has several messages", hint="FORMAT PROTOBUF MESSAGE '…' USING …")
+    return ProtobufFormat(registry, seed, message)
+
+
+def schema_columns(format: SchemaFormat) -> tuple[Column, ...]:
+    """The columns of its values; none before its schema is known. Raises ``InvalidOption`` where they cannot be stored."""
+    if not format.schema:
+        return ()
+    if isinstance(format, AvroFormat):
+        columns = avro_schemas.columns_of(format.schema)
+    else:
+        columns = protobuf_schemas.columns_of(format.schema, format.message)
+    check_stored(columns)
+    return columns
