@@ -37,7 +37,9 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
         nodes.CreateSourceStatement
     ),
     """CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' KEY FORMAT PROTOBUF USING CONFLUENT SCHEMA REGISTRY CONNECTION r
-       VALUE FORMAT PROTOBUF MESSAGE 'm' USING CONFLUENT SCHEMA REGISTRY CONNECTION r SEED SCHEMA '\\x00'""": nodes.CreateSourceStatement,
+       VALUE FORMAT PROTOBUF MESSAGE 'm' USING CONFLUENT SCHEMA REGISTRY CONNECTION r SEED SCHEMA '\\x00'""": (
+        nodes.CreateSourceStatement
+    ),
     "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT PROTOBUF MESSAGE 'm' USING SCHEMA '\\x00'": nodes.CreateSourceStatement,
     "ALTER SECRET s.x AS $$y$$": nodes.AlterSecretStatement,
     "ALTER SECRET IF EXISTS s.x RENAME TO y": nodes.AlterRenameStatement,
@@ -299,7 +301,7 @@ def test_nesting_beyond_all_measure_is_an_error_of_the_statement() -> None:
         "GRANT SELECT ON t TO r WITH GRANT OPTION",
         "REVOKE ADMIN OPTION FOR a FROM b",
         "CREATE SOURCE s (a int) FROM RABBITMQ HOST 'x' FORMAT JSON",
-        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT PROTOBUF",
+        "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT REGEX",
     ],
 )
 def test_what_is_not_done_says_so(text: str) -> None:
