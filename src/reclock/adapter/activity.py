@@ -79,7 +79,8 @@ class _Statement:
     began_s: float = field(default_factory=time.monotonic)
 
     def ended(self, rows: int | None, error: Exception | None) -> None:
-        hidden = next((words for kind, words in _SENSITIVE.items() if self.parsed.node.find(kind) is not None), None)
+        secretive = self.parsed.node.find(*_SENSITIVE)
+        hidden = _SENSITIVE[type(secretive)] if secretive is not None else None
         self.reports.statement_ended(
             StatementReport(
                 self.session_id,

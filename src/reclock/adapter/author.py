@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reclock.adapter.authorization import authorize
+from reclock.adapter.plans import Planned, asked_of, key_of, remember
 from reclock.adapter.users import Users
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog
@@ -36,3 +37,18 @@ class Author:
             self.users.check(catalog.snapshot)
         authorize(statement, catalog, self.users, self.names.cluster)
         return statement
+
+    def planned(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS) -> Planned:
+        """As ``plan``, once for all who say the same at the same moment of the catalog. That they may is remembered with it, since
+        privileges are the catalog's too.
+        """
+        key = key_of(parsed, self.named(catalog), parameters, self.users)
+        if key is None:
+            return Planned(self.plan(parsed, catalog, parameters))
+        found: Planned | None = catalog.planned.get(key)
+        if found is None:
+            names, was_asked = asked_of(self.names)
+            found = Planned(replace(self, names=names).plan(parsed, catalog, parameters))
+            if not was_asked():
+                remember(catalog, key, found)
+        return found

@@ -189,10 +189,11 @@ class Session:
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         catalog = self.transactions.catalog
-        statement = self._author.plan(parsed, catalog, parameters)
+        planned = self._author.planned(parsed, catalog, parameters)
+        statement = planned.statement
         match statement:
             case statements.Select():
-                return self._query(catalog, statement, self.transactions.block).run()
+                return planned.run(self._query(catalog, statement, self.transactions.block).run)
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
@@ -281,7 +282,8 @@ class Session:
 
     @property
     def _author(self) -> Author:
-        now = datetime.fromtimestamp(self.transactions.now / 1000, UTC)
+        began_at = self.transactions.now
+        now = partial(datetime.fromtimestamp, began_at / 1000, UTC)
         return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id, now=now))
 
     def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, batches: list[list[tuple[Any, ...]]]) -> None:

@@ -182,7 +182,8 @@ class SessionVariables:
     @property
     def names(self) -> SessionNames:
         path = tuple(part.strip() for part in self.get("search_path").split(",") if part.strip())
-        return SessionNames(self.get("database"), path, self.get("cluster"), process_id=self.process_id, settings=self._current)
+        database, cluster = self.get("database"), self.get("cluster")
+        return SessionNames(database, path, cluster, process_id=lambda: self.process_id, settings=self._current)
 
     def _current(self) -> dict[str, str]:
         return {name: self.get(name) for name in VARIABLES}

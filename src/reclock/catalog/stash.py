@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -32,6 +33,9 @@ _upper = sa.Table(
     sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     sa.Column("upper", sa.BigInteger, nullable=False),
 )
+
+
+_UPPER = sa.select(_upper.c.upper)
 
 
 class StashLog:
@@ -66,10 +70,12 @@ class StashLog:
         return self._consensus.read(work)
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
+        upper = _first(self._consensus.look(_UPPER))
+        if upper <= since:
+            return upper, []
+
         def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
             upper = _current_upper(connection)
-            if upper <= since:
-                return upper, []
             c = _updates.c
             query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, c.ts < upper, _chosen(only))
             return upper, [_update(*row) for row in connection.execute(query.order_by(c.ts, c.diff))]
@@ -123,7 +129,11 @@ class StashLog:
 
 
 def _current_upper(connection: sa.Connection) -> Timestamp:
-    return Timestamp(connection.execute(sa.select(_upper.c.upper)).scalar_one_or_none() or MINIMUM)
+    return _first(connection.execute(_UPPER).all())
+
+
+def _first(uppers: Sequence[sa.Row[Any]]) -> Timestamp:
+    return Timestamp(uppers[0][0]) if uppers else MINIMUM
 
 
 def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:

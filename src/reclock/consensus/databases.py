@@ -28,23 +28,25 @@ _CREATION_LOCK = 0x5EC10C  # any number that no other program locks in this data
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One database, reached three ways that share a pool of connections.
+    """One database, reached four ways that share a pool of connections.
 
     Transactions of ``writer`` run one after another, each seeing all that was committed before it: on SQLite by BEGIN IMMEDIATE; on
     PostgreSQL by SERIALIZABLE after LOCK TABLE, which takes no snapshot, so that waiting for the lock never costs a serialization
     failure. Those of ``reader`` see one state, at least as new as every commit acknowledged before they began, and neither wait
-    nor make others wait. ``creator`` is alone in creating tables.
+    nor make others wait. ``looker`` has no transactions: each of its statements sees such a state, in one round trip.
+    ``creator`` is alone in creating tables.
     """
 
     writer: sa.Engine
     reader: sa.Engine
+    looker: sa.Engine
     creator: sa.Engine
     now: Callable[[sa.Connection], Timestamp]
     is_lost_race: Callable[[sa.exc.DBAPIError], bool]
     is_outage: Callable[[sa.exc.DBAPIError], bool]
 
     def dispose(self, *, close: bool = True) -> None:
-        self.creator.dispose(close=close)  # the three share one pool
+        self.creator.dispose(close=close)  # the four share one pool
 
 
 def open_database(given: str) -> Database:
@@ -76,6 +78,7 @@ def _sqlite(url: sa.URL) -> Database:
     return Database(
         writer=immediate,
         reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
+        looker=engine,
         creator=immediate,
         now=lambda connection: system_clock(),  # an embedded database has no clock but the machine's
         is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
@@ -133,6 +136,7 @@ def _postgresql(url: sa.URL) -> Database:
     return Database(
         writer=engine.execution_options(**{"isolation_level": "SERIALIZABLE", _BEGIN: lock}),
         reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
+        looker=engine.execution_options(isolation_level="AUTOCOMMIT"),
         creator=engine.execution_options(**{_BEGIN: f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"}),
         now=_postgresql_now,
         is_lost_race=_postgresql_is_lost_race,

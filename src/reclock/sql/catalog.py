@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
@@ -139,6 +139,8 @@ class PlannerCatalog:
     schemas: frozenset[Scope] = frozenset()
     snapshot: CatalogSnapshot | None = None
     settings: PlannerSettings = field(default_factory=PlannerSettings)
+    planned: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """For whoever plans statements at this moment: what it has planned before."""
     _builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict)
     _entries: dict[GlobalId, Entry] = field(default_factory=dict)
     _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)

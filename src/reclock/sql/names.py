@@ -65,11 +65,11 @@ class SessionNames:
     session_user: str = DEFAULT_USER
     current_user: str = DEFAULT_USER
     parameters: Parameters = field(default=NO_PARAMETERS, compare=False)
-    process_id: int = 0
+    process_id: Callable[[], int] = field(default=lambda: 0, compare=False)
     """What the client knows the session by."""
     installation_id: str = ""
     """What the environment is known by."""
-    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    now: Callable[[], datetime] = field(default=lambda: datetime(1970, 1, 1, tzinfo=UTC), compare=False)
     """The moment that the statement, or the block it is of, began."""
     settings: Callable[[], Mapping[str, str]] = field(default=dict, compare=False)
     """The values of the session variables."""

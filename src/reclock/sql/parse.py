@@ -26,9 +26,21 @@ class ParsedStatement:
     position: int
 
 
+_MOST_KEPT, _LONGEST_KEPT = 256, 10_000
+_queries: dict[str, ParsedStatement] = {}
+"""Texts that are one query, as clients repeat them. Nobody changes a parsed query, and a query holds no secret."""
+
+
 def parse(text: str) -> list[ParsedStatement]:
     """The statements of ``text``, which semicolons part. Raises ``SqlSyntaxError``, with the place, if one does not parse."""
-    return [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
+    if (known := _queries.get(text)) is not None:
+        return [known]
+    statements = [_parse_one(tokens, text) for tokens in _statements(_tokenize(text))]
+    if len(statements) == 1 and len(text) <= _LONGEST_KEPT and isinstance(statements[0].node, nodes.QueryStatement):
+        if len(_queries) >= _MOST_KEPT:
+            _queries.clear()
+        _queries[text] = statements[0]
+    return statements
 
 
 def parse_one(text: str) -> nodes.Statement:

@@ -40,10 +40,10 @@ _FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = 
     "current_user": ((), 0, TEXT, lambda session: session.current_user),
     "session_user": ((), 0, TEXT, lambda session: session.session_user),
     "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
-    **dict.fromkeys(("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now)),
-    "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now.replace(tzinfo=None)),
-    "current_date": ((), 0, DATE, lambda session: session.now.date()),
-    "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id),
+    **dict.fromkeys(("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())),
+    "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
+    "current_date": ((), 0, DATE, lambda session: session.now().date()),
+    "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id()),
 }
 
 

@@ -1,0 +1,185 @@
+"""What was planned before is what would be planned now, for whoever says it, and what reads nothing has one answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reclock.adapter import plans
+from reclock.adapter.author import Author
+from reclock.adapter.session import Session
+from reclock.algebra.relations import numeric
+from reclock.algebra.timestamps import Timestamp
+from reclock.environment import Environment
+from reclock.errors import PermissionDenied, ReclockError
+from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.parse import ParsedStatement, parse
+
+CORPUS = (
+    "SELECT 1",
+    "SELECT 1.0, 1.00, '1'",
+    "SELECT * FROM t",
+    "SELECT a + 1 AS more FROM t WHERE a = 3 ORDER BY 1 LIMIT 2",
+    "SELECT count(*) FROM v",
+    "SELECT * FROM t JOIN v USING (a)",
+    "SELECT * FROM pg_catalog.pg_class",
+    "SELECT current_user, session_user, current_database(), current_schema()",
+    "SELECT now(), current_date",
+    "SELECT current_setting('application_name'), pg_backend_pid()",
+    "SELECT 't'::regclass",
+    "SHOW TABLES",
+    "SHOW COLUMNS FROM t",
+    "SHOW CREATE VIEW v",
+)
+CHANGES = (
+    "CREATE TABLE t (a int, b text)",
+    "CREATE TABLE other.t (a bigint)",
+    "CREATE VIEW v AS SELECT a FROM t",
+    "CREATE VIEW v AS SELECT a, b FROM t WHERE a > 1",
+    "DROP VIEW v",
+    "DROP TABLE t CASCADE",
+    "DROP TABLE other.t",
+    "CREATE INDEX i ON t (a)",
+    "GRANT SELECT ON t TO ada",
+    "REVOKE SELECT ON t FROM ada",
+    "GRANT SELECT ON v TO ada",
+    "GRANT USAGE ON SCHEMA other TO ada",
+    "REVOKE USAGE ON CLUSTER default FROM PUBLIC",
+    "GRANT USAGE ON CLUSTER default TO PUBLIC",
+    "ALTER ROLE bob RENAME TO robert",
+    "ALTER ROLE robert RENAME TO bob",
+)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    with Environment.initialise(tmp_path) as opened:
+        yield opened
+
+
+def run(session: Session, text: str) -> Any:
+    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    return answers[-1]
+
+
+def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; CREATE SCHEMA other")
+    sessions = [admin, Session(environment, user="ada"), Session(environment, user="bob"), Session(environment, user="ada")]
+    for session in sessions[3:]:
+        run(session, "SET search_path = other, public; SET application_name = 'second'")
+    chance, remembered = random.Random(7), 0
+    for _ in range(12):
+        with suppress(ReclockError):
+            run(admin, chance.choice(CHANGES))
+        catalog = environment.planner_catalog()
+        for text in CORPUS:
+            [parsed] = parse(text)
+            before = repr(parsed.node)
+            for session in sessions:
+                for _ in range(2):
+                    author = session._author
+                    assert said(author.planned, parsed, catalog) == said(author.plan, parsed, catalog)
+            assert repr(parsed.node) == before, f"planning has changed the syntax of: {text}"
+        remembered += len(catalog.planned)
+        assert catalog is environment.planner_catalog()
+    assert remembered > 12 * len(CORPUS)
+
+
+def said(plan: Any, parsed: ParsedStatement, catalog: PlannerCatalog) -> str:
+    try:
+        answer = plan(parsed, catalog)
+        return repr(answer.statement if isinstance(answer, plans.Planned) else answer)
+    except ReclockError as error:
+        return repr(error)
+
+
+def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(environment: Environment, monkeypatch) -> None:
+    planned: list[str] = []
+    plan = Author.plan
+
+    def noted(self: Author, parsed: Any, *rest: Any) -> Any:
+        planned.append(parsed.text)
+        return plan(self, parsed, *rest)
+
+    one, two = Session(environment), Session(environment)
+    run(one, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
+    monkeypatch.setattr(Author, "plan", noted)
+    for session in (one, two, one):
+        assert run(session, "SELECT a FROM t") == [(1,)]
+    assert planned == ["SELECT a FROM t"]
+    run(two, "INSERT INTO t VALUES (2)")
+    assert sorted(run(one, "SELECT a FROM t")) == [(1,), (2,)]
+    run(two, "CREATE VIEW v AS SELECT 1")
+    run(one, "SELECT a FROM t")
+    assert planned.count("SELECT a FROM t") == 2
+
+
+def test_a_right_that_is_revoked_is_not_remembered(environment: Environment) -> None:
+    admin = Session(environment)
+    run(admin, "CREATE ROLE ada LOGIN; CREATE TABLE t (a int); GRANT SELECT ON t TO ada; GRANT USAGE ON SCHEMA public TO ada")
+    ada = Session(environment, user="ada")
+    assert run(ada, "SELECT * FROM t") == run(ada, "SELECT * FROM t") == []
+    run(admin, "REVOKE SELECT ON t FROM ada")
+    with pytest.raises(PermissionDenied):
+        run(ada, "SELECT * FROM t")
+    assert run(admin, "SELECT * FROM t") == []
+
+
+def test_what_sessions_differ_in_is_not_shared(environment: Environment) -> None:
+    one, two = Session(environment), Session(environment)
+    one.variables.process_id, two.variables.process_id = 11, 22
+    run(two, "SET application_name = 'second'")
+    for _ in range(2):
+        assert run(one, "SELECT pg_backend_pid(), current_setting('application_name')") == [(11, "")]
+        assert run(two, "SELECT pg_backend_pid(), current_setting('application_name')") == [(22, "second")]
+
+
+def test_the_present_moment_is_that_of_each_statement(tmp_path: Path) -> None:
+    times = iter(range(1_700_000_000_000, 1_800_000_000_000, 1_000))
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(next(times))) as environment:
+        session = Session(environment)
+        [(first,)], [(second,)] = (run(session, "SELECT now()") for _ in range(2))
+        assert first < second
+
+
+def test_equal_parameters_that_look_different_have_answers_of_their_own(environment: Environment) -> None:
+    session = Session(environment)
+    prepared = session.prepare("SELECT $1::text", [numeric()])
+    for value in ("1.0", "1.00", "1.0"):
+        result = session.execute_prepared(prepared, (Decimal(value),))
+        assert list(result.rows()) == [(value,)]
+
+
+def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment: Environment, monkeypatch) -> None:
+    session = Session(environment)
+    runs: list[object] = []
+    engine = environment.small_engine
+    compute = engine.run
+    monkeypatch.setattr(engine, "run", lambda *arguments: runs.append(1) or compute(*arguments), raising=True)
+    for text, times in (("SELECT 1 AS a, 'x' AS b", 1), ("SELECT * FROM generate_series(1, 20000)", 3)):
+        runs.clear()
+        answers = [run(session, text) for _ in range(3)]
+        assert answers[0] == answers[1] == answers[2] != []
+        assert len(runs) == times
+    runs.clear()
+    result = next(iter(session.execute("SELECT * FROM generate_series(1, 5)")))
+    result.close()  # nothing was taken: nothing is known
+    assert len(run(session, "SELECT * FROM generate_series(1, 5)")) == 5
+
+
+def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
+    monkeypatch.setattr(plans, "MOST_PLANS", 3)
+    session = Session(environment)
+    catalog = environment.planner_catalog()
+    for number in range(10):
+        assert run(session, f"SELECT {number}") == [(number,)]
+        assert len(catalog.planned) <= 3
+    run(session, f"SELECT '{'x' * plans.LONGEST_TEXT}'")
+    assert not any(len(str(key)) > plans.LONGEST_TEXT for key in catalog.planned)
