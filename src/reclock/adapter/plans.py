@@ -38,7 +38,9 @@ class Planned:
     answer: tuple[pa.RecordBatch, ...] | None = None
 
     def run(self, run: Callable[[], Result]) -> Result:
-        """What ``run`` answers, or answered: a plan that reads nothing has one answer: functions of the moment and of the session are constants of a plan that is not shared."""
+        """What ``run`` answers, or answered: a plan that reads nothing has one answer, for what the moment and the session say is
+        in it as constants, and then it is not shared.
+        """
         select = self.statement
         assert isinstance(select, statements.Select)
         if self.answer is not None:
