@@ -21,6 +21,9 @@ class NeverUp:
         self.started: list[tuple[str, Incarnation]] = []
         self._ended: list[Ended] = []
 
+    def has_room(self) -> bool:
+        return True
+
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         self.started.append((str(replica), incarnation))
         self._ended.append(Ended(replica.id, incarnation, "exit code 1: no memory"))

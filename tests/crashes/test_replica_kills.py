@@ -51,6 +51,9 @@ class Forked:
         self.pids: dict[int, tuple[Incarnation, int]] = {}
         self.kills = 0
 
+    def has_room(self) -> bool:
+        return True
+
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         assert self.zygote.stdin is not None
         assert self.zygote.stdout is not None
