@@ -1,26 +1,28 @@
-"""Does one thing to a catalog, and dies on the way where RECLOCK_CRASH_AT says: implementation, URL, home, then open or commit."""
+"""One thing done to a catalog, on the way of which a process dies."""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 
 from reclock.algebra.timestamps import system_clock
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.changelog import DurableCatalog
-from reclock.catalog.implementations import open_log
+from reclock.catalog.implementations import Implementation, open_log
 from reclock.catalog.objects import Schema
 from reclock.config import Settings
 from reclock.consensus.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
-implementation, url, home, operation = sys.argv[1:]
-consensus = Consensus.connect(url)
-oracle = ConsensusOracle(consensus, system_clock)
-log = open_log(implementation, "tests", Settings.load(home), consensus)
-state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
-if operation == "open":
-    state.open([BuiltinObject("mz_internal", "table", "mz_statuses", "a1")])
-else:
+
+def work(implementation: Implementation, url: str, home: Path, operation: str) -> None:
+    """``operation`` is ``open`` or ``commit``."""
+    consensus = Consensus.connect(url)
+    oracle = ConsensusOracle(consensus, system_clock)
+    log = open_log(implementation, "tests", Settings.load(home), consensus)
+    state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
+    if operation == "open":
+        state.open([BuiltinObject("mz_internal", "table", "mz_statuses", "a1")])
+        return
     state.join()
     tx = state.transaction()
     for name in ("one", "two"):

@@ -1,12 +1,10 @@
 """A process is killed at every named point of a write to the lake; then the write is repeated, and has happened once."""
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from crashes import storage_worker
+from fixtures.forks import die_at
 from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update, updates_table
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
@@ -14,21 +12,6 @@ from reclock.collections.collection import Collection
 from reclock.collections.compaction import compact, vacuum
 from reclock.collections.lake import Lake
 from reclock.errors import UpperMismatch
-
-PREAMBLE = """
-import sys
-from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
-from reclock.collections.compaction import compact, vacuum
-from reclock.collections.lake import Lake
-lake = Lake(sys.argv[1])
-"""
-
-
-def run_until(point: str, root: str, script: str) -> None:
-    """Run ``script`` in a process of its own, which must die at ``point``."""
-    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path), "RECLOCK_CRASH_AT": point}
-    ended = subprocess.run([sys.executable, "-c", PREAMBLE + script, root], env=environment, capture_output=True, text=True)
-    assert ended.returncode == -signal.SIGKILL, f"{point} was not reached: {ended.stderr}"
 
 
 def append_once(collection: Collection) -> None:
@@ -50,7 +33,7 @@ def append_once(collection: Collection) -> None:
 def test_an_append_killed_anywhere_and_repeated_has_happened_once(tmp_path: Path, point: str, has_landed: bool) -> None:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     put(collection, update("a", 1, 0), to=5)
-    run_until(point, str(tmp_path), "put(lake.open(FLIGHTS), update('b', 1, 5), to=10)")
+    die_at(point, storage_worker.append, str(tmp_path))
     assert collection.upper() == (10 if has_landed else 5)
     assert rows_of(collection.pin().snapshot(MAXIMUM)) == ({("a", 1): 1, ("b", 1): 1} if has_landed else {("a", 1): 1})
     for _ in range(2):
@@ -72,14 +55,14 @@ def test_a_writer_that_was_only_asleep_fails_after_its_append_was_carried_out(tm
 
 
 def test_a_creation_killed_before_its_answer_is_repeated(tmp_path: Path) -> None:
-    run_until("collections.create.landed", str(tmp_path), "lake.create(FLIGHTS, DESC)")
+    die_at("collections.create.landed", storage_worker.create, str(tmp_path))
     put(Lake(str(tmp_path)).create(FLIGHTS, DESC), update("a", 1, 0), to=5)
 
 
 def test_a_drop_killed_halfway_is_gone_for_readers_and_finished_by_repeating(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path))
     put(lake.create(FLIGHTS, DESC), update("a", 1, 0), to=5)
-    run_until("collections.drop.hidden", str(tmp_path), "lake.drop(FLIGHTS)")
+    die_at("collections.drop.hidden", storage_worker.drop, str(tmp_path))
     assert not lake.exists(FLIGHTS)
     assert Path(lake.root, str(FLIGHTS)).exists()
     lake.drop(FLIGHTS)
@@ -93,7 +76,7 @@ def test_a_compaction_killed_anywhere_changes_no_answer_and_leaves_nothing_for_g
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     for time in range(4):
         put(collection, update("a", time % 2, time), to=time + 1)
-    run_until(point, str(tmp_path), "compact(lake.open(FLIGHTS), 3)")
+    die_at(point, storage_worker.compact, str(tmp_path))
     expected = {("a", 0): 2, ("a", 1): 2}
     assert rows_of(collection.pin().snapshot(Timestamp(3))) == expected
     vacuum(collection, before=MAXIMUM, claimed_staging=frozenset())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from crashes.catalog_worker import work
 from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, install, joined, sample
+from fixtures.forks import die_at
 
-import reclock
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG
 from reclock.catalog.acl import AclItem
@@ -22,11 +19,7 @@ from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import Cluster
 from reclock.catalog.persist import APPENDS_PER_MERGE
 from reclock.collections.log import COMMITS_PER_CHECKPOINT, TableLog
-from reclock.crashpoints import VARIABLE
 from reclock.errors import UpperMismatch
-
-WORKER = Path(__file__).parent / "catalog_worker.py"
-ROOT = Path(__file__).parents[2]
 
 BEFORE_EPOCH, EPOCH_RAISED, OPENED = "before epoch", "epoch raised", "opened"
 
@@ -98,11 +91,7 @@ def each(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
 
 def crash(place: CatalogPlace, operation: str, point: str) -> None:
     """Run the operation in a process that dies at the point."""
-    path = os.pathsep.join([str(Path(reclock.__file__).parents[1]), str(ROOT)])
-    environment = os.environ | {"PYTHONPATH": path, VARIABLE: point}
-    command = [sys.executable, str(WORKER), place.implementation, place.url, str(place.home), operation]
-    worker = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert worker.returncode == -signal.SIGKILL, worker.stderr
+    die_at(point, work, place.implementation, place.url, place.home, operation)
 
 
 def open_again(place: CatalogPlace) -> DurableCatalogState:

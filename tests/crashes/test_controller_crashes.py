@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
+from crashes import storage_worker
+from fixtures.forks import die_at
 from fixtures.server import SqlServer
 
 from reclock.adapter.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.environment import Environment
 
-STEP = """
-import sys
-from reclock.environment import Environment
-with Environment.open(sys.argv[1]) as environment:
-    environment.storage_controller.step()
-"""
 POINTS = [
     "controllers.storage.elected",
     "controllers.storage.before_command",
@@ -45,16 +39,10 @@ def sql(environment: Environment, text: str) -> list[tuple]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
-def die(home: Path, point: str) -> None:
-    variables = {**os.environ, "PYTHONPATH": ":".join(sys.path), "RECLOCK_CRASH_AT": point}
-    ended = subprocess.run([sys.executable, "-c", STEP, str(home)], env=variables, capture_output=True, text=True)
-    assert ended.returncode == -signal.SIGKILL, f"{point} was not reached: {ended.stderr}"
-
-
 @pytest.mark.parametrize("point", POINTS)
 def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(environment: Environment, tmp_path: Path, point: str) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int)")
-    die(tmp_path, point)
+    die_at(point, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u") == [(1, 2)]
     [index] = [entry.id for entry in environment.planner_catalog().indexes()]
     assert environment.lake.exists(StorageCollectionId(index))
@@ -65,7 +53,7 @@ def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(environment:
 def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Environment, tmp_path: Path, point: str) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
     sql(environment, "DROP TABLE t CASCADE")
-    die(tmp_path, point)
+    die_at(point, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); SELECT a FROM u") == [(2,)]
     left = {entry.id for entry in environment.planner_catalog().relations() if entry.table is not None}
     assert environment.tables.log.known() == left

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from crashes.convert_worker import work
 from fixtures.catalogs import NOW, CatalogPlace, create_schema, opened
+from fixtures.forks import die_at
 
-import reclock
 from reclock.catalog.convert import convert_catalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import Implementation
 from reclock.config import Settings
 from reclock.consensus import environment
 from reclock.consensus.environment import EnvironmentMark
-from reclock.crashpoints import VARIABLE
-
-WORKER = Path(__file__).parent / "convert_worker.py"
-ROOT = Path(__file__).parents[2]
 
 OTHER: dict[Implementation, Implementation] = {"stash": "persist", "persist": "stash"}
 
@@ -82,10 +75,7 @@ class Environment:
 
     def crash(self, operation: str, point: str) -> None:
         """Run the operation in a process that dies at the point."""
-        path = os.pathsep.join([str(Path(reclock.__file__).parents[1]), str(ROOT)])
-        command = [sys.executable, str(WORKER), self.url, str(self.home), operation]
-        worker = subprocess.run(command, env=os.environ | {"PYTHONPATH": path, VARIABLE: point}, capture_output=True, text=True)
-        assert worker.returncode == -signal.SIGKILL, worker.stderr
+        die_at(point, work, self.url, self.home, operation)
 
 
 def names(state: DurableCatalogState) -> list[str]:

@@ -3,13 +3,11 @@ next run; and that one finishes the work."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fixtures.forks import command
 from fixtures.maintained import World
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
@@ -37,14 +35,9 @@ def answers(world: World) -> list[object]:
     return [[world.sql(query.format(at=at)) for query in QUERIES] for at in READABLE]
 
 
-def maintain(home: Path, crash_at: str | None) -> int:
+def maintain(home: Path, crash_at: str = "") -> int | None:
     settings = {"RECLOCK_RETENTION_MS": "100", "RECLOCK_INDEX_RETENTION_MS": "0", "RECLOCK_VACUUM_GRACE_MS": "0"}
-    environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    environment.pop("RECLOCK_CRASH_AT", None)
-    if crash_at:
-        environment["RECLOCK_CRASH_AT"] = crash_at
-    command = [sys.executable, "-c", "from reclock.cli import app; app()", "maintain", "--home", str(home)]
-    return subprocess.run(command, env=environment, capture_output=True).returncode
+    return command("maintain", "--home", str(home), **settings, RECLOCK_CRASH_AT=crash_at)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -60,8 +53,8 @@ def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_pat
     assert answers(world) == before
     world.environment.shared_holds.let_go(world.environment.frontiers.get_all())  # which this process keeps for reads to come
     world.write(group, 1_300, "late")
-    assert maintain(tmp_path, None) == 0
-    assert maintain(tmp_path, None) == 0
+    assert maintain(tmp_path) == 0
+    assert maintain(tmp_path) == 0
     assert world.environment.frontiers.get(group).since == 1_200  # the index has not read the rest
     assert world.sql(QUERIES[0].format(at=1_200)) == before[-1][0]
     for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING):

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import psycopg
-from histories.forks import fork, shared_number
+from fixtures.forks import fork, shared_number
 from histories.server_process import Faults, fence, maintain, serve
 
 from reclock.adapter.session import Session

@@ -7,11 +7,11 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-from histories.forks import HOUR_MS, fork, shared_number
+from fixtures.forks import fork, shared_number
 from histories.linearizability import NO_ORDER, UNDECIDED, Operation, Undecided, linearization
 from histories.models import OracleCall, OracleState, oracle_step
 from histories.oracle_process import use
-from histories.server_process import Faults
+from histories.server_process import HOUR_MS, Faults
 
 PROCESSES = 3
 

@@ -29,6 +29,8 @@ from reclock.environment import SYSTEM_OBJECTS, Environment
 from reclock.errors import ConsensusOutcomeUnknown, ReclockError
 from reclock.server.server import Server
 
+HOUR_MS = 3_600_000
+
 T = TypeVar("T")
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 from histories.bounds import bounded
 from histories.clients import Client, Seen, definitions
 from histories.cluster import Cluster
-from histories.forks import HOUR_MS
 from histories.linearizability import NO_ORDER, UNDECIDED, Operation, Undecided, linearization
 from histories.models import EMPTY, LISTS, Fence, tables_step
-from histories.server_process import Faults
+from histories.server_process import HOUR_MS, Faults
 
 CLIENTS = 8
 PATIENCE_S = 120
