@@ -1,0 +1,13 @@
+"""Every error a user can meet. One root; each subclass fixes a SQLSTATE and builds its message from its fields.
+
+A module an area; all are imported from here.
+"""
+
+from reclock.errors.catalog import *  # noqa: F403
+from reclock.errors.processes import *  # noqa: F403
+from reclock.errors.root import *  # noqa: F403
+from reclock.errors.session import *  # noqa: F403
+from reclock.errors.sinks import *  # noqa: F403
+from reclock.errors.sources import *  # noqa: F403
+from reclock.errors.sql import *  # noqa: F403
+from reclock.errors.storage import *  # noqa: F403

@@ -1,0 +1,124 @@
+"""Errors of the catalog and of the objects in it."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class CatalogError(ReclockError):
+    """The durable catalog cannot do what was asked."""
+
+    sqlstate = "58000"
+
+
+class CatalogUninitialized(CatalogError):
+    """The catalog has never been opened for writing."""
+
+    def __init__(self) -> None:
+        super().__init__("the catalog is not initialized", hint='run "reclock init"')
+
+
+class CatalogReadOnly(CatalogError):
+    """A write was asked of a catalog that was opened read-only."""
+
+    sqlstate = "25006"
+
+    def __init__(self) -> None:
+        super().__init__("the catalog is open read-only")
+
+
+class CatalogSealed(CatalogError):
+    """The catalog is being converted to another implementation; until that is done or given up, nobody joins it."""
+
+    sqlstate = "55006"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the catalog is sealed: it is being converted",
+            hint='wait; if the conversion died, run "reclock catalog convert" again, or "reclock init" to go on without it',
+        )
+
+
+class CatalogVersionUnsupported(CatalogError):
+    """The catalog was written by a newer version, or there is no way from its version to ours."""
+
+    def __init__(self, *, found: int, supported: int) -> None:
+        super().__init__(
+            f"the catalog has version {found}, this program supports up to {supported}",
+            hint="use a newer release of reclock" if found > supported else "the catalog must be migrated first",
+        )
+        self.found, self.supported = found, supported
+
+
+class MigrationFailed(CatalogError):
+    """A catalog migration did not succeed; nothing of it was kept."""
+
+    def __init__(self, version: int, *, detail: str) -> None:
+        super().__init__(f"catalog migration to version {version} failed", detail=detail)
+        self.version = version
+
+
+class CatalogCorrupt(CatalogError):
+    """The stored catalog holds what no release of Reclock wrote. Names the kind and key of the object, and what is wrong."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, kind: str, key: str, *, detail: str) -> None:
+        super().__init__(f'catalog object {kind} "{key}" is corrupt', detail=detail)
+        self.kind, self.key = kind, key
+
+
+class EditRefused(CatalogError):
+    """An edit of the catalog by hand is not made: what it stores is no object, is protected, or would break the catalog."""
+
+    sqlstate = "22023"
+
+    def __init__(self, kind: str, key: str, *, is_removal: bool, detail: str | None) -> None:
+        super().__init__(f'catalog object {kind} "{key}" cannot be {"deleted" if is_removal else "stored"}', detail=detail)
+        self.kind, self.key = kind, key
+
+
+class CatalogImplementationsDiffer(CatalogError):
+    """Two implementations of the catalog gave different answers to one call, where nobody had written in between."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, call: str, *, primary: str, secondary: str) -> None:
+        super().__init__(
+            f'the implementations of the catalog differ in "{call}"', detail=f"primary: {primary}; secondary: {secondary}"
+        )
+        self.call, self.primary, self.secondary = call, primary, secondary
+
+
+class DuplicateObject(ReclockError):
+    """Something of that name is there already."""
+
+    sqlstate = "42710"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" already exists')
+        self.kind, self.name = kind, name
+
+
+class UnknownObject(ReclockError):
+    """Nothing of that kind has that name."""
+
+    sqlstate = "42704"
+
+    def __init__(self, kind: str, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'unknown {kind} "{name}"', detail=detail, hint=hint)
+        self.kind, self.name = kind, name
+
+
+class DependentObjects(ReclockError):
+    """A drop without CASCADE would leave others without what they are made of."""
+
+    sqlstate = "2BP01"
+
+    def __init__(self, kind: str, name: str, dependents: list[str]) -> None:
+        super().__init__(
+            f'cannot drop {kind} "{name}" because other objects depend on it',
+            detail="; ".join(f'"{dependent}" depends on it' for dependent in dependents),
+            hint="use DROP ... CASCADE to drop the dependent objects too",
+        )
+        self.kind, self.name, self.dependents = kind, name, dependents

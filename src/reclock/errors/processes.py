@@ -1,0 +1,98 @@
+"""Errors of replicas, and between clients and the SQL port."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ConfigurationError, ReclockError
+
+
+class ReplicaLost(ReclockError):
+    """A replica died or hangs while it was at work. Another one, or its next incarnation, can be asked again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, detail: str | None = None) -> None:
+        super().__init__(f'lost the replica "{name}"', detail=detail, hint="run the statement again")
+        self.name = name
+
+
+class ReplicaBehind(ReclockError):
+    """A replica was asked for something at a time of the catalog up to which it was not commanded yet. Clients do not see this."""
+
+    sqlstate = "55000"
+
+    def __init__(self, *, wanted: int, found: int) -> None:
+        super().__init__("the replica is behind the catalog", detail=f"it was commanded up to {found}, {wanted} is wanted")
+        self.wanted, self.found = wanted, found
+
+
+class ReplicaSuperseded(ReclockError):
+    """A process is no longer the replica that it was: there is a newer incarnation, or it is not wanted any more. It ends."""
+
+    sqlstate = "57P03"
+
+    def __init__(self, replica_id: int, incarnation: int) -> None:
+        super().__init__(f"incarnation {incarnation} of replica {replica_id} is not wanted any more")
+        self.replica_id, self.incarnation = replica_id, incarnation
+
+
+class ProtocolViolation(ReclockError):
+    """A client sent what the protocol does not allow, or not there."""
+
+    sqlstate = "08P01"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class AuthenticationFailed(ReclockError):
+    """The user is not known, may not log in, or did not prove to know the password: which of them is not said."""
+
+    sqlstate = "28P01"
+
+    def __init__(self, user: str) -> None:
+        super().__init__(f'password authentication failed for user "{user}"')
+        self.user = user
+
+
+class ConnectionRefused(ReclockError):
+    """A connection cannot be taken, whoever asks for it: the database is unknown, or encryption is wanted."""
+
+    sqlstate = "08004"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class TooManyConnections(ReclockError):
+    """The server has as many connections as it may have."""
+
+    sqlstate = "53300"
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("too many clients already", hint=f"max_connections is {limit}")
+        self.limit = limit
+
+
+class ServerStopping(ReclockError):
+    """The server is being stopped; the connection ends."""
+
+    sqlstate = "57P01"
+
+    def __init__(self) -> None:
+        super().__init__("terminating connection because the server is stopping")
+
+
+class UnsafeListener(ConfigurationError):
+    """The server would be reachable from other machines without passwords or without encryption."""
+
+    def __init__(self, host: str, *, detail: str) -> None:
+        super().__init__(
+            f'refusing to listen on "{host}"',
+            detail=detail,
+            hint="listen on 127.0.0.1, or give every role that may log in a password and set tls_certificate and tls_key",
+        )
+        self.host = host

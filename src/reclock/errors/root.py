@@ -1,0 +1,25 @@
+"""The root of all errors, and those that belong to no area."""
+
+from __future__ import annotations
+
+
+class ReclockError(Exception):
+    """The root. ``message`` is lowercase and names the object in double quotes; ``detail`` and ``hint`` stand apart."""
+
+    sqlstate = "XX000"
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+
+class InternalError(ReclockError):
+    """An invariant did not hold. Always a bug of Reclock's."""
+
+
+class ConfigurationError(ReclockError):
+    """A setting is missing, unknown or out of its range."""
+
+    sqlstate = "F0000"

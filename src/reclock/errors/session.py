@@ -1,0 +1,196 @@
+"""What a session refuses: prepared statements, cursors, transactions, and what they write."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class UnknownParameter(ReclockError):
+    """A statement has no parameter of that number, or is of a kind that has none."""
+
+    sqlstate = "42P02"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no parameter {name}")
+        self.name = name
+
+
+class IndeterminateType(ReclockError):
+    """Nothing in the statement says of which type a parameter is."""
+
+    sqlstate = "42P18"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"could not determine data type of parameter ${number}", hint="write a cast, such as $1::text")
+        self.number = number
+
+
+class WrongNumberOfParameters(ReclockError):
+    """A prepared statement was executed with more or fewer values than it has parameters."""
+
+    sqlstate = "08P01"
+
+    def __init__(self, name: str, *, given: int, wanted: int) -> None:
+        super().__init__(f'prepared statement "{name}" requires {wanted} parameters, but {given} were supplied')
+        self.name, self.given, self.wanted = name, given, wanted
+
+
+class NoTransaction(ReclockError):
+    """The statement is for transaction blocks, and none is open."""
+
+    sqlstate = "25P01"
+
+    def __init__(self, statement: str, hint: str = "BEGIN, or declare the cursor WITH HOLD") -> None:
+        super().__init__(f"{statement} can only be used in transaction blocks", hint=hint)
+        self.statement = statement
+
+
+class UnknownPrepared(ReclockError):
+    """No prepared statement of that name is in the session."""
+
+    sqlstate = "26000"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'prepared statement "{name}" does not exist')
+        self.name = name
+
+
+class DuplicatePrepared(ReclockError):
+    """A prepared statement of that name is in the session already."""
+
+    sqlstate = "42P05"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'prepared statement "{name}" already exists')
+        self.name = name
+
+
+class UnknownCursor(ReclockError):
+    """No cursor or portal of that name is open in the session."""
+
+    sqlstate = "34000"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" does not exist')
+        self.kind, self.name = kind, name
+
+
+class DuplicateCursor(ReclockError):
+    """A cursor or portal of that name is open already."""
+
+    sqlstate = "42P03"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(f'{kind} "{name}" already exists')
+        self.kind, self.name = kind, name
+
+
+class UnknownSavepoint(ReclockError):
+    """The transaction block has no savepoint of that name."""
+
+    sqlstate = "3B001"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'savepoint "{name}" does not exist')
+
+
+class TransactionFailed(ReclockError):
+    """A statement of the block went wrong before; nothing but its end is executed."""
+
+    sqlstate = "25P02"
+
+    def __init__(self) -> None:
+        super().__init__("current transaction is aborted, commands ignored until end of transaction block")
+
+
+class TransactionActive(ReclockError):
+    """The statement cannot be executed in a transaction block, or not in one with other statements."""
+
+    sqlstate = "25001"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(
+            f"{statement} must be the only statement of its transaction block", hint="COMMIT or ROLLBACK the others first"
+        )
+        self.statement = statement
+
+
+class MixedTransaction(ReclockError):
+    """A transaction block defines objects and writes to a table that it did not make."""
+
+    sqlstate = "25001"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a transaction that defines objects can write only to tables that it makes",
+            hint="define and write in two transactions",
+        )
+
+
+class TransactionReadOnly(ReclockError):
+    """A write in a transaction that was begun READ ONLY."""
+
+    sqlstate = "25006"
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(f"cannot execute {statement} in a read-only transaction")
+
+
+class OutsideTransaction(ReclockError):
+    """A block reads at one time, from the schemas that its first query named; another object was not kept at that time."""
+
+    sqlstate = "25000"
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(
+            "a transaction can only read from the schemas of its first query",
+            detail=f"outside of them: {', '.join(names)}",
+            hint="read them in another transaction, or name them in the first query",
+        )
+        self.names = names
+
+
+class TableChanged(ReclockError):
+    """A table was dropped or defined anew between a transaction's statements and its commit."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'table "{name}" was dropped or changed before the transaction could commit', hint="run the transaction again"
+        )
+        self.name = name
+
+
+class NotNullViolation(ReclockError):
+    """A row has NULL where its table allows none."""
+
+    sqlstate = "23502"
+
+    def __init__(self, column: str, table: str, *, row: str) -> None:
+        super().__init__(
+            f'null value in column "{column}" of relation "{table}" violates not-null constraint',
+            detail=f"failing row contains ({row})",
+        )
+        self.column, self.table = column, table
+
+
+class BadCopyData(ReclockError):
+    """Data of COPY FROM that is not lines of the format and the columns asked for."""
+
+    sqlstate = "22P04"
+
+    def __init__(self, message: str, *, line: int, sqlstate: str | None = None) -> None:
+        super().__init__(message, detail=f"line {line}")
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+        self.line = line
+
+
+class CopyAbandoned(ReclockError):
+    """The client gave up a COPY FROM; nothing was written."""
+
+    sqlstate = "57014"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"COPY from stdin failed: {reason}")

@@ -1,0 +1,40 @@
+"""Errors of sinks."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class SinkError(ReclockError):
+    """A sink stalls: nothing more is written to its target until the cause is gone."""
+
+    sqlstate = "58030"
+
+
+class TargetUnavailable(SinkError):
+    """The target of a sink cannot be reached, or does not answer in time."""
+
+    sqlstate = "08001"
+
+
+class TargetChanged(SinkError):
+    """The target of a sink is not as the sink left it: it is gone, was made anew, or somebody else wrote there."""
+
+    sqlstate = "58P02"
+
+    def __init__(self, message: str, *, detail: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint="restore the target; or drop the sink and create it for a new one")
+
+
+class SinkKeyNotUnique(SinkError):
+    """Two rows with the key of one message came at one time."""
+
+    sqlstate = "23505"
+
+    def __init__(self, key: tuple[str, ...], *, at: int, detail: str | None = None) -> None:
+        super().__init__(
+            f"several rows agree in ({', '.join(key)}) at {at}",
+            detail=detail,
+            hint="create the sink with a KEY that tells the rows apart",
+        )
+        self.key, self.at = key, at

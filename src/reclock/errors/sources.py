@@ -1,0 +1,80 @@
+"""Errors of sources and ingestion."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class SourceError(ReclockError):
+    """A source stalls: nothing of it is published until the cause is gone or a decision is made."""
+
+    sqlstate = "58030"
+
+
+class UpstreamUnavailable(SourceError):
+    """The upstream cannot be reached, or a part of it that should be there is missing."""
+
+    sqlstate = "08001"
+
+
+class SecretUnavailable(SourceError):
+    """The value of a secret cannot be had: it, or the key it was encrypted with, is missing."""
+
+    sqlstate = "58000"
+
+    def __init__(self, name: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'the value of secret "{name}" cannot be had', detail=detail, hint=hint)
+        self.name = name
+
+
+class UpstreamChanged(SourceError):
+    """What was read before reads differently now: an object shrank, changed under its bytes, or is gone."""
+
+    sqlstate = "58P02"
+
+    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None) -> None:
+        super().__init__(
+            message,
+            detail=detail,
+            hint="restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER SOURCE … SKIP",
+        )
+        self.partition, self.offset = partition, offset
+
+
+class BackfillRefused(ReclockError):
+    """An interval cannot be given to a source: it has no history, or not there, or what is published would change."""
+
+    sqlstate = "55000"
+
+    def __init__(self, source: str, reason: str, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f'source "{source}" cannot be backfilled: {reason}', detail=detail, hint=hint)
+        self.source = source
+
+
+class DecodeFailed(SourceError):
+    """A record is not of the declared format. Names the partition and the offset of the record, which counts in ``unit``."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, partition: str, offset: int, *, detail: str, unit: str = "byte") -> None:
+        correct = "correct the object, keeping its length, and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
+        super().__init__(
+            f'record at {unit} {offset} of "{partition}" does not decode',
+            detail=detail,
+            hint=f"{correct}give the record up with ALTER SOURCE … SKIP",
+        )
+        self.partition, self.offset, self.unit = partition, offset, unit
+
+
+class AuditFailed(SourceError):
+    """A check over the bindings or the staged rows failed; they are not committed."""
+
+    sqlstate = "23514"
+
+    def __init__(self, source: str, checks: list[str], *, detail: str | None = None) -> None:
+        super().__init__(
+            f'audit of source "{source}" failed: {", ".join(checks)}',
+            detail=detail,
+            hint="correct the upstream and ALTER SOURCE … RETRY, or accept with ALTER SOURCE … WAIVE '<check>'",
+        )
+        self.source, self.checks = source, checks

@@ -1,0 +1,268 @@
+"""What is wrong with a statement, and what becomes of one."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ReclockError
+
+
+class SqlSyntaxError(ReclockError):
+    """The text is not a statement. ``position`` counts characters from 1."""
+
+    sqlstate = "42601"
+
+    def __init__(self, message: str, *, position: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.position = position
+
+
+class UnsupportedSql(ReclockError):
+    """The statement is SQL, but Reclock does not do it."""
+
+    sqlstate = "0A000"
+
+
+class ExperimentalFeature(ReclockError):
+    """The statement is there in experimental mode only, and the environment is not in it."""
+
+    sqlstate = "0A000"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} requires experimental mode", hint="the setting experimental_mode turns it on")
+        self.what = what
+
+
+class UnknownRelation(ReclockError):
+    """No relation of that name is in the catalog."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'unknown relation "{name}"', hint=hint)
+        self.name = name
+
+
+class UnknownColumn(ReclockError):
+    """No column of that name is in reach."""
+
+    sqlstate = "42703"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'column "{name}" does not exist', hint=hint)
+        self.name = name
+
+
+class AmbiguousColumn(ReclockError):
+    """Several columns in reach have that name."""
+
+    sqlstate = "42702"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'column reference "{name}" is ambiguous', hint="put the relation's name in front")
+        self.name = name
+
+
+class UnknownFunction(ReclockError):
+    """No function of that name takes arguments of these types."""
+
+    sqlstate = "42883"
+
+    def __init__(self, name: str, argument_types: list[str], *, hint: str | None = None) -> None:
+        super().__init__(
+            f"function {name}({', '.join(argument_types)}) does not exist",
+            hint=hint or "no function matches the given name and argument types; you might need to add explicit casts",
+        )
+        self.name, self.argument_types = name, argument_types
+
+
+class UnknownOperator(UnknownFunction):
+    """No operator of that name takes operands of these types."""
+
+    def __init__(self, name: str, argument_types: list[str]) -> None:
+        super().__init__(name, argument_types)
+        operands = f" {name} ".join(argument_types) if len(argument_types) > 1 else f"{name} {argument_types[0]}"
+        self.args = (f"operator does not exist: {operands}",)
+        self.message = self.args[0]
+        self.hint = "no operator matches the given name and argument types; you might need to add explicit casts"
+
+
+class TypeMismatch(ReclockError):
+    """An expression has a type that does not fit its place."""
+
+    sqlstate = "42804"
+
+
+class InvalidText(ReclockError):
+    """A constant in a statement does not spell a value of its type."""
+
+    sqlstate = "22P02"
+
+    def __init__(self, type_name: str, text: str, *, hint: str | None = None) -> None:
+        super().__init__(f'invalid input syntax for type {type_name}: "{text}"', hint=hint)
+        self.type_name, self.text = type_name, text
+
+
+class InvalidBinary(ReclockError):
+    """A parameter in binary format is no value of its type."""
+
+    sqlstate = "22P03"
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__(f"incorrect binary data format for type {type_name}")
+        self.type_name = type_name
+
+
+class NumberOutOfRange(ReclockError):
+    """A number in a statement is larger than its type can hold."""
+
+    sqlstate = "22003"
+
+    def __init__(self, number: str, type_name: str) -> None:
+        super().__init__(f'value "{number}" is out of range for type {type_name}')
+        self.number, self.type_name = number, type_name
+
+
+class DuplicateColumn(ReclockError):
+    """A relation would have two columns of one name."""
+
+    sqlstate = "42701"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'column "{name}" specified more than once', hint="give each column a name of its own with AS")
+        self.name = name
+
+
+class DuplicateAlias(ReclockError):
+    """Two relations of one FROM have the same name."""
+
+    sqlstate = "42712"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'table name "{name}" specified more than once', hint="give one of them an alias with AS")
+        self.name = name
+
+
+class InvalidColumnReference(ReclockError):
+    """An ORDER BY, GROUP BY or DISTINCT ON names a place in the select list that is not there, or is not allowed."""
+
+    sqlstate = "42P10"
+
+
+class ReservedName(ReclockError):
+    """A name that Reclock keeps for itself."""
+
+    sqlstate = "42939"
+
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'the name "{name}" is reserved', hint=hint)
+        self.name = name
+
+
+class WrongObjectType(ReclockError):
+    """The object is there, but is of another kind than the statement is for."""
+
+    sqlstate = "42809"
+
+    def __init__(self, name: str, wanted: str, found: str) -> None:
+        wanted_one, found_one = (f"an {kind}" if kind.startswith("index") else f"a {kind}" for kind in (wanted, found))
+        super().__init__(f'"{name}" is not {wanted_one}', detail=f"it is {found_one}")
+        self.name, self.wanted, self.found = name, wanted, found
+
+
+class SystemObjectProtected(ReclockError):
+    """System schemas and their relations cannot be changed by a statement."""
+
+    sqlstate = "42501"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'"{name}" is a system object and cannot be changed')
+        self.name = name
+
+
+class PermissionDenied(ReclockError):
+    """The role of the session may not do that: it lacks a privilege, does not own the object, or is not a superuser."""
+
+    sqlstate = "42501"
+
+
+class InvalidGrant(ReclockError):
+    """A GRANT that makes no sense: a privilege that objects of the type do not have, or roles that would contain each other."""
+
+    sqlstate = "0LP01"
+
+
+class InvalidAuthorization(ReclockError):
+    """There is no role of that name to begin a session with, or it may not log in."""
+
+    sqlstate = "28000"
+
+
+class RoleHasDependents(ReclockError):
+    """A role cannot be dropped while it owns something, or privileges name it."""
+
+    sqlstate = "2BP01"
+
+    def __init__(self, name: str, dependents: list[str]) -> None:
+        super().__init__(
+            f'role "{name}" cannot be dropped because some objects depend on it',
+            detail="; ".join(dependents),
+            hint="REASSIGN OWNED BY and DROP OWNED BY free a role of what depends on it",
+        )
+        self.name, self.dependents = name, dependents
+
+
+class RoleInUse(ReclockError):
+    """A session cannot drop its own role, or take from it what would lock everyone out."""
+
+    sqlstate = "55006"
+
+
+class AggregateNotAllowed(ReclockError):
+    """An aggregate function stands where rows are not grouped yet, or in another aggregate."""
+
+    sqlstate = "42803"
+
+
+class GroupingError(ReclockError):
+    """A column is neither grouped nor aggregated."""
+
+    sqlstate = "42803"
+
+    def __init__(self, column: str) -> None:
+        super().__init__(f'column "{column}" must appear in the GROUP BY clause or be used in an aggregate function')
+        self.column = column
+
+
+class InvalidOption(ReclockError):
+    """A statement's option or clause has a wrong name or value."""
+
+    sqlstate = "22023"
+
+
+class EvaluationError(ReclockError):
+    """A query failed on a value of the data: division by zero, a cast out of range. Its SQLSTATE is PostgreSQL's, of class 22."""
+
+    sqlstate = "22000"
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        if sqlstate is not None:
+            self.sqlstate = sqlstate
+
+
+class OutOfMemory(ReclockError):
+    """A query needs more memory, or more room to spill, than its engine may take."""
+
+    sqlstate = "53200"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        hint = "select fewer rows, or lower spark_threshold_bytes to run it on Spark"
+        super().__init__("out of memory", detail=detail, hint=hint)
+
+
+class QueryCanceled(ReclockError):
+    """A query was stopped while it ran, because somebody asked for that."""
+
+    sqlstate = "57014"
+
+    def __init__(self) -> None:
+        super().__init__("canceling statement due to user request")

@@ -1,0 +1,293 @@
+"""Errors of consensus, collections and the oracle."""
+
+from __future__ import annotations
+
+from reclock.errors.root import ConfigurationError, ReclockError
+
+
+class UpperMismatch(ReclockError):
+    """A conditional write found another upper than the one it was decided on. Read again, decide again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, expected: int, found: int | None) -> None:
+        super().__init__(f'upper of "{name}" is {found}, expected {expected}')
+        self.name, self.expected, self.found = name, expected, found
+
+
+class ClaimConflict(ReclockError):
+    """A frontier group is claimed by another writer, or the claim this writer held is no longer its own."""
+
+    sqlstate = "40001"
+
+    def __init__(self, group: str, *, detail: str | None = None) -> None:
+        super().__init__(f'frontier group "{group}" is claimed by another writer', detail=detail)
+        self.group = group
+
+
+class Fenced(ReclockError):
+    """A newer epoch or deploy generation has taken over; this process may write no more."""
+
+    sqlstate = "57P03"
+
+    def __init__(self, *, own: tuple[int, int], found: tuple[int, int]) -> None:
+        super().__init__(
+            f"fenced by a newer environment: epoch {found[0]}, deploy generation {found[1]}",
+            detail=f"this process holds epoch {own[0]}, deploy generation {own[1]}",
+            hint="start the process again to join the current epoch",
+        )
+        self.own, self.found = own, found
+
+
+class NotReadable(ReclockError):
+    """A read was asked for at a time outside ``[since, upper)``."""
+
+    sqlstate = "22023"
+
+    def __init__(self, name: str, *, at: int, since: int, upper: int) -> None:
+        if at < since:
+            hint = f"the earliest time that can be read is {since}"
+        else:
+            hint = f"the collection is complete below {upper}"
+        super().__init__(
+            f'"{name}" cannot be read at {at}',
+            detail=f"its since is {since}, its upper is {upper}",
+            hint=hint,
+        )
+        self.name, self.at, self.since, self.upper = name, at, since, upper
+
+
+class UnknownCollection(ReclockError):
+    """A collection is not, or no longer, in the lake or in consensus."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'unknown collection "{name}"')
+        self.name = name
+
+
+class DroppedMeanwhile(ReclockError):
+    """What a statement was planned to read or write was dropped by somebody else before it could."""
+
+    sqlstate = "42P01"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'"{name}" was dropped while the statement ran')
+        self.name = name
+
+
+class ClusterDropped(ReclockError):
+    """The cluster that a query ran on was dropped before it was answered."""
+
+    sqlstate = "42704"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'query could not complete because cluster "{name}" was dropped', hint="SET cluster to another one")
+        self.name = name
+
+
+class VersionGone(ReclockError):
+    """The files of a version that is being read were deleted after a compaction. Pin the newest version and read again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, name: str, *, version: int) -> None:
+        super().__init__(
+            f'version {version} of "{name}" is gone',
+            detail="its files were replaced by a compaction, then deleted",
+            hint="read again",
+        )
+        self.name, self.version = name, version
+
+
+class CollectionExists(ReclockError):
+    """A collection of this id is there already, with another schema."""
+
+    sqlstate = "42P07"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f'collection "{name}" already exists')
+        self.name = name
+
+
+class InvalidSchema(ReclockError):
+    """A relation has columns that the lake cannot hold: reserved or repeated names, a type that is never stored."""
+
+    sqlstate = "42P16"
+
+
+class SinceHeld(ReclockError):
+    """``since`` cannot move: a reader, an index or a sink still needs earlier times."""
+
+    sqlstate = "55006"
+
+    def __init__(self, group: str, *, wanted: int, held: int) -> None:
+        super().__init__(f'since of "{group}" cannot move to {wanted}', detail=f"a read hold keeps it at {held}")
+        self.group, self.wanted, self.held = group, wanted, held
+
+
+class TimestampNotAllowed(ReclockError):
+    """A timestamp given by hand must lie in ``(ReadTs, now]``."""
+
+    sqlstate = "22023"
+
+    def __init__(self, at: int, *, read_ts: int, now: int) -> None:
+        super().__init__(
+            f"timestamp {at} cannot be written at",
+            detail=f"it must be greater than {read_ts} and not greater than {now}",
+        )
+        self.at, self.read_ts, self.now = at, read_ts, now
+
+
+class StatementTimeout(ReclockError):
+    """A statement waited longer than ``statement_timeout``."""
+
+    sqlstate = "57014"
+
+    def __init__(self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(f"canceling statement due to statement timeout ({timeout_ms} ms)", detail=detail, hint=hint)
+        self.timeout_ms = timeout_ms
+
+
+class ConsensusUnavailable(ReclockError):
+    """The consensus database cannot be reached, or stayed locked for too long. Nothing was written."""
+
+    sqlstate = "08006"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        super().__init__(
+            "the consensus database is not available", detail=detail, hint="check consensus_url and that the database is up"
+        )
+
+
+class ConsensusOutcomeUnknown(ReclockError):
+    """The connection to consensus broke during a commit: it may have happened or not. Read before doing it again."""
+
+    sqlstate = "08007"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        super().__init__("the connection to the consensus database was lost during a commit", detail=detail)
+
+
+class LeadershipUnknown(Fenced):
+    """Consensus knows of no epoch at all: it is another database than the one this process began with, or a new one."""
+
+    def __init__(self, *, own: tuple[int, int]) -> None:
+        super().__init__(own=own, found=(0, 0))
+        self.args = (message := "fenced: consensus knows of no epoch",)
+        self.message = message
+        self.hint = "the consensus database is new or was replaced; start the process again"
+
+
+class TermOver(ReclockError):
+    """Another process leads the controller by now. Its former leader stops; clients do not see this."""
+
+    sqlstate = "40001"
+
+    def __init__(self, controller: str, *, own: int) -> None:
+        super().__init__(f"term {own} of the {controller} controller is over", detail="another process leads it")
+
+
+class ReportersGone(ReclockError):
+    """Others report in those names by now: what this process still had to say in them is not kept. Clients do not see this."""
+
+    sqlstate = "40001"
+
+    def __init__(self, tokens: frozenset[str]) -> None:
+        super().__init__(f"{len(tokens)} reporters of introspection were replaced")
+        self.tokens = tokens
+
+
+class UntargetedLogRead(ReclockError):
+    """Each replica has a log of its own, and the session does not say whose is meant."""
+
+    sqlstate = "0A000"
+
+    def __init__(self, replicas: list[str]) -> None:
+        super().__init__(
+            "log source reads must target a replica",
+            detail=f"replicas of the active cluster: {', '.join(replicas) or 'none'}",
+            hint="SET cluster_replica = <name>, or read the relation whose name ends in _unified, which has those of all replicas",
+        )
+
+
+class NothingClaimed(ReclockError):
+    """A decision was made about a claim, but the frontier group has none."""
+
+    sqlstate = "55000"
+
+    def __init__(self, group: str) -> None:
+        super().__init__(f'nothing of "{group}" is stalled', hint="decisions are about a step that does not go on")
+        self.group = group
+
+
+class ReadHoldLost(ReclockError):
+    """A read hold ran out or was released; what it protected may be compacted."""
+
+    sqlstate = "72000"
+
+    def __init__(self, owner: str, *, at: int) -> None:
+        super().__init__(f'read hold of "{owner}" at {at} is gone', hint="read again, at a later time if need be")
+        self.owner, self.at = owner, at
+
+
+class WriteConflict(ReclockError):
+    """A transaction read a table that another one has written since. Read again, decide again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, table: str, *, read_at: int) -> None:
+        super().__init__(
+            "could not serialize access due to concurrent update",
+            detail=f'table "{table}", read at {read_at}, was written since',
+            hint="the transaction might succeed if retried",
+        )
+        self.table, self.read_at = table, read_at
+
+
+class CatalogMoved(ReclockError):
+    """A write was planned on a catalog that has changed since. Look whether it still fits, and commit it again."""
+
+    sqlstate = "40001"
+
+    def __init__(self, *, planned: int, found: int) -> None:
+        super().__init__(f"the catalog is at {found}, the statement was planned at {planned}", hint="plan it again")
+        self.planned, self.found = planned, found
+
+
+class StagedRowsGone(ReclockError):
+    """Rows that were staged for a commit were swept away because the commit did not come within the lease."""
+
+    sqlstate = "57014"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "the rows of the statement were staged too long ago",
+            detail=f'the lease of "{name}" has run out',
+            hint="run the statement again, or write fewer rows at once",
+        )
+
+
+class UnknownTimeline(ReclockError):
+    """The oracle has not opened this timeline."""
+
+    sqlstate = "55000"
+
+    def __init__(self, timeline: str) -> None:
+        super().__init__(f'unknown timeline "{timeline}"', hint='run "reclock init"')
+        self.timeline = timeline
+
+
+class TimelineBelowFloor(ConfigurationError):
+    """Consensus holds an older state of a timeline than the catalog remembers: it was put back in time."""
+
+    sqlstate = "58030"
+
+    def __init__(self, timeline: str, *, floor: int, found: int) -> None:
+        super().__init__(
+            f'timeline "{timeline}" stands at {found}, below its floor {floor}',
+            detail="the consensus database is older than the catalog: its frontiers and claims are out of date too",
+            hint="restore the newest consensus database, or an empty one to rebuild it from the catalog and the lake",
+        )
+        self.timeline, self.floor, self.found = timeline, floor, found
