@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fixtures.lakes import DESC, FLIGHTS, put, update
+from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
 from fixtures.plans import aggregate, computed, desc_of, get, rows
 
 from reclock.algebra.relations import BIGINT, RelationDesc
@@ -75,3 +75,18 @@ def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(count, range(20))) == {2000}
+
+
+def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: Path) -> None:
+    """Once, twice, and once less: from when on rows must be counted is seen from the statistics of the files at that time."""
+    collection = Lake(str(tmp_path / "lake")).create(FLIGHTS, DESC)
+    put(collection, update("once", 1, 1), update("once", 1, 2), to=3)
+    put(collection, update("twice", 2, 4, 2), to=5)
+    put(collection, update("once", 1, 6, -1), to=7)
+    engine, read = DuckDbEngine([str(tmp_path)]), CollectionInput(collection.pin())
+    known = {at: read.relation("x", Timestamp(at)) for at in (2, 4, 6)}
+    assert [(each.is_single, each.is_monotonic) for each in known.values()] == [(True, True), (False, True), (False, False)]
+    counts = {at: rows(engine.run(counted(source()), Finishing(), {FLIGHTS: read}, Timestamp(at))) for at in known}
+    assert counts == {2: [(2,)], 4: [(4,)], 6: [(3,)]}
+    tail = updates_table([update("once", 1, 3, -1)])
+    assert not CollectionInput(collection.pin(), tail).relation("x", Timestamp(2)).is_monotonic

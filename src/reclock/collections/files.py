@@ -26,6 +26,9 @@ class DataFile:
     rows: int
     min_time: Timestamp
     max_time: Timestamp
+    min_diff: int | None = None
+    """As ``max_diff``: None if the log does not say."""
+    max_diff: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

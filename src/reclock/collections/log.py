@@ -19,7 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
-from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import LOG, Folder, fsync
@@ -160,9 +160,12 @@ class TableLog:
         names = ("path", "size_bytes", "num_records", f"min.{TIME_COLUMN}", f"max.{TIME_COLUMN}")
         if not set(names) <= set(actions.column_names) or any(actions[name].null_count for name in names):
             raise InternalError(f'a file of "{self._folder.uri}" has no statistics', detail="it was committed by another program")
+        bounds = (f"min.{DIFF_COLUMN}", f"max.{DIFF_COLUMN}")
+        if not set(bounds) <= set(actions.column_names):
+            actions = actions.append_column(bounds[0], nothing := pa.nulls(actions.num_rows)).append_column(bounds[1], nothing)
         return tuple(
-            DataFile(path, self._folder.absolute(path), size, rows, Timestamp(low), Timestamp(high))
-            for path, size, rows, low, high in zip(*(actions[name].to_pylist() for name in names), strict=True)
+            DataFile(path, self._folder.absolute(path), size, rows, Timestamp(low), Timestamp(high), *diffs)
+            for path, size, rows, low, high, *diffs in zip(*(actions[name].to_pylist() for name in names + bounds), strict=True)
         )
 
     def paths(self) -> dict[str, int]:

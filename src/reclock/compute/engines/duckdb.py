@@ -55,8 +55,8 @@ class DuckDbEngine:
         session.register("added", result_so_far.added)
         parts = [(Relation("added", is_counted=True), MAXIMUM)]
         if result_so_far.version is not None:
-            own = _collection(session, "own", result_so_far.version, result_so_far.through)
-            parts.append((own, result_so_far.through))
+            own = _updates(session, "own", result_so_far.version, result_so_far.through)
+            parts.append((Relation(own, is_counted=True), result_so_far.through))
         sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
         return _answer(session, sql, desc.columns, with_diff=True)
 
@@ -93,17 +93,18 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
     relations = {}
     for number, (id, given) in enumerate(inputs.items()):
         if isinstance(given, CollectionInput):
-            relations[str(id)] = _collection(session, f"input{number}", given.version, as_of, given.tail)
+            read = _updates(session, f"input{number}", given.version, as_of, given.tail)
+            relations[str(id)] = given.relation(read, as_of)
         else:
             session.register(f"input{number}", given.table)
             relations[str(id)] = Relation(f"input{number}", is_counted=False)
     return relations
 
 
-def _collection(
+def _updates(
     session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp, tail: pa.Table | None = None
-) -> Relation:
-    """A version's updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
+) -> str:
+    """What is read: updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
     parts = []
     files = version.files(upper=Timestamp(as_of + 1))
     if files and version.folder.is_local:
@@ -114,8 +115,7 @@ def _collection(
     if (tail is not None and tail.num_rows) or not files:
         session.register(f"{name}_tail", arrow_schema(version.desc, with_updates=True).empty_table() if tail is None else tail)
         parts.append(f"{name}_tail")
-    read = parts[0] if len(parts) == 1 else f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {part}' for part in parts)})"
-    return Relation(read, is_counted=True, is_monotonic=version.is_monotonic)
+    return parts[0] if len(parts) == 1 else f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {part}' for part in parts)})"
 
 
 def _parquet(files: Sequence[DataFile]) -> str:

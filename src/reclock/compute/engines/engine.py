@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
+from reclock.compute.operators.rules import Relation
 from reclock.compute.plan import Finishing, Plan
 
 
@@ -25,6 +27,19 @@ class CollectionInput:
 
     version: Version
     tail: pa.Table | None = None
+
+    def relation(self, name: str, as_of: Timestamp) -> Relation:
+        """What it is called, and what is known of its diffs up to ``as_of`` by the statistics of its files."""
+        files = self.version.files(upper=Timestamp(as_of + 1))
+        bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
+        if self.tail is not None and self.tail.num_rows:
+            found = pc.min_max(self.tail[DIFF_COLUMN])
+            bounds += [found["min"].as_py(), found["max"].as_py()]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds):
+            return Relation(name, is_counted=True, is_monotonic=self.version.is_monotonic)
+        low, high = min(known, default=1), max(known, default=1)
+        return Relation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
 
 
 @dataclass(frozen=True, slots=True)

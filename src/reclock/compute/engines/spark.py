@@ -42,12 +42,12 @@ class SparkEngine:
             session.conf.set(key, value)
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
-        relations = _relations(inputs)
+        relations = _relations(inputs, as_of)
         sql = rendering.select(plan, finishing, NAME, relations, as_of)
         return self._answer(sql, self._frames(relations, inputs, as_of), rendering.visible(plan.desc, finishing))
 
     def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
-        relations = _relations(inputs)
+        relations = _relations(inputs, as_of)
         added, own = (Relation(_unique(), is_counted=True) for _ in range(2))
         parts = [(added, MAXIMUM)]
         if result_so_far.version is not None:
@@ -117,12 +117,10 @@ class SparkEngine:
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
 
 
-def _relations(inputs: Inputs) -> dict[str, Relation]:
+def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
     """Every input under a name that no other statement of the session uses."""
     return {
-        str(id): Relation(_unique(), is_counted=True, is_monotonic=given.version.is_monotonic)
-        if isinstance(given, CollectionInput)
-        else Relation(_unique(), is_counted=False)
+        str(id): given.relation(_unique(), as_of) if isinstance(given, CollectionInput) else Relation(_unique(), is_counted=False)
         for id, given in inputs.items()
     }
 

@@ -22,6 +22,8 @@ def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
     # A row is there with all of its updates or with none: what is known of rows that are kept leaves out updates too.
     kept = [to_sql(each, engine, [expression or "" for expression in read]) for each in rendering.kept.get(id(node), ())]
     until = " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *kept])
+    if relation.is_single:
+        return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name} WHERE {until}"
     if relation.is_monotonic:
         rows = select_list(_all(node, engine, read))
         counted = f"SELECT {rows}, {DIFF_COLUMN} AS n FROM {relation.name} WHERE {until} AND {DIFF_COLUMN} <> 1"

@@ -21,11 +21,13 @@ class Relation:
     """What a collection is called in the engine's session.
 
     ``is_counted``: it has the columns of updates and must be read at a time; otherwise its rows stand as they are.
+    ``is_monotonic``: each of its diffs is positive, so that none takes away what another adds; ``is_single``: each is one.
     """
 
     name: str
     is_counted: bool
     is_monotonic: bool = False
+    is_single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
