@@ -11,9 +11,9 @@ settings.register_profile("reclock", deadline=None, suppress_health_check=[Healt
 settings.load_profile("reclock")
 
 pytest_plugins = [
-    "fixtures.dbt",
     "fixtures.postgres",
     "fixtures.server",
+    "fixtures.dbt",
     "fixtures.spark",
     "fixtures.spark_cluster",
     "fixtures.objects",

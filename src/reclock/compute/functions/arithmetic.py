@@ -1,4 +1,4 @@
-"""``+ - * / %`` and negation: on numbers, and on moments and intervals.
+"""``+ - * / %`` and negation: on numbers, and on moments and intervals; ``&`` and ``|`` on the bits of integers.
 
 Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
 products of numerics are exact within 38 digits (products keep 18 digits after the point, or an operand's if those are more);
@@ -179,3 +179,12 @@ for _name, _operator in (("+", "+"), ("-", "-"), ("*", "*"), ("%", "%"), ("mod",
     scalar(_name, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
 scalar("/", _resolver("/"), duckdb=_divide_duckdb, spark=_divide_spark)
 scalar("negate", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))
+
+
+def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    common = common_type(types)
+    return ((common, common), common) if common is not None and common.is_integer and len(types) == 2 else None
+
+
+for _name in ("&", "|"):
+    scalar(_name, _of_bits, f"({{0}} {_name} {{1}})")

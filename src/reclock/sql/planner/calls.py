@@ -15,6 +15,7 @@ from reclock.compute.scalars import Aggregate, Call, Literal
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
+from reclock.sql.planner import pairs
 from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, with_arguments
 from reclock.sql.planner.coercion import cast, coerce, scalar_type
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
@@ -59,6 +60,9 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
         return catalog_call(name, values, reading)
     if name in ROW_FUNCTIONS:
         return _elements(name, values, reading)
+    if name == pairs.NAME and len(values) == 1:
+        _check_answers_rows(name, reading)
+        return pairs.pairs(call, values)
     if name == "to_regtype" or name == "to_regclass":
         with suppress(UnknownObject, UnknownRelation):
             return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
@@ -87,8 +91,14 @@ def _filtered(node: exp.Filter, reading: Reading) -> Any:
 
 @scalar.register
 def _qualified_function(node: exp.Dot, reading: Reading) -> Any:
-    if isinstance(node.expression, exp.Anonymous) and fold(node.this) == "pg_catalog":
-        return scalar(node.expression, reading)
+    """A function with its schema, or a part of a pair."""
+    if isinstance(node.expression, exp.Anonymous):
+        if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
+            return scalar(node.expression, reading)
+    elif isinstance(node.this, exp.Paren):
+        found = pairs.part(call, scalar(node.this, reading), fold(node.expression))
+        if found is not None:
+            return found
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
@@ -126,12 +136,16 @@ def _argument(value: Any, type: ScalarType, reading: Reading) -> Any:
 
 
 def _elements(name: str, values: Sequence[Any], reading: Reading) -> Any:
-    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
-        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
+    _check_answers_rows(name, reading)
     columns = ROW_FUNCTIONS[name](call, values)
     if len(columns) != 1:
         raise UnsupportedSql(f"{name} is supported in FROM only")
     return Elements(columns[0])
+
+
+def _check_answers_rows(name: str, reading: Reading) -> None:
+    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
+        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
 
 
 def _only_text(values: Sequence[Any]) -> Any:

@@ -203,6 +203,8 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.Mod: "%",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
     exp.DPipe: "concat",
     exp.EQ: "=",
     exp.NEQ: "<>",

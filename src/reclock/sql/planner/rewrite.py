@@ -168,7 +168,7 @@ def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
 
 
 _STRICT = frozenset(
-    {"+", "-", "*", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
+    {"+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
 )
 
 
