@@ -7,6 +7,10 @@ What the upstream had by the end of an interval, and no earlier one has bound, i
 it. Ticks leave a source alone until no whole interval is missing; the last run hands it over. Which sources:
 `--dag-run-conf '{"sources": ["flights"]}'`, else all that wait for their history. Runs that are repeated change nothing.
 
+    airflow dags trigger reclock_backfill --conf '{"sources": ["flights"], "rebuild": true}'
+
+reads again what is bound already, whatever the interval, and makes the sources' relations anew: the same rows at the same times.
+
 The environment is the one at `RECLOCK_HOME`. `RECLOCK_BACKFILL_INTERVALS`, read when this file is parsed, is the cron expression
 of the moments between two intervals; every midnight (UTC) if absent. Nothing is ever scheduled. However many runs of a backfill are
 active, a source waits in *await_turn* until it has all earlier intervals: also while one of them is red, until that is cleared.
@@ -57,6 +61,7 @@ def interval(begin: datetime, end: datetime) -> Interval:
             title="Sources",
             description="Names, one a line. None: all that wait for their history and begin before the interval's end.",
         ),
+        "rebuild": Param(False, type="boolean", title="Rebuild", description="Read again what the sources named have bound."),
     },
 )
 def reclock_backfill() -> None:
@@ -65,6 +70,8 @@ def reclock_backfill() -> None:
         from reclock import backfill
         from reclock.algebra.timestamps import Timestamp
 
+        if params["rebuild"] and not params["sources"]:
+            raise ValueError("name the sources to be rebuilt")
         by = Timestamp(round(data_interval_end.timestamp() * 1000))
         with environment() as joined:
             return backfill.sources(joined, params["sources"] or None, by=by)
@@ -78,19 +85,25 @@ def reclock_backfill() -> None:
             max_active_tis_per_dag=1,
             map_index_template="{{ task.op_kwargs['source'] }}",
         )
-        def await_turn(source: str, data_interval_start: datetime, data_interval_end: datetime) -> bool:
+        def await_turn(source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime) -> bool:
             """Whether the source has every earlier interval."""
             from reclock import backfill
 
+            if params["rebuild"]:
+                return True
             with environment() as joined:
                 return backfill.is_next(joined, source, interval(data_interval_start, data_interval_end))
 
         @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
-        def bind(source: str, data_interval_start: datetime, data_interval_end: datetime, run_id: str) -> dict[str, Any]:
-            """Bind, audit and publish one source's interval."""
+        def bind(
+            source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime, run_id: str
+        ) -> dict[str, Any]:
+            """Bind, audit and publish one source's interval; or rebuild what it has."""
             from reclock import backfill
 
             with environment() as joined:
+                if params["rebuild"]:
+                    return {"outcome": "rebuilt", "rows": backfill.rebuild(joined, source).rows}
                 report = backfill.run(joined, source, interval(data_interval_start, data_interval_end), owner=run_id)
             return {"outcome": str(report.outcome), "rows": report.rows, "is_over": report.is_over}
 

@@ -2,7 +2,8 @@
 
 What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end: so a read ``AS OF`` it sees the
 upstream as it was then. Ticks and readers leave the source alone until no whole interval is missing. Every step is idempotent;
-any process may do it, and go on where another was killed. ``reclock backfill`` and the DAG take these steps.
+any process may do it, and go on where another was killed. ``reclock backfill`` and the DAG take these steps; or the other one,
+``rebuild``, which reads again what is bound.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from reclock import crashpoints, tick
+from reclock.adapter.decisions import skipped
 from reclock.adapter.sources import source_specs
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers import GroupFrontier
 from reclock.environment import Environment
 from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
 from reclock.ingest.lineup import Lineup
+from reclock.ingest.rebuild import Rebuild, Rebuilt
 from reclock.ingest.step import IngestReport, State
-from reclock.sources.connector import HasHistory
+from reclock.sources.connector import HasHistory, Recalls
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
 
@@ -125,6 +128,27 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
     if is_waiting:
         environment.frontiers.advance_backfilled(spec.id, Timestamp(at + 1), is_over=is_over)
     return BackfillReport(spec.name, interval, outcome, rows, is_over)
+
+
+def rebuild(environment: Environment, source: str) -> Rebuilt:
+    """Make the source's relations anew from its bindings, to the same rows at the same times; ticks and readers go on meanwhile.
+
+    Raises ``BackfillRefused`` if its upstream keeps nothing, a ``SourceError`` if it is not what it was: then nothing has changed.
+    """
+    spec = _spec(environment, source)
+    connector = open_connector(spec, environment.means)
+    if not isinstance(connector, Recalls):
+        raise BackfillRefused(spec.name, "what was bound cannot be read again", detail=spec.connector.lacks_history or None)
+    work = Rebuild(
+        spec,
+        connector,
+        environment.frontiers,
+        environment.lake,
+        lambda: environment.spark(pool=spec.id),
+        environment.clock,
+        skipped(environment, spec.id),
+    )
+    return work.run()
 
 
 def _spec(environment: Environment, source: str) -> SourceSpec:

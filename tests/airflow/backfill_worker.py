@@ -1,4 +1,4 @@
-"""Runs `reclock_backfill` in this process, once for each logical date given, and prints what came of the tasks; then what the
+"""Runs `reclock_backfill` in this process, once for each logical date and configuration given, and prints what came of the tasks; then what the
 timetable answers the scheduler, and a backfill."""
 
 import json
@@ -7,14 +7,14 @@ import sys
 from typing import Any
 
 
-def main(dates: list[str], conf: dict[str, Any]) -> None:
+def main(asked_runs: list[tuple[str, dict[str, Any]]]) -> None:
     from airflow.dag_processing.dagbag import DagBag
     from airflow.sdk.timezone import parse
     from airflow.timetables.base import TimeRestriction
     from airflow.utils.session import create_session
 
     runs = []
-    for date in dates:
+    for date, conf in asked_runs:
         dag = DagBag(os.environ["AIRFLOW__CORE__DAGS_FOLDER"]).dags["reclock_backfill"]
         run = dag.test(logical_date=parse(date), run_conf=conf)
         with create_session() as session:
@@ -28,7 +28,7 @@ def main(dates: list[str], conf: dict[str, Any]) -> None:
     timetable = dag.timetable
     asked = {
         name: timetable.next_dagrun_info(
-            last_automated_data_interval=None, restriction=TimeRestriction(parse(dates[0]), None, catchup=catchup)
+            last_automated_data_interval=None, restriction=TimeRestriction(parse(asked_runs[0][0]), None, catchup=catchup)
         )
         for name, catchup in (("scheduler", False), ("backfill", True))
     }
@@ -37,4 +37,4 @@ def main(dates: list[str], conf: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), json.loads(sys.argv[2]))
+    main(json.loads(sys.argv[1]))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reclock.adapter.session import Session
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import moment
 from reclock.environment import Environment
 
@@ -30,15 +31,18 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
         session = Session(environment)
         list(session.execute(create.format("early", "2026-03-01")))
         list(session.execute(create.format("late", "2026-03-03")))
-    dates = ["2026-03-02", "2026-03-03", "2026-03-02"]  # of a run by hand the interval ends there
-    done = run_worker("backfill_worker.py", dates, {}, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote)
-    assert [run["state"] for run in done["runs"]] == ["success"] * 3
+    rebuild = {"rebuild": True, "sources": ["early"]}
+    runs = [("2026-03-02", {}), ("2026-03-03", {}), ("2026-03-02", {}), ("2026-03-03", rebuild)]  # an interval ends there
+    done = run_worker("backfill_worker.py", runs, RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote)
+    assert [run["state"] for run in done["runs"]] == ["success"] * 4
     bound = [{name for name in run["tasks"] if name.startswith("give.bind")} for run in done["runs"]]
     early, late = "give.bind[reclock.public.early]", "give.bind[reclock.public.late]"
-    assert bound == [{early}, {early, late}, {early}]
+    assert bound == [{early}, {early, late}, {early}, {early}]
     assert done["asked"] == {"scheduler": None, "backfill": "2026-03-02T00:00:00+00:00"}
     with Environment.open(home) as environment:
         session = Session(environment)
+        id = StorageCollectionId(GlobalId("u1"), CollectionType.RECLOCKED)
+        assert environment.lake.open(id).pin().rewrites == 1
         for name, day, keys in (("early", "2026-03-02", 1), ("early", "2026-03-03", 2), ("late", "2026-03-03", 2)):
             (result,) = session.execute(f"SELECT count(*) FROM {name} AS OF {moment(day)}")
             assert list(result.rows()) == [(keys,)]

@@ -14,10 +14,13 @@ import pytest
 
 from reclock import backfill, tick
 from reclock.adapter.session import Session
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp, moment
 from reclock.backfill import Interval, Outcome
+from reclock.collections.collection import Collection
+from reclock.collections.compaction import vacuum
 from reclock.environment import Environment
-from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable
+from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable, UpstreamChanged
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse_one
@@ -213,3 +216,134 @@ def test_processes_that_are_killed_leave_nothing_half_done(days: Days) -> None:
         assert done.returncode == -signal.SIGKILL, done.stderr
     assert [days.give(n).outcome for n in (1, 2, 3)] == [Outcome.DONE, Outcome.EMPTY, Outcome.BOUND]
     assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
+
+
+# --- rebuilding what is bound ---
+
+
+def stored(days: Days, source: str = "u1") -> Collection:
+    return days.environment.lake.open(StorageCollectionId(GlobalId(source), CollectionType.RECLOCKED))
+
+
+def updates(days: Days) -> list[dict[str, Any]]:
+    table = stored(days).pin().changes(Timestamp(0), days.environment.frontiers.get("u1").upper)
+    return sorted(table.to_pylist(), key=lambda row: (row["mz_timestamp"], row["n"]))
+
+
+def give_three_days(days: Days) -> None:
+    fill(days)
+    days.create()
+    for n in (1, 2, 3):
+        days.give(n)
+
+
+def test_a_rebuild_makes_the_same_rows_at_the_same_times(days: Days) -> None:
+    give_three_days(days)
+    before, frontier = updates(days), days.environment.frontiers.get("u1")
+    [*lost, _] = stored(days).pin().all_files
+    for file in lost:  # what the lake has lost is there again, and what it has too much is not
+        stored(days).replace(stored(days).pin(), [file], [], at=Timestamp(0))
+    assert updates(days) != before
+    rebuilt = backfill.rebuild(days.environment, "s")
+    assert (rebuilt.rows, rebuilt.rows_before, rebuilt.upper) == (4, 2, frontier.upper)
+    assert (updates(days), days.environment.frontiers.get("u1")) == (before, frontier)
+    assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
+    backfill.rebuild(days.environment, "s")
+    assert updates(days) == before
+    assert tick.run(days.environment, owner="tick").published.rows["reclock.public.s"] == 1
+
+
+def test_objects_that_are_not_what_they_were_refuse_to_be_rebuilt(days: Days) -> None:
+    give_three_days(days)
+    before, version = updates(days), stored(days).pin().number
+    path = days.home / "buckets" / "landing" / "b"
+    whole = path.read_bytes()
+    for content, message in (
+        (whole.replace(b"4", b"9"), "changed under its bound bytes"),
+        (whole.replace(b"\n", b" "), "changed under its bound bytes"),
+        (whole[:-1], "shrank"),
+        (None, "is gone"),
+    ):
+        path.unlink() if content is None else path.write_bytes(content)
+        with pytest.raises(UpstreamChanged, match=message):
+            backfill.rebuild(days.environment, "s")
+    assert (updates(days), stored(days).pin().number) == (before, version)
+    path.write_bytes(whole + b'{"n": 6}\n')  # what is not bound yet does not matter
+    assert backfill.rebuild(days.environment, "s").rows == 4
+    assert updates(days) == before
+
+
+def test_what_was_given_up_stays_so(days: Days) -> None:
+    fill(days)
+    days.put("a", "no json\n", DAYS[1] - NOON)
+    days.create()
+    with pytest.raises(DecodeFailed):
+        days.give(1)
+    days.sql("ALTER SOURCE s SKIP 'a' FROM 9 TO 10")
+    for n in (1, 2, 3):
+        days.give(n)
+    before = updates(days)
+    assert backfill.rebuild(days.environment, "s").rows == 4
+    assert updates(days) == before
+
+
+def test_a_generator_is_rebuilt_and_upstreams_without_history_refuse(days: Days) -> None:
+    days.sql("CREATE SOURCE s FROM LOAD GENERATOR AUCTION (TICK INTERVAL '6h') FOR ALL TABLES WITH (START '2026-03-01')")
+    for n in (1, 2):
+        days.give(n)
+    asked = f"SELECT count(*), sum(amount) FROM bids AS OF {DAYS[1]}", "SELECT count(*), sum(amount) FROM bids"
+    before = [days.sql(text) for text in (asked[0], f"{asked[1]} AS OF {DAYS[2]}")]
+    rebuilt = backfill.rebuild(days.environment, "s")
+    assert rebuilt.rows == rebuilt.rows_before > 0
+    assert [days.sql(text) for text in (asked[0], f"{asked[1]} AS OF {DAYS[2]}")] == before
+    days.sql("CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL 'c'")
+    with pytest.raises(BackfillRefused, match="cannot be read again") as refused:
+        backfill.rebuild(days.environment, "p")
+    assert "forgets" in str(refused.value.detail)
+
+
+@pytest.mark.parametrize("point", ["rebuild.after_stage", "collections.commit.landed", "rebuild.after_replace"])
+def test_a_rebuild_that_is_stopped_anywhere_shows_the_old_or_the_new(
+    days: Days, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    give_three_days(days)
+    before = updates(days)
+
+    def reach(name: str) -> None:
+        if name == point:
+            raise Killed
+
+    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    with pytest.raises(Killed):
+        backfill.rebuild(days.environment, "s")
+    monkeypatch.undo()
+    assert updates(days) == before
+    days.now = Timestamp(2**61)
+    for _ in range(2):  # what it left is garbage, and nothing else is
+        days.now = Timestamp(days.now + 1)
+        vacuum(stored(days), before=days.now, claimed_staging=frozenset(), clock=lambda: days.now)
+        assert updates(days) == before
+        listed = {info.path for info in stored(days).folder.walk("_staging") if info.path.endswith(".parquet")}
+        assert listed <= {file.path for file in stored(days).pin().all_files}
+        assert backfill.rebuild(days.environment, "s").rows == 4
+        assert updates(days) == before
+
+
+def test_a_rebuild_that_others_overtake_begins_again(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vacuum fences it, then another rebuild comes first, during which a step is published."""
+    give_three_days(days)
+    expected = [*updates(days), {"n": 5, "mz_timestamp": days.now, "mz_diff": 1}]
+    ahead = [
+        lambda: vacuum(stored(days), before=Timestamp(2**62), claimed_staging=frozenset()),
+        lambda: backfill.rebuild(days.environment, "s"),
+        lambda: tick.run(days.environment, owner="tick"),
+    ]
+
+    def reach(name: str) -> None:
+        if name == "rebuild.after_stage" and ahead:
+            ahead.pop(0)()
+
+    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    assert backfill.rebuild(days.environment, "s").rows == 5
+    assert not ahead
+    assert [{**row, "mz_timestamp": min(row["mz_timestamp"], days.now)} for row in updates(days)] == expected

@@ -17,6 +17,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
+from reclock.ingest.rebuild import Rebuilt
 from reclock.ingest.step import State
 from reclock.sources import kafka as connector
 from reclock.sources.connections import broker
@@ -65,6 +66,8 @@ def test_each_tick_reclocks_what_is_new_and_partitions_may_be_added(kafka, open_
     world.tick(20)
     assert world.visible(source) == [("a", 10), ("b", 10), ("c", 10), ("d", 20), ("e", 20)]
     assert world.mapping(source) == [(0, 10, 2), (0, 20, 1), (1, 10, 1), (2, 20, 1)]
+    assert world.rebuild(source) == Rebuilt(Timestamp(21), 5, 5)
+    assert world.visible(source) == [("a", 10), ("b", 10), ("c", 10), ("d", 20), ("e", 20)]
 
 
 def test_transactions_are_read_when_they_are_decided_and_aborted_ones_never(kafka, open_world):
@@ -113,6 +116,8 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     assert len(seen) == len(set(seen))
     assert "v49" in seen
     assert sum(size for _, _, size in world.mapping(source)) >= 50 > len([text for text in seen if text.startswith("v")])
+    with pytest.raises(UpstreamChanged, match="is compacted"):
+        world.rebuild(source)
 
 
 def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_given_up(kafka, open_world):
@@ -132,6 +137,10 @@ def test_what_retention_took_before_it_was_read_is_a_definite_error_until_it_is_
     world.tick(40)
     assert world.visible(source) == [("a", 10), ("b", 10), ("e", 20)]
     assert world.mapping(source) == [(0, 10, 2), (0, 20, 3)]
+    with pytest.raises(UpstreamChanged, match="begins at offset 4"):
+        world.rebuild(source)
+    world.rebuild(source, [("0", 0, 4)])
+    assert world.visible(source) == [("e", 20)]
 
 
 def test_what_retention_takes_while_it_is_claimed_is_found_out(kafka, open_world, monkeypatch):
@@ -336,6 +345,14 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     assert at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
     changes = world.lineup(source).outputs[""].pin().changes(Timestamp(20), Timestamp(21)).to_pylist()
     assert sorted((row["key"], row["mz_diff"]) for row in changes) == [("b", -1), ("c", 1)]  # what stays is not written again
+    output = world.lineup(source).outputs[""]
+    before = output.pin().changes(Timestamp(0), Timestamp(31)).to_pylist()
+    kafka.send(topic, [(b"a", None)], 1)  # not bound yet
+    world.rebuild(source)
+    after = output.pin().changes(Timestamp(0), Timestamp(31)).to_pylist()
+    assert sorted(after, key=str) == sorted(before, key=str)
+    world.tick(40)
+    assert at(world, source, 40) == [("b", 5, None), ("c", 4, None)]
 
 
 @pytest.mark.parametrize(("key", "value"), [(None, b'{"n":1}'), (b"\xff", b'{"n":1}'), (b"k", b'{"w":"x"}')])

@@ -7,10 +7,12 @@ from typing import Any
 
 from reclock.adapter.definitions import Change
 from reclock.adapter.users import Users
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM
 from reclock.environment import Environment
 from reclock.errors import NothingClaimed, UpperMismatch
 from reclock.ingest import payload
+from reclock.sources.connector import Skip
 from reclock.sql import statements
 
 _Payload = Mapping[str, Any]
@@ -28,6 +30,8 @@ def decide(
     standing = environment.frontiers.get(statement.id).claim
     if standing is not None:
         change(standing.payload)  # what cannot be decided is not logged
+        if isinstance(statement, statements.SkipRange):
+            details = {**details, **_reach(standing.payload, statement)}
         for attempt in range(_ATTEMPTS):
             logged = Change(environment, users, environment.catalog.transaction(), MINIMUM)
             logged.audit("alter", "source", statement.name, **details)
@@ -54,6 +58,21 @@ def _change_of(
         case statements.SkipRange(partition=partition, lower=lower, upper=upper):
             details: dict[str, object] = {"decision": "skip", "partition": partition, "lower": lower, "upper": upper}
             return (lambda standing: payload.skip(standing, partition, *_bounds(standing, partition, lower, upper))), details
+
+
+def skipped(environment: Environment, source: GlobalId) -> list[Skip]:
+    """The offsets that a source was told to give up after they were bound, as the audit log has them."""
+    logged: list[Any] = [event.details for event in environment.catalog.get_audit_logs() if event.details.get("source") == source]
+    return [(details["partition"], details["lower"], details["upper"]) for details in logged]
+
+
+def _reach(standing: _Payload, statement: statements.SkipRange) -> dict[str, object]:
+    """What of the range is bound by the step, for whoever reads it again; of one that is still probing, nothing is."""
+    lower, upper = _bounds(standing, statement.partition, statement.lower, statement.upper)
+    own = [found for found in payload.Step.from_payload(standing).increments if found.name == statement.partition]
+    if not own:
+        return {}
+    return {"source": statement.id, "lower": max(lower, own[0].lower), "upper": min(upper, own[0].upper)}
 
 
 def _bounds(standing: _Payload, partition: str, lower: int | None, upper: int | None) -> tuple[int, int]:

@@ -83,16 +83,22 @@ def tick(
 
 @app.command()
 def backfill(
-    source: Annotated[str, typer.Argument(help="name of a source that was made WITH (START …)")],
+    source: Annotated[str, typer.Argument(help="name of a source; of one that was made WITH (START …), unless it is rebuilt")],
     home: Home = None,
     begin: Annotated[str, typer.Option("--from", help="where the first interval begins; where the source stands, if absent")] = "",
     end: Annotated[str, typer.Option("--to", help="where the last interval ends at the latest; now, if absent")] = "",
     every: Annotated[str, typer.Option(help="length of an interval, such as 1d, 6h or 15m")] = "1d",
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="read again all that is bound, to the same rows at the same times")
+    ] = False,
 ) -> None:
     """Give a source its history interval by interval, oldest first; what was given before stays as it is."""
-    from reclock.cli.backfill import run_backfill
+    from reclock.cli.backfill import run_backfill, run_rebuild
 
     with errors_on_stderr():
+        if rebuild:
+            run_rebuild(home, source)
+            return
         run_backfill(home, source, begin=begin, end=end, every=every)
 
 

@@ -1,4 +1,4 @@
-"""``reclock backfill``: the intervals of one source, oldest first."""
+"""``reclock backfill``: the intervals of one source, oldest first; or what it has, anew."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from reclock.algebra.timestamps import Timestamp, moment
 from reclock.cli.loop import seconds
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
+
+
+def run_rebuild(home: Path | None, source: str) -> None:
+    """Prints how many rows are there again."""
+    with Environment.open(home) as environment:
+        [name] = backfill.sources(environment, [source])
+        rebuilt = backfill.rebuild(environment, name)
+    before = "as many as before" if rebuilt.rows == rebuilt.rows_before else f"in place of {rebuilt.rows_before}"
+    print(f"{name} below {_spelled(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}", flush=True)
 
 
 def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -15,7 +14,7 @@ from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
 from reclock.collections.consolidate import advanced_updates
 from reclock.collections.files import StagedFile, write_file
-from reclock.collections.folder import DATA, STAGING
+from reclock.collections.folder import DATA, STAGING, rewrite_name, rewrite_number
 from reclock.collections.schema import arrow_schema
 from reclock.collections.selection import worth_rewriting
 from reclock.collections.version import Version
@@ -72,7 +71,7 @@ def _write(version: Version, updates: pa.RecordBatchReader) -> Iterator[StagedFi
     """The updates as durable files of about ``TARGET_FILE_BYTES`` each, named by the rewrite that they are meant for."""
     batches = (batch for batch in updates if batch.num_rows)
     for first in batches:
-        path = f"{DATA}/rewrite-{version.rewrites + 1}-{uuid4().hex}.parquet"
+        path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"
         yield write_file(version.folder, path, _up_to(TARGET_FILE_BYTES, first, batches), updates.schema)
 
 
@@ -106,16 +105,18 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
     dropped = collection.dropped_since(before)
     needed = {file.path for file in version.all_files} | dropped
     unneeded = [info for info in listed if _parquet_of(info.path) not in needed]
-    abandoned = [i for i in unneeded if _number(i.path, "rewrite") == version.rewrites + 1 and _modified_ms(i) < before]
+    abandoned = [i for i in unneeded if rewrite_number(i.path) == version.rewrites + 1 and _modified_ms(i) < before]
     is_fenced = bool(abandoned) and collection.replace(version, [], [], at=clock())
     rewrites = version.rewrites + is_fenced
     garbage = []
     for info in unneeded:
-        if info.path.startswith(f"{STAGING}/"):
+        rewrite, upper = rewrite_number(info.path), _upper_of_append(info.path)
+        if rewrite is not None:
+            is_garbage = rewrite <= rewrites
+        elif info.path.startswith(f"{STAGING}/"):
             is_garbage = info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
         else:
-            upper, rewrite = _number(info.path, "append"), _number(info.path, "rewrite")
-            is_garbage = (upper is not None and upper < version.upper) or (rewrite is not None and rewrite <= rewrites)
+            is_garbage = upper is not None and upper < version.upper
         if is_garbage:
             garbage.append(info)
     crashpoints.reach("collections.vacuum.before_delete")
@@ -133,9 +134,9 @@ def _parquet_of(path: str) -> str:
     return path
 
 
-def _number(path: str, purpose: str) -> int | None:
-    """The upper that an append's file expects, or the number of a rewrite's."""
-    match = re.fullmatch(rf"{DATA}/{purpose}-(\d+)-[0-9a-f]+\.parquet", path)
+def _upper_of_append(path: str) -> int | None:
+    """The upper that an append's file expects."""
+    match = re.fullmatch(rf"{DATA}/append-(\d+)-[0-9a-f]+\.parquet", path)
     return int(match[1]) if match else None
 
 

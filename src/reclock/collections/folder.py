@@ -140,6 +140,17 @@ def fsync(path: str) -> None:
         os.close(descriptor)
 
 
+def rewrite_name(number: int) -> str:
+    """A new name for the files of a table's rewrite ``number``; vacuum tells by it whether one may still be committed."""
+    return f"rewrite-{number}-{uuid4().hex}"
+
+
+def rewrite_number(path: str) -> int | None:
+    """The number of the rewrite that a data file was written for, whether staged or not."""
+    match = re.match(rf"(?:{DATA}|{STAGING})/rewrite-(\d+)-[0-9a-f]+[./]", path)
+    return int(match[1]) if match else None
+
+
 def staging_path(name: str) -> str:
     """The folder of the staged files called ``name``. Raises ``InternalError`` unless it is a plain name."""
     if not _PLAIN_NAME.fullmatch(name):

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StagingJob:
-    """All that the tasks of one step need, as one value that travels to the executors; task ``i`` reads ``tasks[i]``.
+    """All that the tasks of one step need, as one value that travels to the executors; task ``i`` does what ``tasks[i]`` lists:
+    pieces of the connector's work, each with the time of its rows.
 
     ``targets`` are the staging folders by output, ``outputs`` its relations.
     """
 
     connector: Connector = field(repr=False)
-    tasks: Sequence[Any]
-    at: Timestamp
+    tasks: Sequence[Sequence[tuple[Timestamp, Any]]]
     outputs: Mapping[str, RelationDesc]
     targets: Mapping[str, str]
     target_options: Mapping[str, str] = field(repr=False)
@@ -74,7 +74,7 @@ class StagingJob:
         writers: dict[str, StagedWriter] = {}
         emptied: list[str] = []
         try:
-            for output, rows in self.connector.read(self.tasks[task]):
+            for output, rows in self._read(task):
                 if rows is None:
                     emptied.append(output)
                     if output in writers:
@@ -84,12 +84,17 @@ class StagingJob:
                         schema = arrow_schema(self.outputs[output], with_updates=True)
                         name = f"part-{task:05}-{emptied.count(output)}.parquet"
                         writers[output] = StagedWriter(Folder(self.targets[output], self.target_options), name, schema)
-                    writers[output].write(stamped(rows, self.at))
+                    writers[output].write(rows)
         except SourceError as failure:
             return encode_failure(failure), []
         for writer in writers.values():
             writer.close()
         return None, emptied
+
+    def _read(self, task: int) -> Iterator[tuple[str, pa.Table | None]]:
+        for at, piece in self.tasks[task]:
+            for output, rows in self.connector.read(piece):
+                yield output, None if rows is None else stamped(rows, at)
 
 
 _OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("emptied", pa.list_(pa.string()))])

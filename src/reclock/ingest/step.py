@@ -8,7 +8,7 @@ whoever finds a claim whose writer is gone goes on from its phase, and a restart
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -214,7 +214,9 @@ class _Work:
         assert step.staging is not None
         with self.connector.read_once(bound, step.decisions.skip) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
-            StagingJob(self.connector, tasks, step.at, self.source.outputs, targets, self.lake.storage_options).run(self.spark)
+            StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options).run(
+                self.spark
+            )
         crashpoints.reach("ingest.after_read_once")
         return replace(
             step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, staged=lineup.staged(step.staging), error=None
@@ -254,7 +256,7 @@ class _Work:
         keyed = [output for output, desc in outputs.items() if desc.key]
         for output in keyed:
             outputs[output], places[output] = rule.message_desc(outputs[output]), f"{targets[output]}/messages"
-        emptied = StagingJob(self.connector, tasks, at, outputs, places, options).run(self.spark)
+        emptied = StagingJob(self.connector, _alone(tasks, at), outputs, places, options).run(self.spark)
         for output, desc in self.source.outputs.items():
             state = lineup.outputs[output].pin() if output in keyed or output in emptied else None
             if output in emptied and state is not None:
@@ -273,6 +275,11 @@ class _Work:
             for increment in step.increments
         ]
         return replace(step, increments=tuple(increments), decisions=replace(step.decisions, is_reread=False))
+
+
+def _alone(tasks: Iterable[Any], at: Timestamp) -> list[list[tuple[Timestamp, Any]]]:
+    """Each piece of work is a task of its own."""
+    return [[(at, task)] for task in tasks]
 
 
 def _reached(step: Step) -> SourceFrontier:

@@ -69,6 +69,28 @@ class ByOffset:
             SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM changes GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0
         """
 
+    def history_sql(self, desc: RelationDesc, messages: str) -> str:
+        """All that the output ever was, from all messages: a row goes at the time of the next message of its key."""
+        key = f"({listed(desc.key or ())})"
+        columns = f"{listed(desc.names)}, {TIME_COLUMN}"
+        return f"""
+            WITH ranked AS (
+                SELECT *, row_number() OVER (
+                    PARTITION BY {key}, {TIME_COLUMN} ORDER BY {PARTITION_COLUMN} DESC, {OFFSET_COLUMN} DESC
+                ) AS mz_rank
+                FROM {messages}
+            ), latest AS (
+                SELECT *, lead({TIME_COLUMN}) OVER (PARTITION BY {key} ORDER BY {TIME_COLUMN}) AS mz_until
+                FROM ranked WHERE mz_rank = 1
+            ), changes AS (
+                SELECT {columns}, CAST(1 AS BIGINT) AS {DIFF_COLUMN} FROM latest WHERE NOT {DELETED_COLUMN}
+                UNION ALL
+                SELECT {listed(desc.names)}, mz_until, CAST(-1 AS BIGINT) FROM latest
+                WHERE NOT {DELETED_COLUMN} AND mz_until IS NOT NULL
+            )
+            SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM changes GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0
+        """
+
 
 class ByLineage:
     """A change says what its row is afterwards, but for what it did not send: that is what the row's lineage had last."""
@@ -121,24 +143,33 @@ def replacement(upstream: Upstream) -> Replacement:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceJob:
-    """From what is known to the updates at ``at``, in the folder ``target``."""
+    """From what is known to the updates at ``at``, or at the times that it has, in the folder ``target``."""
 
     desc: RelationDesc
-    at: Timestamp
+    at: Timestamp | None
     target: str
     options: Mapping[str, str] = field(repr=False)
 
     def upsert(self, spark: Callable[[], SparkSession], messages: str, rule: Replacement, state: Version | None) -> None:
         """Afterwards the target holds the difference that the messages in that folder make to ``state``, the output before them:
         None, if it was emptied."""
-        folder = Folder(messages, self.options)
-        files = sorted(found.path for found in folder.walk("") if found.base_name.endswith(".parquet"))
-        files = [folder.absolute(path) for path in files if not path.rpartition("/")[2].startswith(".")]
-        if files:
+        if files := self._files(messages):
             session = spark()
             staged = SparkEngine(session).files(rule.message_desc(self.desc), files)
             frames = {"messages": staged, "state": self._before(session, state)}
             self._run(session, frames, lambda names: rule.sql(self.desc, **names), "difference")
+
+    def replay(self, spark: Callable[[], SparkSession], messages: str, rule: ByOffset) -> None:
+        """Afterwards the target holds all that the output ever was, from the messages of all times in that folder."""
+        if files := self._files(messages):
+            session = spark()
+            frames = {"messages": SparkEngine(session).files(rule.message_desc(self.desc), files)}
+            self._run(session, frames, lambda names: rule.history_sql(self.desc, **names), "history")
+
+    def _files(self, messages: str) -> list[str]:
+        folder = Folder(messages, self.options)
+        files = sorted(found.path for found in folder.walk("") if found.base_name.endswith(".parquet"))
+        return [folder.absolute(path) for path in files if not path.rpartition("/")[2].startswith(".")]
 
     def retract(self, spark: Callable[[], SparkSession], state: Version) -> None:
         """Afterwards the target holds the retraction of all rows of ``state``."""
@@ -155,7 +186,7 @@ class DifferenceJob:
 
     def _before(self, session: SparkSession, state: Version | None) -> DataFrame:
         engine = SparkEngine(session)
-        if state is None:
+        if state is None or self.at is None:
             return engine.files(self.desc, [])
         return engine.updates(state, Timestamp(self.at - 1)).where(f"{TIME_COLUMN} < {self.at:d}")
 
@@ -178,7 +209,8 @@ class DifferenceJob:
             if writer is None:
                 schema = arrow_schema(self.desc, with_updates=True)
                 writer = StagedWriter(Folder(self.target, self.options), _task_file(kind), schema)
-            writer.write(stamped(pa.Table.from_batches([batch]), self.at))
+            rows = pa.Table.from_batches([batch])
+            writer.write(rows if self.at is None else stamped(rows, self.at))
         if writer is not None:
             writer.close()
         yield pa.record_batch([pa.array([1 if writer else 0], pa.int32())], ["files"])

@@ -111,6 +111,15 @@ class HasHistory(Connector, Protocol):
 
 
 @runtime_checkable
+class Recalls(Connector, Protocol):
+    """A connector that can read again what was bound long ago, and tell that it is still the same."""
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """The increment of each of ``ranges``, all that was ever bound, in order; ``bound`` is what was kept with the last of each
+        partition. Raises a ``SourceError`` if the upstream has it no more, or something else in its place."""
+
+
+@runtime_checkable
 class ReadsOnce(Connector, Protocol):
     """A connector some of whose readings cannot be repeated: what they find is written down before it is bound."""
 

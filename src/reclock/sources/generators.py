@@ -15,6 +15,7 @@ from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.remap import Range
 from reclock.sources.connector import Bound, Evidence, Increment, Skip, left
 from reclock.sources.description import LoadGenerator
 from reclock.sources.noise import Numbers, noise
@@ -49,6 +50,9 @@ class Generator:
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         return claimed
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return [Increment((), own.lower, own.upper, own.size) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[tuple[int, int]]:
         ranges = [found for own in increments for found in left((), own.lower, own.upper, skips)]

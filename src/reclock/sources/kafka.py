@@ -10,18 +10,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.remap import Range
 from reclock.sources.connector import (
     DELETED_COLUMN,
     OFFSET_COLUMN,
@@ -80,19 +81,14 @@ class Kafka:
     def _probe(self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None) -> list[Increment]:
         admin = self._admin()
         topic_id, partitions = self._describe(admin, bound)
-        for partition, kept in sorted(bound.items()):
-            if kept[1] != topic_id or partition not in partitions:
-                raise self._changed(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
+        self._check_same(bound, topic_id, partitions)
         first = self._list(admin, partitions, OffsetSpec.earliest())
         end = self._list(admin, partitions, OffsetSpec.latest())
         reached = end
         if until is not None:
             found = self._list(admin, partitions, OffsetSpec.for_timestamp(until))
             reached = {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in partitions}
-        begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
-        if self.upstream.start_timestamp is not None and (new := [p for p in partitions if p not in bound]):
-            found = self._list(admin, new, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
-            begin |= {p: offset if offset >= 0 else end[p] for p, offset in found.items()}
+        begin = self._begin(admin, partitions, [p for p in partitions if p not in bound], end)
         increments = []
         for partition in partitions:
             lower = bound[partition][0] if partition in bound else 0
@@ -110,6 +106,31 @@ class Kafka:
                 start = max(lower, begin[partition], first[partition])
                 increments.append(Increment(partition, lower, upper, upper - lower, (topic_id,), {"begin": start}))
         return increments
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """A topic that keeps its messages, from where the source begins on: which went before it was made, and which since then,
+        nobody can tell."""
+        admin = self._admin()
+        topic_id, _ = self._describe(admin, bound)
+        partitions = sorted(int(str(partition)) for partition in bound)
+        self._check_same(bound, topic_id, partitions)
+        first, end = (self._list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
+        begin = self._begin(admin, partitions, partitions, end)
+        for partition in partitions:
+            upper = bound[partition][0]
+            if end[partition] < upper:
+                raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {upper}")
+            lost = min(first[partition], upper)
+            if lost > begin[partition] and left(partition, begin[partition], lost, skips):
+                raise self._changed(
+                    partition, begin[partition], f"begins at offset {first[partition]}", "retention took messages before it"
+                )
+        if "compact" in self._cleanup_policy(admin):
+            raise self._changed(
+                min(partitions, default=0), 0, "is compacted", "which messages it had at earlier times cannot be told"
+            )
+        found = [Increment(own.partition, own.lower, own.upper, own.size, (topic_id,)) for own in ranges]
+        return [replace(own, detail={"begin": max(own.lower, begin[int(own.name)])}) for own in found]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         """Messages never change; those that were lost meanwhile are missed by the reading."""
@@ -264,6 +285,27 @@ class Kafka:
     def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition. Raises ``UpstreamUnavailable``."""
         return self._list(self._admin(), partitions, at)
+
+    def _check_same(self, bound: Bound, topic_id: str, partitions: Sequence[int]) -> None:
+        for partition, kept in sorted(bound.items()):
+            if kept[1] != topic_id or partition not in partitions:
+                raise self._changed(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
+
+    def _begin(self, admin: AdminClient, partitions: Sequence[int], timed: Sequence[int], end: Mapping[int, int]) -> dict[int, int]:
+        """Where the source begins in each partition; by START TIMESTAMP only in those that are ``timed``."""
+        begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
+        if self.upstream.start_timestamp is not None and timed:
+            found = self._list(admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
+            begin |= {p: offset if offset >= 0 else end[p] for p, offset in found.items()}
+        return begin
+
+    def _cleanup_policy(self, admin: AdminClient) -> str:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.upstream.topic)
+        try:
+            found = admin.describe_configs([resource], request_timeout=_REQUEST_S)[resource].result(_REQUEST_S + 5)
+        except (KafkaException, TimeoutError) as error:
+            raise self._unavailable(error) from error
+        return str(found["cleanup.policy"].value)
 
     def _list(self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition; the latest is the last stable one."""

@@ -20,6 +20,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.errors import DecodeFailed, UpstreamChanged
 from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.remap import Range
 from reclock.sources import connector as protocol
 from reclock.sources.compression import Unzipped
 from reclock.sources.connector import Bound, Finding, Increment, Skip, given_up, left
@@ -111,6 +112,11 @@ class Objects:
     def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment:
         known = Evidence(claimed.name, *before) if before is not None else None
         return _increment(reread(self.store, self.connector, self.format, self.desc, _growth(claimed), known))
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        known = {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
+        growths = recall(self.store, self.connector, self.format, self.desc, ranges, known)
+        return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
         """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
@@ -293,15 +299,7 @@ def grow(
 ) -> Growth | None:
     """The growth of one object since ``before``; None if there is none. ``is_bound`` tells that its growth is claimed already."""
     key = before.key
-    if listed is None:
-        raise UpstreamChanged(key, 0, message=f'object "{key}" is gone', detail=f"its first {before.length} bytes are bound")
-    if listed.size < before.length:
-        raise UpstreamChanged(
-            key,
-            listed.size,
-            message=f'object "{key}" shrank: it ends at byte {listed.size}',
-            detail=f"its first {before.length} bytes are bound",
-        )
+    listed = _still_there(listed, before)
     try:
         _verify(store, bucket, before)
         splits = _scan(store, bucket, before, listed.size, quote_of(format))
@@ -309,10 +307,7 @@ def grow(
         if upper == before.length:
             is_same = listed.size == before.length > 0
             return Growth(key, upper, upper, Evidence(key, upper, crc, listed.version)) if is_same else None
-        header, header_end = None, 0
-        if isinstance(format, CsvFormat) and format.has_header:
-            record = _first_record(store, bucket, key, upper, quote_of(format))
-            header, header_end = parse_header(record, key, format, desc), len(record)
+        header, header_end = _header(store, bucket, key, upper, format, desc)
     except ObjectMissing:
         if before.length or is_bound:
             raise
@@ -320,17 +315,62 @@ def grow(
     return Growth(key, before.length, upper, Evidence(key, upper, crc, listed.version), splits, header, header_end)
 
 
+def recall(
+    store: Unzipped,
+    connector: ObjectsConnector,
+    format: LineFormat,
+    desc: RelationDesc,
+    ranges: Sequence[Range],
+    bound: Mapping[str, Evidence],
+) -> dict[tuple[str, int], Growth]:
+    """The growth that each range was, by key and upper end. Raises ``UpstreamChanged`` unless all bytes have the checksum that they
+    had when they were bound."""
+    bucket, quote = connector.bucket, quote_of(format)
+    listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
+    by_key: dict[str, list[Range]] = {}
+    for own in sorted(ranges, key=lambda own: own.lower):
+        by_key.setdefault(str(own.partition), []).append(own)
+
+    def look(key: str) -> list[Growth]:
+        evidence, growths = bound[key], []
+        found = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
+        header, header_end = _header(store, bucket, key, found.size, format, desc)
+        crc = 0
+        for own in by_key[key]:
+            splits = _scan(store, bucket, Evidence(key, own.lower, crc, _UNKNOWN_VERSION), own.upper, quote)
+            if not splits or splits[-1].upper != own.upper:
+                raise _changed(evidence, "no record ends where one did")
+            crc = splits[-1].crc_after
+            growths.append(Growth(key, own.lower, own.upper, evidence, splits, header, header_end))
+        if crc != evidence.crc32:
+            raise _changed(evidence, f"their crc32 is {crc:08x}, it was {evidence.crc32:08x} when they were bound")
+        return growths
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return {(growth.key, growth.upper): growth for growths in pool.map(look, sorted(by_key)) for growth in growths}
+
+
+def _still_there(listed: ListedObject | None, before: Evidence) -> ListedObject:
+    key, detail = before.key, f"its first {before.length} bytes are bound"
+    if listed is None:
+        raise UpstreamChanged(key, 0, message=f'object "{key}" is gone', detail=detail)
+    if listed.size < before.length:
+        message = f'object "{key}" shrank: it ends at byte {listed.size}'
+        raise UpstreamChanged(key, listed.size, message=message, detail=detail)
+    return listed
+
+
+def _changed(before: Evidence, detail: str) -> UpstreamChanged:
+    message = f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}'
+    return UpstreamChanged(before.key, 0, message=message, detail=detail)
+
+
 def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
     crc = 0
     for chunk in store.read(bucket, before.key, 0, before.length):
         crc = zlib.crc32(chunk, crc)
     if crc != before.crc32:
-        raise UpstreamChanged(
-            before.key,
-            0,
-            message=f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}',
-            detail=f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound",
-        )
+        raise _changed(before, f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound")
 
 
 def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
@@ -358,6 +398,16 @@ def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: byte
     if end > start:
         splits.append(Split(start, end, start_crc, end_crc))
     return tuple(splits)
+
+
+def _header(
+    store: Unzipped, bucket: str, key: str, upper: int, format: LineFormat, desc: RelationDesc
+) -> tuple[tuple[str, ...] | None, int]:
+    """What the first record of an object names, if it is a header, and where that ends."""
+    if not isinstance(format, CsvFormat) or not format.has_header:
+        return None, 0
+    record = _first_record(store, bucket, key, upper, quote_of(format))
+    return parse_header(record, key, format, desc), len(record)
 
 
 def _first_record(store: Unzipped, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:

@@ -1,0 +1,134 @@
+"""Rebuilding what a source has published from its bindings: the same rows at the same times, read from the upstream again.
+
+The rows are staged where nobody looks, and then take the place of all files of a collection's version in one commit: a reader has
+the old files or the new ones. Its since and upper stay. A rebuild that is killed leaves files for vacuum; one that loses a race, or
+finds that a step is being published meanwhile, begins again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reclock import crashpoints
+from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
+from reclock.collections.files import StagedFile
+from reclock.collections.folder import rewrite_name
+from reclock.collections.lake import Lake
+from reclock.collections.version import Version
+from reclock.consensus.frontiers import Frontiers
+from reclock.errors import ClaimConflict, InternalError, SourceError
+from reclock.ingest.lineup import Lineup, read_bindings
+from reclock.ingest.stage import StagingJob
+from reclock.ingest.upsert import ByOffset, DifferenceJob
+from reclock.reclocking.remap import Remap
+from reclock.sources.connector import Recalls, Skip
+from reclock.sources.description import SourceSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ATTEMPTS = 5
+_PIECES_PER_TASK = 32
+"""How many pieces of work are one task of Spark's, so that a long history of small steps does not become as many files."""
+
+_POLL_S = 0.2
+_PATIENCE_S = 30
+"""How long a step may lie between its commit and its publication."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What is published below ``upper``: so many stored updates before, and now."""
+
+    upper: Timestamp
+    rows_before: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """The rebuild of one source. ``skips`` are the ranges that its steps were told to give up."""
+
+    source: SourceSpec
+    connector: Recalls
+    frontiers: Frontiers
+    lake: Lake
+    spark: Callable[[], SparkSession]
+    clock: Clock
+    skips: Sequence[Skip] = ()
+
+    def run(self) -> Rebuilt:
+        """Once more, it makes the same rows again. Raises a ``SourceError``, and has changed nothing, if the upstream is not what
+        it was; ``ClaimConflict`` if others always come first."""
+        lineup = Lineup.open(self.lake, self.source)
+        for _ in range(_ATTEMPTS):
+            upper, versions = self._published(lineup)
+            names = {output: rewrite_name(version.rewrites + 1) for output, version in versions.items()}
+            try:
+                staged = self._stage(lineup, upper, names)
+            except SourceError:
+                self._discard(lineup, names)
+                raise
+            crashpoints.reach("rebuild.after_stage")
+            since = lineup.remap.pin().since
+            while names:
+                output = next(iter(names))
+                version, files = versions[output], staged[output]
+                if not lineup.outputs[output].replace(version, version.all_files, files, since=since, at=self.clock()):
+                    break
+                del names[output]
+                crashpoints.reach("rebuild.after_replace")
+            else:
+                before = sum(file.rows for version in versions.values() for file in version.all_files)
+                return Rebuilt(upper, before, sum(file.rows for files in staged.values() for file in files))
+            self._discard(lineup, names)
+        raise ClaimConflict(self.source.name, detail="its files were always rewritten by others first")
+
+    def _published(self, lineup: Lineup) -> tuple[Timestamp, Mapping[str, Version]]:
+        """The published upper, and a version of each output that has all below it and nothing else."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            upper = self.frontiers.get(self.source.id).upper
+            versions = {name: output.pin() for name, output in lineup.outputs.items()}
+            if all(file.max_time < upper for version in versions.values() for file in version.all_files):
+                return upper, versions
+            if time.monotonic() > deadline:
+                raise ClaimConflict(self.source.name, detail=f"a step from {upper} on is not published; run a tick")
+            time.sleep(_POLL_S)
+
+    def _stage(self, lineup: Lineup, upper: Timestamp, names: Mapping[str, str]) -> dict[str, list[StagedFile]]:
+        """The rows of every binding below ``upper``, staged under these names."""
+        self._read(lineup, upper, names)
+        staged = {output: lineup.outputs[output].staged(name) for output, name in names.items()}
+        if any(file.max_time >= upper for files in staged.values() for file in files):
+            raise InternalError(f'a rebuild of "{self.source.name}" made times from {upper} on')
+        return staged
+
+    def _read(self, lineup: Lineup, upper: Timestamp, names: Mapping[str, str]) -> None:
+        ranges = Remap.of(read_bindings(lineup.remap, MINIMUM, upper)).ranges(MINIMUM)
+        ranges.sort(key=lambda own: own.time)
+        increments = self.connector.recall(ranges, lineup.bound_at(Timestamp(upper - 1)), self.skips)
+        pieces: list[tuple[Timestamp, Any]] = [
+            (own.time, task)
+            for own, increment in zip(ranges, increments, strict=True)
+            for task in self.connector.tasks([increment], self.skips)
+        ]
+        tasks = [pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)]
+        options, outputs, rule = self.lake.storage_options, dict(self.source.outputs), ByOffset()
+        targets = {output: lineup.outputs[output].staging_uri(name) for output, name in names.items()}
+        places = dict(targets)
+        keyed = {output: desc for output, desc in outputs.items() if desc.key}
+        for output, desc in keyed.items():
+            outputs[output], places[output] = rule.message_desc(desc), f"{targets[output]}/messages"
+        StagingJob(self.connector, tasks, outputs, places, options).run(self.spark)
+        for output, desc in keyed.items():
+            DifferenceJob(desc, None, targets[output], options).replay(self.spark, places[output], rule)
+
+    @staticmethod
+    def _discard(lineup: Lineup, names: Mapping[str, str]) -> None:
+        """Nobody has committed them."""
+        for output, name in names.items():
+            lineup.outputs[output].discard_staged(name)
