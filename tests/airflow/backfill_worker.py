@@ -1,5 +1,5 @@
-"""Runs `reclock_backfill` in this process, once for each logical date and configuration given, and prints what came of the tasks; then what the
-timetable answers the scheduler, and a backfill."""
+"""Runs `reclock_backfill` in this process, once for each logical date and configuration given, and prints what came of the tasks;
+then what the timetable answers the scheduler, and a backfill."""
 
 import json
 import os
