@@ -21,6 +21,12 @@ def test_a_listing_has_the_objects_under_a_prefix_in_order_of_key(buckets):
     assert buckets.store.list("landing", "nothing/here") == []
 
 
+def test_one_object_is_found_as_it_is_listed(buckets):
+    buckets.put("a/b", b"one")
+    buckets.put("a/bc", b"two")
+    assert [buckets.store.find("landing", key) for key in ("a/b", "a", "a/bcd")] == [buckets.store.list("landing")[0], None, None]
+
+
 def test_a_range_is_read_exactly(buckets):
     content = bytes(range(256)) * 40_000  # more than one chunk
     buckets.put("big", content)

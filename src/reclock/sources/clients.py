@@ -40,6 +40,20 @@ def postgres_parameters(connection: Connection | str, reveal: Reveal) -> dict[st
     return {_LIBPQ[name]: value for name, value in connection.revealed(reveal).items()}
 
 
+def aws_client(connection: Connection, reveal: Reveal) -> dict[str, str]:
+    """What a client of a service of AWS is made with, by boto3's names. What is not said is found as AWS's tools find it."""
+    return {_BOTO3[name]: value for name, value in connection.revealed(reveal).items()}
+
+
+_BOTO3 = {
+    "ENDPOINT": "endpoint_url",
+    "REGION": "region_name",
+    "ACCESS KEY ID": "aws_access_key_id",
+    "SECRET ACCESS KEY": "aws_secret_access_key",
+    "SESSION TOKEN": "aws_session_token",
+}
+
+
 def registry_client(connection: Connection, reveal: Reveal) -> dict[str, Any]:
     """What a client of the schema registry is configured with."""
     options = connection.revealed(reveal)

@@ -27,6 +27,9 @@ class Unzipped:
     def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
         return self.store.list(bucket, prefix)
 
+    def find(self, bucket: str, key: str) -> ListedObject | None:
+        return self.store.find(bucket, key)
+
     def described(self, bucket: str) -> str:
         return self.store.described(bucket)
 
@@ -43,7 +46,7 @@ class Unzipped:
             return
         if lower >= upper:
             return
-        found = next((one for one in self.store.list(bucket, key) if one.key == key), None)
+        found = self.store.find(bucket, key)
         if found is None:
             raise ObjectMissing(bucket, key)
         at = 0

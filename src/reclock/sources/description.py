@@ -75,11 +75,17 @@ COMPRESSIONS = ("AUTO", "GZIP", "NONE")
 @dataclass(frozen=True, slots=True)
 class ObjectsConnector:
     """The objects of ``bucket`` whose keys match ``pattern`` (see ``reclock.sources.patterns``), compressed or not (see
-    ``reclock.sources.compression``)."""
+    ``reclock.sources.compression``).
+
+    The bucket is where the ``connection`` leads, or the environment's; ``queue``, if there is one, is told of what is new in it
+    (see ``reclock.sources.notifications``).
+    """
 
     bucket: str
     pattern: str
     compression: str = "AUTO"
+    connection: Connection | None = None
+    queue: str = ""
 
     is_monotonic: ClassVar[bool] = True
     lacks_history: ClassVar[str] = ""
@@ -182,7 +188,8 @@ class DebeziumConnector:
 
 @dataclass(frozen=True, slots=True)
 class KinesisConnector:
-    """The records of ``stream`` in ``region``, at ``endpoint`` if it is not that of AWS.
+    """The records of ``stream`` in ``region``, at ``endpoint`` if it is not that of AWS, read with the credentials of the
+    ``connection``, if there is one.
 
     They are read from the oldest on (``start`` is ``TRIM HORIZON``), from when the source was made (``LATEST``), from the moment
     ``start_timestamp`` in milliseconds (``TIMESTAMP``), or those of the shards
@@ -198,6 +205,7 @@ class KinesisConnector:
     start_timestamp: int | None = None
     start_numbers: tuple[tuple[int, int], ...] = ()
     include: tuple[tuple[str, str], ...] = ()
+    connection: Connection | None = None
 
     is_monotonic: ClassVar[bool] = True
     type_name: ClassVar[str] = "kinesis"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -78,13 +78,14 @@ class Page:
 
 
 @lru_cache
-def connected(region: str, endpoint: str) -> Any:
-    """A client of the service, with the credentials that tools of AWS would find here. Calls that are throttled are repeated."""
+def connected(region: str, endpoint: str, **credentials: str) -> Any:
+    """A client of the service, with these credentials, or those that tools of AWS would find here. Calls that are throttled are
+    repeated."""
     from boto3.session import Session
     from botocore.config import Config
 
     config = Config(retries={"mode": "adaptive", "max_attempts": 8}, connect_timeout=10, read_timeout=30)
-    return Session().client("kinesis", region_name=region, endpoint_url=endpoint or None, config=config)
+    return Session().client("kinesis", region_name=region, endpoint_url=endpoint or None, config=config, **credentials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ class Kinesis:
     format: Format
     desc: RelationDesc
     now: Timestamp
-    connect: Callable[[str, str], Any] = connected
+    connect: Callable[..., Any] = connected
+    credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """By boto3's names."""
 
     # --- in the driver ---
 
@@ -263,7 +266,7 @@ class Kinesis:
     # --- both ---
 
     def _client(self) -> Any:
-        return self.connect(self.upstream.region, self.upstream.endpoint)
+        return self.connect(self.upstream.region, self.upstream.endpoint, **self.credentials)
 
     @property
     def _name(self) -> dict[str, str]:

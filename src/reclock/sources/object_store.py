@@ -43,6 +43,9 @@ class ObjectStore(Protocol):
     def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
         """The objects whose keys begin with ``prefix``, in order of key. Raises ``UpstreamUnavailable``."""
 
+    def find(self, bucket: str, key: str) -> ListedObject | None:
+        """One object as a listing would show it; None if it is not there. Raises ``UpstreamUnavailable``."""
+
     def described(self, bucket: str) -> str:
         """Where the bucket is and with which credentials it is reached, without secrets."""
 
@@ -79,6 +82,9 @@ class LocalBuckets:
         except OSError as error:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
         return sorted((o for o in found if o and o.key.startswith(prefix)), key=lambda o: o.key)
+
+    def find(self, bucket: str, key: str) -> ListedObject | None:
+        return next((found for found in self.list(bucket, key) if found.key == key), None)
 
     def described(self, bucket: str) -> str:
         return f'folder "{self._bucket(bucket)}"'
@@ -145,6 +151,7 @@ class S3Buckets:
     region: str
     access_key_id: str = ""
     secret_access_key: str = field(default="", repr=False)
+    session_token: str = field(default="", repr=False)
 
     def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
         from botocore.exceptions import BotoCoreError, ClientError
@@ -159,6 +166,17 @@ class S3Buckets:
         except BotoCoreError as error:
             raise UpstreamUnavailable(f'cannot list bucket "{bucket}"', detail=str(error)) from error
         return sorted(found, key=lambda o: o.key)
+
+    def find(self, bucket: str, key: str) -> ListedObject | None:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            found = self._client().head_object(Bucket=bucket, Key=key)
+        except (BotoCoreError, ClientError) as error:
+            if isinstance(error, ClientError) and _code(error) in ("404", "NoSuchKey"):
+                return None
+            raise UpstreamUnavailable(f'cannot read object "{key}" of bucket "{bucket}"', detail=str(error)) from error
+        return _listed({**found, "Key": key, "Size": found["ContentLength"]})
 
     def described(self, bucket: str) -> str:
         place = f'bucket "{bucket}" at {self.endpoint or f"AWS, region {self.region}"}'
@@ -192,7 +210,7 @@ class S3Buckets:
             raise ObjectMissing(bucket, key, detail=f"it ends at byte {lower}, expected {upper}")
 
     def _client(self) -> Any:
-        return _s3_client(self.endpoint, self.region, self.access_key_id, self.secret_access_key)
+        return _s3_client(self.endpoint, self.region, self.access_key_id, self.secret_access_key, self.session_token)
 
 
 def _listed(entry: Mapping[str, Any]) -> ListedObject:
@@ -203,8 +221,8 @@ def _code(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
-@lru_cache(maxsize=8)
-def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key: str) -> Any:
+@lru_cache(maxsize=32)
+def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key: str, session_token: str) -> Any:
     from boto3.session import Session
     from botocore.config import Config
 
@@ -214,6 +232,7 @@ def _s3_client(endpoint: str, region: str, access_key_id: str, secret_access_key
         region_name=region,
         aws_access_key_id=access_key_id or None,
         aws_secret_access_key=secret_access_key or None,
+        aws_session_token=session_token or None,
         config=Config(
             connect_timeout=5,
             read_timeout=60,

@@ -9,7 +9,7 @@ Since the state of a crc32 can be continued, one pass serves the evidence of the
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, replace
 from typing import Any
@@ -26,6 +26,7 @@ from reclock.sources.compression import Unzipped
 from reclock.sources.connector import Bound, Finding, Increment, Skip, given_up, left
 from reclock.sources.decode import decode
 from reclock.sources.description import CsvFormat, LineFormat, ObjectsConnector
+from reclock.sources.notifications import NotificationQueue
 from reclock.sources.object_store import ListedObject, ObjectMissing
 from reclock.sources.patterns import compile_pattern, literal_prefix
 from reclock.sources.records import last_end, parse_header, quote_of, record_ends
@@ -99,14 +100,20 @@ class Objects:
     connector: ObjectsConnector
     format: LineFormat
     desc: RelationDesc
+    queue: NotificationQueue | None = None
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        return self.probe_until(bound, MAXIMUM, skips)
+        if self.queue is None:
+            return self.probe_until(bound, MAXIMUM, skips)
+        known = _known(bound)
+        told = self.queue.told(self.connector.bucket, {key: evidence.length for key, evidence in known.items()})
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, told=told)
+        self.queue.looked(told, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
+        return [_increment(growth) for growth in growths]
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
         """An object was there from its last modification on: what it was before that, nobody knows."""
-        known = {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
-        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
+        growths = probe(self.store, self.connector, self.format, self.desc, _known(bound), skips, until=moment)
         return [_increment(growth) for growth in growths]
 
     def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment:
@@ -114,8 +121,7 @@ class Objects:
         return _increment(reread(self.store, self.connector, self.format, self.desc, _growth(claimed), known))
 
     def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        known = {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
-        growths = recall(self.store, self.connector, self.format, self.desc, ranges, known)
+        growths = recall(self.store, self.connector, self.format, self.desc, ranges, _known(bound))
         return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
@@ -163,6 +169,8 @@ class Objects:
         prefix = literal_prefix(self.connector.pattern)
         found = self.store.list(self.connector.bucket, prefix)
         yield Finding("bucket", True, self.store.described(self.connector.bucket))
+        if self.queue is not None:
+            yield Finding("queue", True, self.queue.check())
         pattern = compile_pattern(self.connector.pattern)
         matching = [one for one in found if pattern.fullmatch(one.key)]
         count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
@@ -176,6 +184,10 @@ class Objects:
 
     def dismiss(self) -> None:
         """A bucket keeps nothing for its readers."""
+
+
+def _known(bound: Bound) -> dict[str, Evidence]:
+    return {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
 
 
 def _increment(growth: Growth) -> Increment:
@@ -208,24 +220,21 @@ def probe(
     skips: Sequence[Skip] = (),
     *,
     until: Timestamp = MAXIMUM,
+    told: Collection[str] | None = None,
 ) -> list[Growth]:
     """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
-    Objects modified at ``until`` or later are not looked at.
+    Objects modified at ``until`` or later are not looked at; of those ``told``, if given, and no others.
 
     An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
     remembered; or if one of ``skips`` holds the byte of its error: then it is set aside.
     Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank, changed under its bytes or is gone though bound;
     ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
     """
-    pattern = compile_pattern(connector.pattern)
-    listed = {
-        found.key: found
-        for found in store.list(connector.bucket, literal_prefix(connector.pattern))
-        if pattern.fullmatch(found.key)
-    }
+    listed = _listed(store, connector, told)
+    known = evidence.keys() if told is None else evidence.keys() & set(told)
     keys = sorted(
         key
-        for key in listed.keys() | evidence.keys()
+        for key in listed.keys() | known
         if key not in listed or key not in evidence or listed[key].version != evidence[key].version
         if key not in evidence or evidence[key].version != SET_ASIDE
         if key not in listed or listed[key].modified_at < until
@@ -256,6 +265,17 @@ def probe(
     return growths
 
 
+def _listed(store: Unzipped, connector: ObjectsConnector, told: Collection[str] | None) -> dict[str, ListedObject]:
+    """The source's objects as a listing shows them; of those ``told``, if given."""
+    pattern = compile_pattern(connector.pattern)
+    if told is None:
+        found = store.list(connector.bucket, literal_prefix(connector.pattern))
+        return {one.key: one for one in found if pattern.fullmatch(one.key)}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        looks = pool.map(lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, told))
+        return {one.key: one for one in looks if one is not None}
+
+
 def reread(
     store: Unzipped,
     connector: ObjectsConnector,
@@ -268,9 +288,8 @@ def reread(
 
     Raises ``UpstreamChanged`` unless what was bound before stands and a record still ends where the range does.
     """
-    listed = {found.key: found for found in store.list(connector.bucket, claimed.key)}
     before = before or Evidence(claimed.key, 0, 0, _UNKNOWN_VERSION)
-    found = listed.get(claimed.key)
+    found = store.find(connector.bucket, claimed.key)
     if found is not None:
         found = store.measured(connector.bucket, found)
     if found is not None and found.size > claimed.upper:

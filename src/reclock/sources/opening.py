@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Any
 
 from reclock.algebra.timestamps import Clock, system_clock
-from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
+from reclock.sources.clients import aws_client, kafka_client, postgres_parameters, registry_client
 from reclock.sources.compression import Unzipped
 from reclock.sources.connections import Reveal, no_secrets
 from reclock.sources.connector import Connector
@@ -28,7 +28,8 @@ from reclock.sources.description import (
     Upstream,
 )
 from reclock.sources.generators import Generator
-from reclock.sources.object_store import ObjectStore
+from reclock.sources.notifications import NotificationQueue
+from reclock.sources.object_store import ObjectStore, S3Buckets
 from reclock.sources.objects import Objects
 
 
@@ -54,7 +55,18 @@ def _open(upstream: Upstream, source: SourceSpec, means: Means) -> Connector:
 @_open.register
 def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector:
     assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
-    return Objects(Unzipped(means.buckets, upstream.compression), upstream, source.format, source.desc)
+    if upstream.connection is None:
+        return Objects(Unzipped(means.buckets, upstream.compression), upstream, source.format, source.desc)
+    client = aws_client(upstream.connection, means.reveal)
+    buckets = S3Buckets(
+        client.get("endpoint_url", ""),
+        client.get("region_name", "us-east-1"),
+        client.get("aws_access_key_id", ""),
+        client.get("aws_secret_access_key", ""),
+        client.get("aws_session_token", ""),
+    )
+    queue = NotificationQueue(source.id, upstream.queue, client) if upstream.queue else None
+    return Objects(Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue)
 
 
 @_open.register
@@ -93,7 +105,9 @@ def _(upstream: KinesisConnector, source: SourceSpec, means: Means) -> Connector
     assert source.format is not None
     if upstream.start == "LATEST":
         upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
-    return Kinesis(upstream, source.format, source.desc, means.clock())
+    credentials = aws_client(upstream.connection, means.reveal) if upstream.connection is not None else {}
+    credentials = {name: value for name, value in credentials.items() if name.startswith("aws_")}
+    return Kinesis(upstream, source.format, source.desc, means.clock(), credentials=credentials)
 
 
 @_open.register

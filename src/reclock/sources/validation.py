@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from reclock.errors import UpstreamUnavailable
 from reclock.sources import registry
-from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
+from reclock.sources.clients import aws_client, kafka_client, postgres_parameters, registry_client
 from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, Reveal
 
 _PATIENCE_S = 10
@@ -60,16 +60,8 @@ def _aws(connection: Connection, reveal: Reveal) -> None:
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
-    options = connection.revealed(reveal)
     try:
-        boto3.client(
-            "sts",
-            endpoint_url=options.get("ENDPOINT"),
-            region_name=options.get("REGION", "us-east-1"),
-            aws_access_key_id=options.get("ACCESS KEY ID"),
-            aws_secret_access_key=options.get("SECRET ACCESS KEY"),
-            aws_session_token=options.get("SESSION TOKEN"),
-        ).get_caller_identity()
+        boto3.client("sts", **{"region_name": "us-east-1", **aws_client(connection, reveal)}).get_caller_identity()
     except (BotoCoreError, ClientError) as error:
         raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
 

@@ -60,13 +60,6 @@ def _source_column(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL"))
 
 
-@writes(nodes.ObjectsFrom)
-def _objects_from(write: Generator, node: exp.Expression) -> str:
-    matching = clause(write, "MATCHING", node, "pattern")
-    compression = f"COMPRESSION {node.args['compression']}" if node.args.get("compression") else ""
-    return joined("S3 DISCOVER OBJECTS", matching, f"USING BUCKET SCAN {write.sql(node, 'bucket')}", compression)
-
-
 @writes(nodes.CsvFormatClause)
 def _csv_format(write: Generator, node: exp.Expression) -> str:
     columns = f"WITH {write.sql(node, 'columns')} COLUMNS" if node.args.get("columns") else ""

@@ -59,9 +59,15 @@ class SourceColumn(exp.Expression):
 
 
 class ObjectsFrom(exp.Expression):
-    """``FROM S3 DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket``."""
+    """``FROM S3 CONNECTION connection DISCOVER OBJECTS MATCHING pattern USING BUCKET SCAN bucket, SQS NOTIFICATIONS queue``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"pattern": False, "bucket": True, "compression": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "connection": False,
+        "pattern": False,
+        "bucket": True,
+        "queue": False,
+        "compression": False,
+    }
 
 
 class CsvFormatClause(exp.Expression):
@@ -119,9 +125,16 @@ class KafkaFrom(exp.Expression):
 
 
 class KinesisFrom(exp.Expression):
-    """``FROM KINESIS ARN …``, or ``(STREAM …, REGION …)``; from ``start`` on."""
+    """``FROM KINESIS CONNECTION … ARN …``, or ``(STREAM …, REGION …)``; from ``start`` on."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"arn": False, "stream": False, "region": False, "endpoint": False, "start": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "connection": False,
+        "arn": False,
+        "stream": False,
+        "region": False,
+        "endpoint": False,
+        "start": False,
+    }
 
 
 class PubNubFrom(exp.Expression):

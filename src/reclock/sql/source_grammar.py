@@ -8,7 +8,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
-from reclock.sources.description import COMPRESSIONS
 from reclock.sql import nodes
 from reclock.sql.connection_grammar import ConnectionParser
 from reclock.sql.stream_grammar import StreamParser
@@ -78,15 +77,7 @@ class SourceParser(StreamParser, ConnectionParser):
             return self._postgres()
         if not self._match_text_seq("S3"):
             self._unsupported("CREATE SOURCE FROM")
-        self._expect("DISCOVER", "OBJECTS")
-        pattern = self._text() if self._match_text_seq("MATCHING") else None
-        self._expect("USING", "BUCKET", "SCAN")
-        bucket, compression = self._text(), None
-        if self._match_text_seq("COMPRESSION"):
-            if not self._match_texts(COMPRESSIONS):
-                self.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
-            compression = self._prev.text.upper()
-        return nodes.ObjectsFrom(pattern=pattern, bucket=bucket, compression=compression)
+        return self._objects()
 
     def _load_generator(self) -> nodes.LoadGeneratorFrom:
         if not self._match_texts(_GENERATORS):

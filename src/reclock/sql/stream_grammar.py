@@ -1,18 +1,45 @@
-"""CREATE SOURCE over streams that are services: Kinesis and PubNub."""
+"""CREATE SOURCE over services: buckets of objects, Kinesis and PubNub."""
 
 from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.sources.description import COMPRESSIONS
 from reclock.sql import nodes
 from reclock.sql.query_grammar import QueryParser
 
 
 class StreamParser(QueryParser):
-    """Rules of streams."""
+    """Rules of services."""
+
+    def _objects(self) -> nodes.ObjectsFrom:
+        connection = self._object_name() if self._match_text_seq("CONNECTION") else None
+        self._expect("DISCOVER", "OBJECTS")
+        pattern = self._text() if self._match_text_seq("MATCHING") else None
+        self._expect("USING")
+        found: dict[str, object] = {}
+        while True:
+            word = "bucket" if self._match_text_seq("BUCKET", "SCAN") else "queue"
+            if word == "queue":
+                self._expect("SQS", "NOTIFICATIONS")
+            if word in found:
+                self.raise_error("Expected one BUCKET SCAN, and one SQS NOTIFICATIONS at most", self._prev)
+            found[word] = self._text()
+            if not self._match(TokenType.COMMA):
+                break
+        if "bucket" not in found:
+            self.raise_error("Expected BUCKET SCAN")
+        compression = None
+        if self._match_text_seq("COMPRESSION"):
+            if not self._match_texts(COMPRESSIONS):
+                self.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
+            compression = self._prev.text.upper()
+        return nodes.ObjectsFrom(connection=connection, pattern=pattern, **found, compression=compression)
 
     def _kinesis(self) -> nodes.KinesisFrom:
         found: dict[str, object] = {}
+        if self._match_text_seq("CONNECTION"):
+            found["connection"] = self._object_name()
         if self._match_text_seq("ARN"):
             found["arn"] = self._text()
             if self._match_text_seq("ENDPOINT"):

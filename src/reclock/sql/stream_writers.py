@@ -9,14 +9,27 @@ from reclock.sql import nodes
 from reclock.sql.writing import clause, joined, listed, writes
 
 
+@writes(nodes.ObjectsFrom)
+def _objects_from(write: Generator, node: exp.Expression) -> str:
+    queue = f", SQS NOTIFICATIONS {write.sql(node, 'queue')}" if node.args.get("queue") else ""
+    return joined(
+        "S3",
+        clause(write, "CONNECTION", node, "connection"),
+        "DISCOVER OBJECTS",
+        clause(write, "MATCHING", node, "pattern"),
+        f"USING BUCKET SCAN {write.sql(node, 'bucket')}{queue}",
+        f"COMPRESSION {node.args['compression']}" if node.args.get("compression") else "",
+    )
+
+
 @writes(nodes.KinesisFrom)
 def _kinesis_from(write: Generator, node: exp.Expression) -> str:
+    connection = clause(write, "CONNECTION", node, "connection")
     if node.args.get("arn"):
-        return joined(
-            f"KINESIS ARN {write.sql(node, 'arn')}", clause(write, "ENDPOINT", node, "endpoint"), write.sql(node, "start")
-        )
+        named = (clause(write, "ARN", node, "arn"), clause(write, "ENDPOINT", node, "endpoint"))
+        return joined("KINESIS", connection, *named, write.sql(node, "start"))
     options = [clause(write, name.upper(), node, name) for name in ("stream", "region", "endpoint")]
-    return joined(f"KINESIS ({', '.join(option for option in options if option)})", write.sql(node, "start"))
+    return joined("KINESIS", connection, f"({', '.join(option for option in options if option)})", write.sql(node, "start"))
 
 
 @writes(nodes.PubNubFrom)

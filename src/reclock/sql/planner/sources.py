@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
@@ -11,7 +12,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
 from reclock.errors import InvalidOption, SqlSyntaxError
-from reclock.sources.connections import KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
+from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
 from reclock.sources.description import (
     BytesFormat,
     CsvFormat,
@@ -43,6 +44,8 @@ SOURCE_OPTIONS = frozenset({"start"})
 
 _PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
 """The column of a format that has but one, unless the statement names it."""
+
+_QUEUE = re.compile(r"[A-Za-z0-9_-]{0,80}")
 
 _METADATA = {
     "PARTITION": Column("partition", INTEGER, is_nullable=False),
@@ -118,7 +121,18 @@ def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Na
     compile_pattern(pattern)
     if not connector.args["bucket"].name:
         raise InvalidOption("the name of a bucket cannot be empty")
-    upstream = ObjectsConnector(connector.args["bucket"].name, pattern, connector.args.get("compression") or "AUTO")
+    named, queue = connector.args.get("connection"), connector.args["queue"].name if connector.args.get("queue") else ""
+    if queue and named is None:
+        raise InvalidOption("notifications are read over a connection", hint="FROM S3 CONNECTION c DISCOVER OBJECTS …")
+    if not _QUEUE.fullmatch(queue):
+        raise InvalidOption(f'"{queue}" is not the name of a queue', hint="its name, not its URL or ARN")
+    upstream = ObjectsConnector(
+        connector.args["bucket"].name,
+        pattern,
+        connector.args.get("compression") or "AUTO",
+        names.connection(named, AWS) if named is not None else None,
+        queue,
+    )
     return SourceDefinition(RelationDesc(columns), upstream, format)
 
 
@@ -240,7 +254,9 @@ def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Na
         included.append((clause.args["kind"], Column(name, plain.type, plain.is_nullable)))
     described = (*columns, *(column for _, column in included))
     check_columns([column.name for column in described])
-    upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included))
+    named = connector.args.get("connection")
+    connection = names.connection(named, AWS) if named is not None else None
+    upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included), connection)
     return SourceDefinition(RelationDesc(described), upstream, value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from reclock.errors import InvalidOption
+from reclock.sources.connections import Connection
 from reclock.sources.description import KinesisConnector, PubNubConnector
 from reclock.sql import nodes
 
@@ -30,11 +31,18 @@ def pubnub_connector(node: nodes.PubNubFrom) -> PubNubConnector:
     return PubNubConnector(key, channel, origin.rstrip("/"))
 
 
-def kinesis_connector(node: nodes.KinesisFrom, include: tuple[tuple[str, str], ...]) -> KinesisConnector:
-    """The stream. Raises ``InvalidOption`` for what cannot be its name, its region, its endpoint or where to start."""
+def kinesis_connector(
+    node: nodes.KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None
+) -> KinesisConnector:
+    """The stream, at the region and the endpoint of the connection if it says nothing else.
+
+    Raises ``InvalidOption`` for what cannot be its name, its region, its endpoint or where to start.
+    """
     arn, stream, region, endpoint = (
         node.args[name].name if node.args.get(name) else "" for name in ("arn", "stream", "region", "endpoint")
     )
+    given = dict(connection.options) if connection is not None else {}
+    endpoint, region = endpoint or str(given.get("ENDPOINT", "")), region or str(given.get("REGION", ""))
     if arn:
         found = _ARN.fullmatch(arn)
         if found is None:
@@ -58,4 +66,5 @@ def kinesis_connector(node: nodes.KinesisFrom, include: tuple[tuple[str, str], .
         int(timestamp.name[:19]) if timestamp is not None else None,
         tuple(numbers),
         include,
+        connection,
     )

@@ -1,0 +1,162 @@
+"""A queue (SQS) that a bucket tells of what is new in it, so that not every probe lists the whole bucket.
+
+Messages may come twice, in any order, late or never: they only say where to look. One is deleted when all that it tells of is bound
+and durable, or there is nothing to bind; until then it comes again to whoever asks after a process has died. For what is never
+told, a process lists the bucket when it first looks at the source, and every ``SCAN_EVERY_S`` after that.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote_plus
+
+from reclock.errors import UpstreamUnavailable
+
+SCAN_EVERY_S = 3600
+
+MESSAGES = 5_000
+"""How many are taken at once at most."""
+
+_BATCH = 10
+_HIDDEN_S = 300
+"""How long nobody else gets a message that was taken."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What this process knows of one queue. A key is ``unseen`` until it was looked at, then ``open`` until it is bound so far."""
+
+    scan_at: float = 0
+    messages: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
+    """By id: what it takes to delete it, and the keys it tells of."""
+    unseen: set[str] = field(default_factory=set)
+    open: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@lru_cache(maxsize=1024)
+def _known(source: str, name: str, client: tuple[tuple[str, str], ...]) -> _Known:
+    return _Known()
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationQueue:
+    """The queue of one source, which nobody else reads; ``client`` is what boto3 is told."""
+
+    source: str
+    name: str
+    client: Mapping[str, str] = field(repr=False)
+
+    def told(self, bucket: str, bound: Mapping[str, int]) -> set[str] | None:
+        """The keys to look at, where ``bound`` says how far each is bound; None if all are. Raises ``UpstreamUnavailable``."""
+        known = self._state
+        with known.lock:
+            known.open = {key: upper for key, upper in known.open.items() if bound.get(key, 0) < upper}
+            self._settle(known)
+            if time.monotonic() >= known.scan_at:
+                return None
+            for message in self._receive():
+                keys = frozenset(_keys(message["Body"], bucket))
+                known.messages[message["MessageId"]] = (message["ReceiptHandle"], keys)
+                known.unseen |= keys
+            return known.unseen | known.open.keys()
+
+    def looked(self, keys: Collection[str] | None, found: Mapping[str, int]) -> None:
+        """All of ``keys``, or everything, was looked at: in ``found`` there is something to be bound, up to there."""
+        known = self._state
+        with known.lock:
+            if keys is None:
+                known.scan_at = time.monotonic() + SCAN_EVERY_S
+                known.unseen.clear()
+                known.open.clear()
+            else:
+                known.unseen.difference_update(keys)
+                known.open = {key: upper for key, upper in known.open.items() if key not in keys}
+            known.open |= found
+            self._settle(known)
+
+    def check(self) -> str:
+        """About how many messages wait. Raises ``UpstreamUnavailable``."""
+        with self._answering():
+            names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+            found = _client(self._settings).get_queue_attributes(QueueUrl=self._url, AttributeNames=names)["Attributes"]
+        return f'about {found[names[0]]} messages wait in "{self.name}", {found[names[1]]} are being read'
+
+    # --- how ---
+
+    def _settle(self, known: _Known) -> None:
+        """Delete the messages that nothing is missing of."""
+        waiting = known.unseen | known.open.keys()
+        settled = [(id, receipt) for id, (receipt, keys) in known.messages.items() if waiting.isdisjoint(keys)]
+        for at in range(0, len(settled), _BATCH):
+            entries = [{"Id": str(n), "ReceiptHandle": own[1]} for n, own in enumerate(settled[at : at + _BATCH])]
+            with self._answering():  # those that are refused, since they were taken again, come again
+                _client(self._settings).delete_message_batch(QueueUrl=self._url, Entries=entries)
+            for id, _ in settled[at : at + _BATCH]:
+                del known.messages[id]
+
+    def _receive(self) -> Iterator[Mapping[str, Any]]:
+        for _ in range(MESSAGES // _BATCH):
+            with self._answering():
+                answer = _client(self._settings).receive_message(
+                    QueueUrl=self._url, MaxNumberOfMessages=_BATCH, VisibilityTimeout=_HIDDEN_S, WaitTimeSeconds=0
+                )
+            messages: Sequence[Mapping[str, Any]] = answer.get("Messages", ())
+            yield from messages
+            if not messages:
+                return
+
+    @property
+    def _settings(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted(self.client.items()))
+
+    @property
+    def _state(self) -> _Known:
+        return _known(self.source, self.name, self._settings)
+
+    @property
+    def _url(self) -> str:
+        return _queue_url(self.name, self._settings)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except (BotoCoreError, ClientError) as error:
+            raise UpstreamUnavailable(f'cannot read queue "{self.name}"', detail=str(error)) from error
+
+
+def _keys(body: str, bucket: str) -> Iterator[str]:
+    """The keys of the bucket that a message, maybe through a topic (SNS), tells of; none of one that is no notification."""
+    try:
+        told = json.loads(body)
+        if "Message" in told:
+            told = json.loads(told["Message"])
+        for record in told.get("Records", ()):
+            if record["s3"]["bucket"]["name"] == bucket:
+                yield unquote_plus(record["s3"]["object"]["key"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return
+
+
+@lru_cache(maxsize=32)
+def _queue_url(name: str, settings: tuple[tuple[str, str], ...]) -> str:
+    return str(_client(settings).get_queue_url(QueueName=name)["QueueUrl"])
+
+
+@lru_cache(maxsize=32)
+def _client(settings: tuple[tuple[str, str], ...]) -> Any:
+    from boto3.session import Session
+    from botocore.config import Config
+
+    config = Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 3, "mode": "standard"})
+    return Session().client("sqs", **{"region_name": "us-east-1", **dict(settings)}, config=config)
