@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks import catalog, clusters, definitions, ingestion, introspection, kafka, oracle, server, sinks, tables, ticks
+from benchmarks import (
+    catalog,
+    clusters,
+    definitions,
+    ingestion,
+    introspection,
+    kafka,
+    notifications,
+    oracle,
+    server,
+    sinks,
+    tables,
+    ticks,
+)
 
 BENCHMARKS = {
     "catalog": catalog.main,
@@ -13,6 +26,7 @@ BENCHMARKS = {
     "ingestion": ingestion.main,
     "introspection": introspection.main,
     "kafka": kafka.main,
+    "notifications": notifications.main,
     "oracle": oracle.main,
     "tables": tables.main,
     "server": server.main,

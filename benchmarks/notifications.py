@@ -1,0 +1,87 @@
+"""Finding what is new in a bucket of 20,000 objects: by listing it, and by asking the queue that it tells. The server is moto's, on
+this machine; what a tick does beside is the same for both."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import boto3
+
+from benchmarks.figures import Figures, timed
+from reclock.algebra.relations import INTEGER, Column, RelationDesc
+from reclock.sources.compression import Unzipped
+from reclock.sources.description import JsonFormat, ObjectsConnector
+from reclock.sources.notifications import NotificationQueue
+from reclock.sources.object_store import S3Buckets
+from reclock.sources.objects import Objects
+
+KEYS = int(os.environ.get("RECLOCK_BENCH_KEYS", "20000"))
+NEW = 10
+RUNS = 5
+_DESC = RelationDesc((Column("n", INTEGER),))
+
+
+def main() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        _measure(f"http://127.0.0.1:{port}")
+    finally:
+        server.terminate()
+
+
+def _measure(endpoint: str) -> None:
+    client = {"endpoint_url": endpoint, "region_name": "us-east-1", "aws_access_key_id": "k", "aws_secret_access_key": "s"}
+    s3, sqs = boto3.client("s3", **client), boto3.client("sqs", **client)
+    s3.create_bucket(Bucket="bench")
+
+    def put(number: int) -> None:
+        s3.put_object(Bucket="bench", Key=f"{number % 100:02}/{number:06}.json", Body=b'{"n": 1}\n')
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(put, range(KEYS)))
+    url = sqs.create_queue(QueueName="bench")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
+    s3.put_bucket_notification_configuration(Bucket="bench", NotificationConfiguration=told)
+    store = Unzipped(S3Buckets(endpoint, "us-east-1", "k", "s"), "AUTO")
+    bound: dict[Any, Any] = {}
+    made = KEYS
+    for name, queue in (("listing", None), ("notifications", NotificationQueue("u1", "bench", client))):
+        reader = Objects(store, ObjectsConnector("bench", "**"), JsonFormat(), _DESC, queue)
+
+        def look(reader: Objects = reader) -> int:
+            found = reader.probe(bound)
+            bound.update({own.partition: (own.upper, *own.evidence) for own in found})
+            return len(found)
+
+        look()
+        idle = Figures(tuple(timed(look) for _ in range(RUNS)))
+        took = []
+        for _ in range(RUNS):
+            for number in range(made, made + NEW):
+                put(number)
+            made += NEW
+            begun = time.perf_counter()
+            assert look() == NEW
+            took.append(time.perf_counter() - begun)
+        print(f"{KEYS} objects, {name}: probe with nothing new {idle}")
+        print(f"{KEYS} objects, {name}: probe with {NEW} new ones {Figures(tuple(took))}")
