@@ -11,13 +11,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
-from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
-from reclock.catalog.objects import ItemType, Kind, TimelineFloor
+from reclock.catalog.objects import TimelineFloor
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.clusters.measurements import Measurements
 from reclock.clusters.orchestrator import ProcessOrchestrator
@@ -27,7 +26,7 @@ from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import TableLog
-from reclock.collections.tables import Tables, table_id
+from reclock.collections.tables import Tables
 from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.elections import Seat, Term
@@ -48,28 +47,21 @@ from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogError, CatalogSealed, InvalidOption
-from reclock.introspection.builtins import BUILTINS
+from reclock.errors import CatalogSealed, InvalidOption
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
 from reclock.introspection.reports import Reports
 from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
-from reclock.protocol.introspection import IntrospectionType
 from reclock.protocol.orchestration import Orchestrator
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
-from reclock.sql.catalog import PlannerCatalog, PlannerSettings, RelationEntry
-from reclock.sql.names import QualifiedName
+from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+from reclock.system_relations import SYSTEM_OBJECTS, managed_ids, system_entries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SYSTEM_OBJECTS = tuple(
-    BuiltinObject(builtin.schema, builtin.kind, builtin.name, builtin.fingerprint, is_stored=builtin.managed is not None)
-    for builtin in BUILTINS
-)
 
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
@@ -252,28 +244,7 @@ class Environment:
     def planned(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
         """The catalog of ``snapshot``, which may hold what is not committed, as statements see it."""
         settings = PlannerSettings(tuple(self.replica_sizes), self.settings.experimental_mode)
-        return PlannerCatalog.from_snapshot(snapshot, self._builtin_entries(), previous, settings)
-
-    def _builtin_entries(self) -> list[RelationEntry]:
-        mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING)
-        ids = {(mapping.schema_name, mapping.object_name): mapping.id for mapping in mappings.values()}
-        for builtin in BUILTINS:
-            if (builtin.schema, builtin.name) not in ids:
-                raise CatalogError(
-                    f'the catalog does not know the system relation "{builtin.schema}.{builtin.name}" yet',
-                    hint="upgrade the environment with `reclock init` or a tick",
-                )
-        return [
-            RelationEntry(
-                id := ids[builtin.schema, builtin.name],
-                table_id(id) if builtin.managed is not None else StorageCollectionId(id),
-                QualifiedName(None, builtin.schema, builtin.name),
-                ItemType(builtin.kind),
-                builtin.desc,
-                builtin_view=builtin.query,
-            )
-            for builtin in BUILTINS
-        ]
+        return PlannerCatalog.from_snapshot(snapshot, system_entries(self.catalog.snapshot()), previous, settings)
 
     @cached_property
     def storage_controller(self) -> StorageController:
@@ -384,18 +355,15 @@ class Environment:
     def managed(self) -> Managed:
         """The collections that storage manages for introspection."""
         delay_ms = self.settings.introspection_apply_delay_ms
-        return Managed(self.lake, self.consensus, self.leadership, self.clock, self._managed_ids, delay_ms)
+        return Managed(
+            self.lake, self.consensus, self.leadership, self.clock, lambda: managed_ids(self.catalog.snapshot()), delay_ms
+        )
 
     @cached_property
     def collection_manager(self) -> CollectionManager:
         """Writes what replicas and processes report."""
         names = Reporters(self.consensus, self.leadership, lease_ms=self.settings.introspection_lease_ms)
         return CollectionManager(self.managed, names, HISTORIES)
-
-    def _managed_ids(self) -> dict[IntrospectionType, GlobalId]:
-        mappings = self.catalog.snapshot().all(Kind.SYSTEM_OBJECT_MAPPING).values()
-        ids = {(mapping.schema_name, mapping.object_name): mapping.id for mapping in mappings}
-        return {each.managed: ids[each.schema, each.name] for each in BUILTINS if each.managed is not None}
 
     @contextmanager
     def reporting(self) -> Iterator[None]:

@@ -25,9 +25,10 @@ from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines import duckdb  # noqa: F401
 from reclock.consensus import store
-from reclock.environment import SYSTEM_OBJECTS, Environment
+from reclock.environment import Environment
 from reclock.errors import ConsensusOutcomeUnknown, ReclockError
 from reclock.server.server import Server
+from reclock.system_relations import SYSTEM_OBJECTS
 
 HOUR_MS = 3_600_000
 

@@ -65,7 +65,8 @@ def upgrade_check(
     """Check that this program could open the catalog, beside a live environment. Changes nothing; exit code 1 if it could not."""
     from reclock.catalog.debug import check_upgrade
     from reclock.clusters.sizes import load_sizes
-    from reclock.environment import SYSTEM_OBJECTS, Environment
+    from reclock.environment import Environment
+    from reclock.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr():
         sizes = None if cluster_replica_sizes is None else load_sizes(cluster_replica_sizes)
