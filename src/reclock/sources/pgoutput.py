@@ -75,6 +75,10 @@ class Truncate:
 Message = Begin | Commit | Relation | Change | Truncate
 
 
+_COUNT, _SIZE = struct.Struct(">H"), struct.Struct(">I")
+_TEXT, _NULL, _UNSENT = b"tnu"
+
+
 def decode(data: bytes) -> Message | None:
     """The message; None for one that tells of no row (origins, types, messages of applications). Raises ``ValueError``."""
     try:
@@ -133,24 +137,26 @@ class _Reader:
         return Relation(id, schema or "pg_catalog", name, identity, tuple(columns))
 
     def _row(self) -> Row:
-        (count,) = self._take(">H")
-        return tuple(self._value() for _ in range(count))
-
-    def _value(self) -> Value:
-        match self._kind():
-            case b"n":
-                return None
-            case b"u":
-                return UNCHANGED
-            case b"t":
-                (size,) = self._take(">I")
-                value = self._data[self._at : self._at + size]
-                if len(value) < size:
-                    raise IndexError(size)
-                self._at += size
-                return value.decode()
-            case other:
-                raise ValueError(f"unknown form {other!r} of a value")
+        """In one loop: most of what there is to decode is here."""
+        data, at = self._data, self._at + 2
+        (count,) = _COUNT.unpack_from(data, self._at)
+        row: list[Value] = []
+        for _ in range(count):
+            kind, at = data[at], at + 1
+            if kind == _TEXT:
+                end = at + 4 + _SIZE.unpack_from(data, at)[0]
+                if end > len(data):
+                    raise IndexError(end)
+                row.append(data[at + 4 : end].decode())
+                at = end
+            elif kind == _NULL:
+                row.append(None)
+            elif kind == _UNSENT:
+                row.append(UNCHANGED)
+            else:
+                raise ValueError(f"unknown form {kind} of a value")
+        self._at = at
+        return tuple(row)
 
     def _kind(self) -> bytes:
         kind = self._data[self._at : self._at + 1]
