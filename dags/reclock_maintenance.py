@@ -42,7 +42,12 @@ def reclock_maintenance() -> None:
 
         with environment() as joined:
             report = maintenance.sweep(joined)
-        return {"orphans": [str(id) for id in report.orphans], "holds": report.holds, "statuses": report.statuses}
+        return {
+            "orphans": [str(id) for id in report.orphans],
+            "holds": report.holds,
+            "statuses": report.statuses,
+            "secrets": report.secrets,
+        }
 
     @task
     def list_groups() -> list[dict[str, str]]:

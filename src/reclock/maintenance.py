@@ -19,7 +19,10 @@ from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
 from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
-from reclock.sql.catalog import RelationEntry
+from reclock.sql.catalog import RelationEntry, SecretEntry
+
+_SECRET_GRACE_MS = 24 * 3_600_000
+"""How long a transaction that makes a secret may take to commit."""
 
 _ATTEMPTS = 10
 """How often a step is decided again because another actor came between."""
@@ -48,11 +51,14 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history."""
+    """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
+    whose CREATE or ALTER was never committed.
+    """
 
     orphans: tuple[StorageCollectionId, ...]
     holds: int
     statuses: int
+    secrets: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,19 @@ def sweep(environment: Environment) -> SweepReport:
     for id in orphans:
         environment.lake.drop(id)
     history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
-    return SweepReport(tuple(orphans), environment.holds.sweep(), environment.statuses.prune(history_from))
+    statuses = environment.statuses.prune(history_from)
+    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment))
+
+
+def _sweep_secrets(environment: Environment) -> int:
+    """A value is kept before the catalog names it: one that is old and has no name will get none. The old come first, then the
+    names.
+    """
+    old = environment.secrets.kept_before(Timestamp(environment.clock() - _SECRET_GRACE_MS))
+    named = {entry.reference for entry in environment.planner_catalog().entries() if isinstance(entry, SecretEntry)}
+    if unnamed := old - named:
+        environment.secrets.forget(unnamed)
+    return len(unnamed)
 
 
 def maintain(environment: Environment, group: str) -> GroupReport:

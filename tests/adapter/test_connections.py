@@ -11,8 +11,10 @@ import pytest
 import sqlalchemy as sa
 from fixtures.server import SqlServer
 
+from reclock import maintenance
 from reclock.adapter.session import Session
 from reclock.adapter.sources import source_specs
+from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.errors import (
     ConfigurationError,
@@ -249,3 +251,20 @@ def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> N
         "password": VALUE,
         "sslmode": "verify-full",
     }
+
+
+def test_the_value_of_a_secret_that_was_never_committed_is_swept_when_it_is_old(environment: Environment, monkeypatch) -> None:
+    run(environment, f"CREATE SECRET stays AS '{VALUE}'; BEGIN; CREATE SECRET goes AS 'x'; ROLLBACK")
+    [stays] = [parse_one(item.create_sql or "").args["reference"].name for item in environment.catalog.sync().items.values()]
+    assert len(references(environment)) == 2
+    assert maintenance.sweep(environment).secrets == 0
+    clock = environment.clock
+    monkeypatch.setattr(environment, "clock", lambda: Timestamp(clock() + 25 * 3_600_000))
+    assert maintenance.sweep(environment).secrets == 1
+    assert references(environment) == {stays}
+    assert environment.secrets.get(stays, "stays") == VALUE
+
+
+def references(environment: Environment) -> set[str]:
+    find = "SELECT reference FROM reclock_secrets"
+    return environment.consensus.read(lambda connection: {row[0] for row in connection.exec_driver_sql(find)})

@@ -17,7 +17,7 @@ from reclock.adapter.session import Session
 from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
-from reclock.errors import PermissionDenied, ReclockError
+from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.parse import ParsedStatement, parse
 
@@ -183,3 +183,21 @@ def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
         assert len(catalog.planned) <= 3
     run(session, f"SELECT '{'x' * plans.LONGEST_TEXT}'")
     assert not any(len(str(key)) > plans.LONGEST_TEXT for key in catalog.planned)
+
+
+def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(environment: Environment) -> None:
+    session = Session(environment)
+    query = "SELECT n, repeat('x', 100) FROM generate_series(1, 300000) AS t (n)"
+    run(session, "SET max_result_size = '1MB'")
+    for _ in range(2):  # what ended so is not remembered as an answer
+        with pytest.raises(ResultTooLarge) as failed:
+            run(session, query)
+        assert (failed.value.sqlstate, failed.value.limit_bytes) == ("53000", 1 << 20)
+    assert run(session, "SELECT 1") == run(session, "SELECT 1") == [(1,)]
+    run(session, "SET max_result_size = 3")
+    with pytest.raises(ResultTooLarge):
+        run(session, "SELECT 1")
+    run(session, "SET max_result_size = 0")
+    assert len(run(session, query)) == 300_000
+    with pytest.raises(InvalidOption):
+        run(session, "SET max_result_size = 'much'")

@@ -37,13 +37,13 @@ class Planned:
     statement: statements.Statement
     answer: tuple[pa.RecordBatch, ...] | None = None
 
-    def run(self, run: Callable[[], Result]) -> Result:
+    def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
         """What ``run`` answers, or answered: a plan that reads nothing has one answer, for what the moment and the session say is
         in it as constants, and then it is not shared.
         """
         select = self.statement
         assert isinstance(select, statements.Select)
-        if self.answer is not None:
+        if self.answer is not None and not 0 < limit_bytes < LARGEST_ANSWER_BYTES:
             return Result(select.tag, select.desc, iter(self.answer))
         result = run()
         if collections(select.plan) or select.as_of is not None:

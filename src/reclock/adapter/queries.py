@@ -25,7 +25,7 @@ from reclock.compute.plan import Plan, collections
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
-from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, UnknownCollection, VersionGone
+from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, ResultTooLarge, UnknownCollection, VersionGone
 from reclock.protocol.compute import CancelPeek, Peek, Replica
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
@@ -104,7 +104,16 @@ class Query:
             answer = controller.peek(peek, self.interruption.pause)
             batches = self.interruption.guarded(answer.batches, cancel)
             first = list(islice(batches, 1))
-            return Result(self.select.tag, self.select.desc, _closing(chain(first, batches), asked, scope.pop_all()))
+            return Result(self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), asked, scope.pop_all()))
+
+    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
+        limit_bytes, size = self.variables.max_result_bytes, 0
+        for batch in batches:
+            size += batch.nbytes
+            if 0 < limit_bytes < size:
+                raise ResultTooLarge(limit_bytes)
+            yield batch
 
     def time_of(self, definition: Plan) -> ReadTime:
         """The time it reads at, ``definition`` being its plan over collections, which are there afterwards."""

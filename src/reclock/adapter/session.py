@@ -193,7 +193,8 @@ class Session:
         statement = planned.statement
         match statement:
             case statements.Select():
-                return planned.run(self._query(catalog, statement, self.transactions.block).run)
+                run = self._query(catalog, statement, self.transactions.block).run
+                return planned.run(run, self.variables.max_result_bytes)
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))

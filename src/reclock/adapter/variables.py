@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -55,6 +56,16 @@ def _milliseconds(value: str) -> str:
     return str(int(value))
 
 
+_UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
+
+
+def _bytes(value: str) -> str:
+    found = re.fullmatch(r"(\d{1,12}) ?([kmgt]?b)?", value.strip().lower())
+    if found is None:
+        raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
+    return str(int(found[1]) * _UNITS[found[2] or "b"])
+
+
 VARIABLES = {
     variable.name: variable
     for variable in (
@@ -64,6 +75,7 @@ VARIABLES = {
         ),
         Variable("database", DEFAULT_DATABASE, "where unqualified names are looked up"),
         Variable(ROLE, "none", "whose privileges statements have, by SET ROLE; none is the role the session began with"),
+        Variable("max_result_size", str(1 << 30), "bytes that a query may answer, also as 64MB; 0 is no limit", _bytes),
         Variable("search_path", DEFAULT_SCHEMA, "schemas where unqualified names are looked up, separated by commas"),
         Variable("statement_timeout", "", "milliseconds a statement may take; the environment's setting unless set", _milliseconds),
         Variable(
@@ -191,6 +203,11 @@ class SessionVariables:
     @property
     def statement_timeout_ms(self) -> int:
         return int(self.get("statement_timeout"))
+
+    @property
+    def max_result_bytes(self) -> int:
+        """0 is no limit."""
+        return int(self.get("max_result_size"))
 
 
 def _allowed(variable: Variable, value: str) -> str:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 from cryptography.fernet import Fernet, InvalidToken
 
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
@@ -74,6 +75,14 @@ class Secrets:
 
         self._consensus.transact(write)
 
+    def kept_before(self, moment: Timestamp) -> set[str]:
+        """The references of values that were put before ``moment``, as far as this process has their key."""
+        cipher = self._cipher()
+        if cipher is None:
+            return set()
+        tokens = self._consensus.look(sa.select(_secrets.c.reference, _secrets.c.token))
+        return {each.reference for each in tokens if _put_at(cipher, each.token) < moment}
+
     def _cipher(self) -> Fernet | None:
         if self._key:
             return _cipher_of(self._key)
@@ -98,6 +107,13 @@ class Secrets:
 
 
 _HINT = "every process needs the key of the one that made the first secret: its secrets.key, or RECLOCK_SECRETS_KEY"
+
+
+def _put_at(cipher: Fernet, token: str) -> Timestamp:
+    try:
+        return Timestamp(cipher.extract_timestamp(token.encode()) * 1000)
+    except InvalidToken:  # another key's: not for us to judge
+        return MAXIMUM
 
 
 def _cipher_of(key: str) -> Fernet:

@@ -259,6 +259,19 @@ class OutOfMemory(ReclockError):
         super().__init__("out of memory", detail=detail, hint=hint)
 
 
+class ResultTooLarge(ReclockError):
+    """A query answers more bytes than ``max_result_size`` allows."""
+
+    sqlstate = "53000"
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        super().__init__(
+            f"result exceeds max size of {limit_bytes} bytes",
+            hint="select fewer rows or columns, or SET max_result_size to more, or to 0 for no limit",
+        )
+
+
 class QueryCanceled(ReclockError):
     """A query was stopped while it ran, because somebody asked for that."""
 
