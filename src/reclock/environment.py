@@ -43,6 +43,7 @@ from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
 from reclock.controllers.compute import ClusterController, ComputeController
 from reclock.controllers.controller import Pause
+from reclock.controllers.implied import sink_spec
 from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
@@ -55,6 +56,7 @@ from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.protocol.orchestration import Orchestrator
+from reclock.sinks.opening import SinkMeans
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
 from reclock.sql.catalog import PlannerCatalog, PlannerSettings
@@ -310,16 +312,8 @@ class Environment:
                 lambda: self.replicas.is_alive(registration.replica_id, registration.incarnation),
             )
 
-        return SizedController(
-            self.planner_catalog,
-            self.oracle,
-            seat,
-            cluster_id,
-            registry,
-            connect,
-            self.orchestrator,
-            self.settings.replica_start_ms,
-        )
+        start_ms = self.settings.replica_start_ms
+        return SizedController(self.planner_catalog, self.oracle, seat, cluster_id, registry, connect, self.orchestrator, start_ms)
 
     @cached_property
     def system_controller(self) -> ComputeController:
@@ -349,6 +343,8 @@ class Environment:
                 self.actor,
                 self.settings.introspection_sample_ms,
             ),
+            lambda id: sink_spec(self.planner_catalog(), id),
+            SinkMeans(self.settings, self.mark.id, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name)),
         )
 
     @cached_property

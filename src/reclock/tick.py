@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from reclock.adapter.sinks import emitter, sink_specs
+from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -31,9 +31,8 @@ from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.payload import Step
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
-from reclock.protocol.compute import Refresh, Refreshed
+from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.quality.results import AuditResult
-from reclock.sinks.emitter import Emitted
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
 
@@ -96,8 +95,9 @@ def cluster_names(environment: Environment) -> list[str]:
 
 def sink_names(environment: Environment) -> list[str]:
     """The full names of all sinks."""
-    environment.await_storage(environment.planner_catalog())
-    return [sink.name for sink in sink_specs(environment)]
+    catalog = environment.planner_catalog()
+    environment.await_storage(catalog)
+    return [str(sink.name) for sink in sinks(catalog)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,22 +276,27 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
 
 
 def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted:
-    """Bring the target of one sink up to ``at``, or as far as its inputs are complete. Its status says how that went.
+    """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete. Its status says how that went.
 
     Raises ``SinkError`` if it stalls; any other exception becomes an ``InternalError`` of this sink.
     """
-    environment.await_storage(environment.planner_catalog())
-    [spec] = sink_specs(environment, [sink])
+    catalog = environment.planner_catalog()
+    environment.await_storage(catalog)
+    entry = named_sink(catalog, sink)
     _complete_tables(environment, Timestamp(at))
+    assert catalog.snapshot is not None
+    known_at = catalog.snapshot.content_upper
+    controller = environment.compute_controller(entry.cluster_id)
     try:
-        emitted = emitter(environment, owner).emit(spec, Timestamp(at))
+        controller.await_frontier(known_at)
+        emitted = controller.emit(Emit(entry.id, Timestamp(at), owner, known_at))
     except Exception as failure:  # the edge of the loop over sinks
-        error = failure if isinstance(failure, ReclockError) else InternalError(f'sink "{spec.name}" failed', detail=str(failure))
-        _record_stall(environment, spec.id, error)
+        error = failure if isinstance(failure, ReclockError) else InternalError(f'sink "{entry.name}" failed', detail=str(failure))
+        _record_stall(environment, entry.id, error)
         raise error from failure
-    environment.statuses.record(spec.id, "running", at=environment.clock())
+    environment.statuses.record(entry.id, "running", at=environment.clock())
     if emitted.commits:
-        environment.statistics.add({spec.id: Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, 0)})
+        environment.statistics.add({entry.id: Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, emitted.bytes)})
     return emitted
 
 

@@ -12,12 +12,13 @@ import pytest
 
 from reclock import tick
 from reclock.adapter.session import Session
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
 from reclock.clusters.flight import ReplicaServer
 from reclock.clusters.remote import RemoteReplica
 from reclock.environment import Environment
-from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection
-from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection, UnknownObject
+from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
@@ -71,6 +72,22 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def rows(response: object) -> list[dict]:
     return pa.Table.from_batches(response.batches, response.schema).to_pylist()
+
+
+def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
+    world.sql("CREATE SINK k FROM v INTO DELTA 'v'")
+    world.environment.storage_controller.step()
+    remote, at = world.remote(world.serve()), world.environment.oracle.read_ts(EPOCH_MS)
+    [sink] = world.environment.planner_catalog().sinks()
+    known_at = world.environment.planner_catalog().snapshot.content_upper
+    with pytest.raises(ReplicaBehind):
+        remote.emit(Emit(sink.id, at, "r", known_at))
+    world.environment.compute_controller(CLUSTER).step()
+    emitted = remote.emit(Emit(sink.id, at, "r", known_at))
+    assert (emitted.commits, emitted.changes, emitted.upper) == (1, 1, at + 1)
+    assert world.replica.emit(Emit(sink.id, at, "r", known_at)) == Emitted(emitted.sink, emitted.upper)
+    with pytest.raises(UnknownObject):
+        remote.emit(Emit(GlobalId("u99"), at, "r"))
 
 
 def test_it_answers_as_the_replica_does(world: World) -> None:

@@ -14,7 +14,9 @@ import psycopg
 import pytest
 from fixtures.replicas import QUICK, eventually, killing, processes
 from fixtures.server import RECLOCK, SqlServer, start_server
+from fixtures.sunk import delta_rows
 
+from reclock import crashpoints
 from reclock.environment import Environment
 
 SUM = "SELECT sum(a) FROM t"
@@ -47,10 +49,9 @@ class World:
         with Environment.open(self.home) as environment:
             return {each.replica_id: each.incarnation for each in environment.replicas.all() if each.is_ready}
 
-    def tick(self) -> str:
-        done = subprocess.run(
-            [RECLOCK, "tick"], env=os.environ | self.variables | {"RECLOCK_HOME": str(self.home)}, capture_output=True, text=True
-        )
+    def tick(self, **more: str) -> str:
+        variables = os.environ | self.variables | {"RECLOCK_HOME": str(self.home)} | more
+        done = subprocess.run([RECLOCK, "tick"], env=variables, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -105,6 +106,14 @@ def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
     killed.kill()
     assert world.sql(SUM) == [(3,)]
     assert world.pids("r1") != [killed.pid]
+
+
+def test_a_sink_is_emitted_by_a_replica_of_its_cluster(world: World) -> None:
+    world.sql("CREATE SINK k IN CLUSTER c FROM t INTO DELTA 't'")
+    said = world.tick(**{crashpoints.VARIABLE: "sinks.emit.after_claim"})  # the tick would die of emitting itself
+    assert "2 changes emitted" in said
+    assert sum(delta_rows(world.home / "sinks" / "t").values()) == 2
+    world.sql("DROP SINK k")
 
 
 def test_while_another_lives_nobody_waits(world: World) -> None:

@@ -72,6 +72,10 @@ def test_changes_in_the_envelope_of_debezium(kafka: Broker, world: World, topic:
     assert first[1:] == ({"id": 1}, {"before": None, "after": row, "op": "c", "ts_ms": first[0]})
     assert second[1:] == ({"id": 1}, {"before": row, "after": row | {"word": None}, "op": "u", "ts_ms": second[0]})
     assert third[1:] == ({"id": 1}, {"before": row | {"word": None}, "after": None, "op": "d", "ts_ms": third[0]})
+    told = "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    parts = [part for message in (first, second, third) for part in message[1:]]
+    size = sum(len(json.dumps(part, separators=(",", ":"))) for part in parts)
+    assert world.sql(told) == [(1, 3, size)]
     assert emit(world) == 0
 
 

@@ -29,6 +29,8 @@ from reclock.protocol.compute import (
     CreateDataflow,
     Dataflow,
     DropDataflow,
+    Emit,
+    Emitted,
     Peek,
     Refresh,
     Refreshed,
@@ -121,7 +123,8 @@ def test_peeks_and_refreshes() -> None:
     rows = {StorageCollectionId(GlobalId("s1")): pa.table({"a": [1, None], "b": ["x", "y"]})}
     peek = Peek("p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows)
     refresh, refreshed = Refresh(GlobalId("u9"), Timestamp(4), "tick"), Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
-    for value in (peek, refresh, refreshed):
+    emit, emitted = Emit(GlobalId("u9"), Timestamp(4), "tick"), Emitted("k", Timestamp(5), 1, 2, 3)
+    for value in (peek, refresh, refreshed, emit, emitted):
         assert wire.decode(wire.encode(value), type(value)) == value
 
 

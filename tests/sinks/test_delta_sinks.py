@@ -15,9 +15,12 @@ from fixtures.sunk import delta_history, delta_rows
 
 from reclock import crashpoints, tick
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import ClaimConflict, SinceHeld, TargetChanged, UnknownObject
+from reclock.compute import peek
+from reclock.compute.engines.engine import Engine
+from reclock.environment import Environment
+from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
+from reclock.protocol.compute import Emitted
 from reclock.sinks import delta
-from reclock.sinks.emitter import Emitted
 from reclock.tick import sink_names
 
 
@@ -56,12 +59,17 @@ def test_each_time_of_a_source_is_one_version(world: World) -> None:
     assert (first.commits, first.changes) == (1, 2)
     world.write(source, 3000, "a")
     world.write(source, 4000, "c", "c")
-    assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(4001), 2, 3)
+    second = emit(world, "k")
+    assert second == Emitted("reclock.public.k", Timestamp(4001), 2, 3, second.bytes)
+    table = DeltaTable(str(world.home / "sinks" / "words"))
+    assert sum(table.get_add_actions(flatten=True)["size_bytes"].to_pylist()) == first.bytes + second.bytes
+    told = "SELECT emissions, messages_committed, bytes_committed FROM mz_internal.mz_sink_statistics"
+    assert world.sql(told) == [(2, 5, first.bytes + second.bytes)]
     assert check(world, "s", "words") == [2000, 3000, 4000]
-    version = DeltaTable(str(world.home / "sinks" / "words")).version()
+    version = table.version()
     world.now = 5000
     world.environment.frontiers.advance_idle([source], Timestamp(5001))
-    assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(5001), 0, 0)
+    assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(5001))
     assert DeltaTable(str(world.home / "sinks" / "words")).version() == version
 
 
@@ -83,6 +91,21 @@ def test_rows_that_go_leave_the_table_and_copies_are_counted(world: World) -> No
     assert sizes == [0, 4, 4, 2, 3, 2, 0]
 
 
+def test_as_of_it_begins_at_that_time_or_not_at_all(world: World) -> None:
+    source = world.create("s")
+    for at, word in ((2000, "a"), (3000, "b"), (4000, "c")):
+        world.write(source, at, word)
+    world.environment.frontiers.allow_compaction(source, Timestamp(2500))
+    with pytest.raises(NotReadable):
+        world.sql("CREATE SINK k FROM s INTO DELTA 'words' AS OF 2400")
+    world.sql("CREATE SINK k FROM s INTO DELTA 'words' AS OF 3000")
+    emit(world, "k")
+    assert check(world, "s", "words") == [3000, 4000]
+    assert world.sql("SELECT create_sql FROM mz_sinks") == [
+        ("CREATE SINK reclock.public.k IN CLUSTER default FROM reclock.public.s INTO DELTA 'words'",)
+    ]
+
+
 @pytest.mark.parametrize("is_indexed", [True, False])
 def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: bool) -> None:
     source = world.create("s")
@@ -98,6 +121,24 @@ def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: 
     world.refresh()
     assert emit(world, "k").changes == 3
     assert check(world, "v", "v") == [2000, 3000, 4000]
+
+
+def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def large(environment: Environment, pool: str) -> Engine:
+        asked.append(pool)
+        return environment.small_engine
+
+    monkeypatch.setattr(Environment, "large_engine", large)
+    monkeypatch.setattr(peek, "is_large", lambda *_: True)
+    source = world.create("s")
+    world.write(source, 2000, "a", "b")
+    world.sql("CREATE VIEW v AS SELECT count(*) AS n FROM s; CREATE SINK k FROM v INTO DELTA 'v'")
+    asked.clear()
+    emit(world, "k")
+    assert asked == ["cluster-1"]
+    assert check(world, "v", "v") == [2000]
 
 
 def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,10 +173,13 @@ def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: p
 def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: World) -> None:
     source = world.create("s")
     world.sql("CREATE SINK k FROM s INTO DELTA 'words'")
+    world.environment.storage_controller.step()
     world.write(source, 2000, "a")
+    frontiers = world.environment.frontiers
+    with pytest.raises(SinceHeld):  # though nothing was emitted
+        frontiers.allow_compaction(source, Timestamp(2000))
     emit(world, "k")
     world.write(source, 3000, "b")
-    frontiers = world.environment.frontiers
     with pytest.raises(SinceHeld):
         frontiers.allow_compaction(source, Timestamp(2001))
     frontiers.allow_compaction(source, Timestamp(2000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatch
 
@@ -33,6 +34,7 @@ class Change:
         self._passwords = environment.passwords
         self._new_passwords: list[tuple[str, str | None]] = []
         self._secrets = environment.secrets
+        self._holds, self._actor, self._lease_ms = environment.holds, environment.actor, environment.settings.read_hold_lease_ms
         self._old_secrets: list[str] = []
 
     def fork(self, users: Users) -> Change:
@@ -66,6 +68,10 @@ class Change:
             self._secrets.forget(self._old_secrets)
         for role_id, verifier in self._new_passwords:
             self._passwords.set(role_id, verifier)
+
+    def keep_readable(self, groups: Iterable[str], at: Timestamp) -> None:
+        """What is defined finds them readable at ``at`` when it comes to hold them itself. Raises ``NotReadable``."""
+        self._holds.acquire(groups, at, owner=self._actor, lease_ms=self._lease_ms)
 
     def schema_id(self, name: QualifiedName) -> int:
         snapshot = self.tx.snapshot
@@ -158,7 +164,9 @@ def _(statement: statements.CreateIndex, change: Change) -> None:
 
 @define.register
 def _(statement: statements.CreateSink, change: Change) -> None:
-    id_ = change.insert(statement.name, ItemType.SINK, statement.create_sql)
+    if statement.as_of is not None:
+        change.keep_readable(statement.inputs, statement.as_of)
+    id_ = change.insert(statement.name, ItemType.SINK, statement.create_sql, begins_at=statement.as_of)
     change.audit("create", "sink", statement.name, id=id_, create_sql=statement.create_sql)
 
 

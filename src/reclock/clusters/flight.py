@@ -17,10 +17,10 @@ import pyarrow.flight as flight
 
 from reclock.errors import ReclockError
 from reclock.protocol import wire
-from reclock.protocol.compute import CancelPeek, Peek, Refresh, Replica
+from reclock.protocol.compute import CancelPeek, Emit, Peek, Refresh, Replica
 from reclock.protocol.introspection import LogName
 
-CARRY_OUT, RUNNING, ENGINE_OF, REFRESH = "carry_out", "running", "engine_of", "refresh"
+CARRY_OUT, RUNNING, ENGINE_OF, REFRESH, EMIT = "carry_out", "running", "engine_of", "refresh", "emit"
 TAKE_CHANGES, LOG = "take_changes", "log"
 
 HEADER = "authorization"
@@ -49,6 +49,7 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
             RUNNING: lambda _: wire.encode(list(replica.running().values())),
             ENGINE_OF: lambda body: replica.engine_of(wire.decode(body, Peek)).encode(),
             REFRESH: lambda body: wire.encode(replica.refresh(wire.decode(body, Refresh))),
+            EMIT: lambda body: wire.encode(replica.emit(wire.decode(body, Emit))),
             TAKE_CHANGES: lambda body: wire.encode_responses(replica.take_changes(wire.decode(body, list[str]))),
             LOG: lambda body: wire.encode_rows(replica.log(LogName(body.decode()))),
         }

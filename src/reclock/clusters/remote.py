@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from reclock.algebra.ids import GlobalId
-from reclock.clusters.flight import CARRY_OUT, ENGINE, ENGINE_OF, HEADER, LOG, REFRESH, RUNNING, TAKE_CHANGES
+from reclock.clusters.flight import CARRY_OUT, EMIT, ENGINE, ENGINE_OF, HEADER, LOG, REFRESH, RUNNING, TAKE_CHANGES
 from reclock.errors import ReplicaLost
 from reclock.protocol import wire
-from reclock.protocol.compute import ComputeCommand, Dataflow, Peek, PeekResponse, Refresh, Refreshed
+from reclock.protocol.compute import ComputeCommand, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed
 from reclock.protocol.introspection import LogName, LogResponse, Row
 
 T = TypeVar("T")
@@ -51,6 +51,10 @@ class RemoteReplica:
     def refresh(self, refresh: Refresh) -> Refreshed:
         [answer] = self._attended(lambda: self._act(REFRESH, wire.encode(refresh)))
         return wire.decode(answer, Refreshed)
+
+    def emit(self, emit: Emit) -> Emitted:
+        [answer] = self._attended(lambda: self._act(EMIT, wire.encode(emit)))
+        return wire.decode(answer, Emitted)
 
     def peek(self, peek: Peek) -> PeekResponse:
         opened: list[flight.FlightStreamReader] = []

@@ -13,6 +13,7 @@ from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
+from reclock.consensus.input_holds import hold_inputs
 from reclock.consensus.statuses import Statuses
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.storage import CreateCollections, DropCollections, NotDropped, StorageCommand
@@ -63,6 +64,8 @@ class Storage:
         for own in command.collections:
             self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic)
         self.frontiers.create(command.group, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
+        if command.inputs:
+            hold_inputs(command.id, command.inputs, self.frontiers, self.holds)
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
         tables = self.tables.log.known() & set(ids)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
@@ -28,6 +29,8 @@ from reclock.protocol.compute import (
     CreateDataflow,
     Dataflow,
     DropDataflow,
+    Emit,
+    Emitted,
     Peek,
     PeekResponse,
     Refresh,
@@ -35,6 +38,10 @@ from reclock.protocol.compute import (
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
+from reclock.sinks.changes import Reader
+from reclock.sinks.description import SinkSpec
+from reclock.sinks.emitter import Emitter
+from reclock.sinks.opening import SinkMeans, open_writer
 
 
 @dataclass(slots=True)
@@ -51,6 +58,9 @@ class VirtualReplica:
     published: Mapping[str, Timestamp]
     """Uppers that this process knows of."""
     measurements: Measurements
+    sink: Callable[[GlobalId], SinkSpec]
+    """A sink as the catalog has it. Raises ``UnknownObject``."""
+    sink_means: SinkMeans
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
     _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -105,6 +115,13 @@ class VirtualReplica:
             return refreshed
         finally:
             self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, has_failed=has_failed)
+
+    def emit(self, emit: Emit) -> Emitted:
+        self._require(emit.catalog_ts)
+        reader = Reader(self.lake, self.frontiers, self.settings, self.small(), self.large)
+        opened = partial(open_writer, means=self.sink_means)
+        emitter = Emitter(self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms)
+        return emitter.emit(self.sink(emit.id), emit.at)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         return self.measurements.take_changes(subscribes)

@@ -15,7 +15,7 @@ from reclock.controllers.controller import Controller, Follow, Pause
 from reclock.controllers.implied import compute_commands
 from reclock.crashpoints import reach
 from reclock.errors import UnknownObject
-from reclock.protocol.compute import CancelPeek, Dataflow, Peek, PeekResponse, Refresh, Refreshed, Replica
+from reclock.protocol.compute import CancelPeek, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed, Replica
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 
 
@@ -51,6 +51,10 @@ class ClusterController(Protocol):
 
     def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
         """See `Replica.refresh`."""
+        ...
+
+    def emit(self, emit: Emit, pause: Pause | None = None) -> Emitted:
+        """See `Replica.emit`; the controller has reached its ``catalog_ts``."""
         ...
 
     def target(self, name: str) -> Replica:
@@ -97,6 +101,9 @@ class ComputeController(Controller):
 
     def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
         return self.replica.refresh(refresh)
+
+    def emit(self, emit: Emit, pause: Pause | None = None) -> Emitted:
+        return self.replica.emit(emit)
 
     def target(self, name: str) -> Replica:
         if name and name != self.replica_id:

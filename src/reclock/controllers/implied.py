@@ -8,10 +8,12 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.compute.plan import Get
+from reclock.compute.plan import Get, collections
+from reclock.errors import UnknownObject
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
 from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
+from reclock.sinks.description import SinkSpec
 from reclock.sources.description import SourceSpec, collections_of
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
 from reclock.sql.planner.views import expand
@@ -77,6 +79,18 @@ def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
     )
 
 
+def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
+    """A sink as emitting wants it. Raises ``UnknownObject`` if there is none."""
+    sink = catalog.entry(id) if id in _snapshot(catalog).items else None
+    if not isinstance(sink, SinkEntry):
+        raise UnknownObject("sink", id)
+    on = catalog.relation(sink.on)
+    indexes = tuple(index.id for index in catalog.indexes(on.id) if index.cluster_id == sink.cluster_id)
+    plan = expand(Get(on.collection, str(on.name), on.desc), catalog)
+    created_at = _snapshot(catalog).items[sink.id].created_at
+    return SinkSpec(sink.id, str(sink.name), plan, on.desc, sink.sink.target, sink.sink.with_snapshot, created_at, indexes)
+
+
 def _dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
     on = catalog.relation(index.on)
     return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc)
@@ -89,7 +103,8 @@ def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
         own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
-        return CreateCollections(item.id, (), since=begins, upper=begins)
+        inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
+        return CreateCollections(item.id, (), since=begins, upper=begins, inputs=inputs)
     assert isinstance(entry, RelationEntry)
     if entry.source is not None:
         found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))

@@ -29,6 +29,8 @@ from reclock.protocol.compute import (
     CreateDataflow,
     Dataflow,
     DropDataflow,
+    Emit,
+    Emitted,
     Peek,
     PeekResponse,
     Refresh,
@@ -248,6 +250,10 @@ class SizedController(ElectedController):
     def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
         """See `Replica.refresh`. It is repeated where its replica is lost, which changes nothing."""
         return self._from_any(lambda replica: replica.refresh(refresh), pause)
+
+    def emit(self, emit: Emit, pause: Pause | None = None) -> Emitted:
+        """See `Replica.emit`. It is repeated where its replica is lost: what is in the target is not written again."""
+        return self._from_any(lambda replica: replica.emit(emit), pause)
 
     def target(self, name: str) -> Replica:
         replicas = {each.name: each.id for each in replicas_of(self._follow(), self._cluster_id)}

@@ -45,14 +45,16 @@ def _sources(state: State) -> Rows:
 
 
 def _sinks(state: State) -> Rows:
-    return ((total.object_id, name, total.steps, total.updates) for total, name in _totals(state, ItemType.SINK))
+    return ((total.object_id, name, total.steps, total.updates, total.bytes) for total, name in _totals(state, ItemType.SINK))
 
+
+_SINK_STATISTICS = desc(id=TEXT, name=TEXT, emissions=BIGINT, messages_committed=BIGINT, bytes_committed=BIGINT)
 
 OPERATIONS = (
     Builtin("mz_internal", "mz_object_dependencies", desc(object_id=TEXT, referenced_object_id=TEXT), _dependencies),
     Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
     Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),
-    Builtin("mz_internal", "mz_sink_statistics", desc(id=TEXT, name=TEXT, emissions=BIGINT, updates_emitted=BIGINT), _sinks),
+    Builtin("mz_internal", "mz_sink_statistics", _SINK_STATISTICS, _sinks),
     view(
         "mz_internal",
         "mz_compute_hydration_statuses",

@@ -83,6 +83,19 @@ class Refresh:
     catalog_ts: Timestamp = MINIMUM
 
 
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Bring the target of the sink up to ``at``, or as far as its inputs are complete, under a claim of ``owner``.
+
+    The sink is what the catalog says of it at ``catalog_ts`` or later.
+    """
+
+    id: GlobalId
+    at: Timestamp
+    owner: str
+    catalog_ts: Timestamp = MINIMUM
+
+
 ComputeCommand = CreateDataflow | DropDataflow | AdvanceCatalogFrontier | CancelPeek | Subscribe | CancelSubscribe
 
 
@@ -108,6 +121,18 @@ class Refreshed:
     updates: int
 
 
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """The sink's target holds everything below ``upper``; in how many commits, messages (or changes of rows, where there are none)
+    and bytes, that was new."""
+
+    sink: str
+    upper: Timestamp
+    commits: int = 0
+    changes: int = 0
+    bytes: int = 0
+
+
 class Replica(Protocol):
     """Carries out the commands of its cluster. Replicas of one cluster do the same work; compare-and-append lets the first win."""
 
@@ -128,6 +153,10 @@ class Replica(Protocol):
 
     def refresh(self, refresh: Refresh) -> Refreshed:
         """Raises ``ReplicaBehind``, ``UnknownCollection``, and ``ClaimConflict`` while another replica is at work."""
+        ...
+
+    def emit(self, emit: Emit) -> Emitted:
+        """Raises ``ReplicaBehind``, ``UnknownObject``, ``SinkError``, and ``ClaimConflict`` while another process emits."""
         ...
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:

@@ -31,6 +31,8 @@ class CreateCollections:
     collections: tuple[CollectionDescription, ...]
     since: Timestamp
     upper: Timestamp
+    inputs: frozenset[str] = frozenset()
+    """The groups of which it holds what it reads, from ``since`` on."""
     is_backfilled: bool = False
     """Whether its history is to be given before anything else moves its upper."""
 

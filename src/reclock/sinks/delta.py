@@ -27,6 +27,7 @@ from reclock.collections.folder import Folder, fsync
 from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
+from reclock.sinks.target import Written
 
 SINK_PROPERTY = "reclock.sink"
 
@@ -69,7 +70,7 @@ class DeltaWriter:
         self._progress = _progress(log, self._sink)
         return self._progress
 
-    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
         """Who only rewrites files of the table meanwhile, as OPTIMIZE does, goes first."""
         try:
             log = self._log = self._log or self._create()
@@ -77,7 +78,7 @@ class DeltaWriter:
             self._database.execute("CREATE OR REPLACE TABLE changes AS SELECT * FROM incoming")
             [(count,)] = self._rows(f"SELECT coalesce(sum(abs({DIFF_COLUMN})), 0) FROM changes")
             for _ in range(_ATTEMPTS):
-                if self._commit(log, at):
+                if (size := self._commit(log, at)) is not None:
                     break
                 if _progress(log, self._sink) != self._progress:
                     raise self._overtaken(log)
@@ -89,19 +90,19 @@ class DeltaWriter:
         except (DeltaError, OSError) as failure:
             raise self._unavailable(failure) from failure
         self._progress = Timestamp(at + 1)
-        return int(count)
+        return Written(int(count), size)
 
-    def _commit(self, log: TableLog, at: Timestamp) -> bool:
-        """See ``TableLog.commit``."""
+    def _commit(self, log: TableLog, at: Timestamp) -> int | None:
+        """How many bytes were added; None if somebody else has committed, which has been seen then."""
         replaced = self._touched(log.paths())
         added = self._write(replaced)
         now = int(self._clock())
         removes = [RemoveAction(path, True, now, size, {}) for path, size in replaced.items()]
         crashpoints.reach("sinks.delta.before_commit")
         if not log.commit([*added, *removes], {self._sink: at}):
-            return False
+            return None
         crashpoints.reach("sinks.delta.after_commit")
-        return True
+        return sum(action.size for action in added)
 
     def close(self) -> None:
         if "_database" in vars(self):

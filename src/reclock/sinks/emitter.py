@@ -24,6 +24,7 @@ from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import ReclockError, TargetChanged
 from reclock.ingest.lease import HeldClaim
+from reclock.protocol.compute import Emitted
 from reclock.sinks.changes import Range, Reader, by_time
 from reclock.sinks.description import SinkSpec
 from reclock.sinks.target import Writer
@@ -31,16 +32,6 @@ from reclock.sinks.target import Writer
 _logger = structlog.get_logger(__name__)
 
 Stream = Callable[[Range], pa.RecordBatchReader]
-
-
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """The sink's target holds everything below ``upper``; in how many commits, and of how many changes, that was new."""
-
-    sink: str
-    upper: Timestamp
-    commits: int
-    changes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +60,12 @@ class Emitter:
             through = max(through, claim.at)
         frontier = self.frontiers.get(sink.id)
         wanted = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
-        done = Emitted(sink.name, frontier.upper, 0, 0)
+        done = Emitted(sink.name, frontier.upper)
         if wanted.upper > wanted.lower:
             changes = self.reader.changes(sink, wanted)
             if claim is None and not changes.times:
                 self.frontiers.advance_idle([sink.id], wanted.upper)
-                done = Emitted(sink.name, wanted.upper, 0, 0)
+                done = Emitted(sink.name, wanted.upper)
             else:
                 if claim is None:
                     payload = {"kind": "emit", "sink": sink.id}
@@ -94,10 +85,11 @@ class Emitter:
                 crashpoints.reach("sinks.emit.begun")
                 if progress is not None and progress > wanted.needs:
                     wanted = Range(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
-                commits = changes = 0
+                commits = changes = size = 0
                 for time, changed in _times(stream(wanted), wanted) if wanted.upper > wanted.lower else ():
                     held.amend(held.claim.payload)  # still ours?
-                    changes += writer.emit(time, changed)
+                    written = writer.emit(time, changed)
+                    changes, size = changes + written.changes, size + written.bytes
                     commits, progress = commits + 1, Timestamp(time + 1)
                     crashpoints.reach("sinks.emit.committed")
         except BaseException:
@@ -105,7 +97,7 @@ class Emitter:
             raise
         self.frontiers.publish({sink.id: held.claim}, wanted.upper, since=progress or frontier.since)
         crashpoints.reach("sinks.emit.published")
-        return Emitted(sink.name, wanted.upper, commits, changes)
+        return Emitted(sink.name, wanted.upper, commits, changes, size)
 
     def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:
         """The next attempt need not wait for the lease: the target itself keeps out who was overtaken."""

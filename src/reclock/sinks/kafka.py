@@ -31,6 +31,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ClaimConflict, SinkError, TargetChanged, TargetUnavailable
 from reclock.sinks.description import KafkaTarget
 from reclock.sinks.messages import Encoder
+from reclock.sinks.target import Written
 
 _REQUEST_S = 10
 _TRANSACTION_MS = 300_000
@@ -64,11 +65,11 @@ class KafkaWriter:
             raise self._failure(error) from error
         return Timestamp(found["progress"]) if found is not None else None
 
-    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
+    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
         try:
             self._producer.begin_transaction()
             try:
-                count = self._produce(at, changes)
+                written = self._produce(at, changes)
                 progress = json.dumps({"progress": at + 1, "topic_id": self._topic_id})
                 self._producer.produce(self._target.progress_topic, progress.encode(), self._sink.encode())
                 self._producer.flush()
@@ -81,7 +82,7 @@ class KafkaWriter:
                 raise
         except KafkaException as error:
             raise self._failure(error) from error
-        return count
+        return written
 
     def close(self) -> None:
         self._encoder.close()
@@ -90,8 +91,8 @@ class KafkaWriter:
                 self._producer.purge()
                 self._producer.close()
 
-    def _produce(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
-        count = 0
+    def _produce(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
+        count = size = 0
         produce, topic, moment = self._producer.produce, self._target.topic, int(at)
         for batch in self._encoder.messages(at, changes):
             for key, value in batch:
@@ -102,8 +103,9 @@ class KafkaWriter:
                     except BufferError:  # the queue is full: what was delivered makes room
                         self._producer.poll(0.05)
             count += len(batch)
+            size += sum(len(key or b"") + len(value or b"") for key, value in batch)
             self._producer.poll(0)
-        return count
+        return Written(count, size)
 
     @cached_property
     def _producer(self) -> Any:

@@ -15,7 +15,7 @@ from reclock.sources.connections import Reveal, no_secrets
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SinkMeans:
     """What an environment has to reach targets with. ``environment_id`` tells its sinks from those of all others."""
 
     settings: Settings
@@ -24,18 +24,18 @@ class Means:
     reveal: Reveal = no_secrets
 
 
-def open_writer(sink: SinkSpec, means: Means) -> Writer:
+def open_writer(sink: SinkSpec, means: SinkMeans) -> Writer:
     """The sink's writer. Nothing is reached yet."""
     return _open(sink.target, sink, means)
 
 
 @singledispatch
-def _open(target: Target, sink: SinkSpec, means: Means) -> Writer:
+def _open(target: Target, sink: SinkSpec, means: SinkMeans) -> Writer:
     raise NotImplementedError(type(target).__name__)
 
 
 @_open.register
-def _(target: DeltaTarget, sink: SinkSpec, means: Means) -> Writer:
+def _(target: DeltaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
     from reclock.sinks.delta import DeltaWriter
 
     root = means.settings.sinks_root
@@ -44,7 +44,7 @@ def _(target: DeltaTarget, sink: SinkSpec, means: Means) -> Writer:
 
 
 @_open.register
-def _(target: KafkaTarget, sink: SinkSpec, means: Means) -> Writer:
+def _(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
     from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
 
     client = kafka_client(target.connection, means.reveal)

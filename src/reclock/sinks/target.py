@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from reclock.algebra.timestamps import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one commit brought to the target: messages, or changes of rows where there are none, and bytes before compression by
+    the target itself."""
+
+    changes: int
+    bytes: int
 
 
 class Writer(Protocol):
@@ -19,8 +29,8 @@ class Writer(Protocol):
         """
         ...
 
-    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> int:
-        """All changes of one time are in the target, durably and in one go with the progress beyond it; how many they were.
+    def emit(self, at: Timestamp, changes: pa.RecordBatchReader) -> Written:
+        """All changes of one time are in the target, durably and in one go with the progress beyond it.
 
         ``changes`` has the relation's columns and ``mz_diff``; it is consolidated, and read once. Times come in order. Raises
         ``ClaimConflict`` if another writer has begun meanwhile, and what ``begin`` raises; then nothing of it is in the target, or

@@ -51,7 +51,7 @@ _UNSUPPORTED = frozenset(
     }
 )
 """Statements that are SQL, or ours in time, and get a clear answer."""
-_RENAMED = ("SOURCE", "TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SECRET", "CONNECTION")
+_RENAMED = ("SOURCE", "TABLE", "VIEW", "MATERIALIZED VIEW", "INDEX", "SINK", "SECRET", "CONNECTION")
 _ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
 
 
@@ -216,6 +216,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             return nodes.AlterRenameStatement(kind=kind, this=name, exists=exists, to=self._name())
         if kind == "SECRET" and not exists:
             return self._alter_secret(name)
+        if kind == "SINK":
+            self._unsupported("ALTER SINK")
         if exists or kind != "SOURCE":
             self.raise_error("Expected RENAME TO")
         if self._match_text_seq("RETRY"):

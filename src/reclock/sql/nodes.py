@@ -285,6 +285,7 @@ class CreateSinkStatement(Statement):
         "on": True,
         "target": True,
         "options": False,
+        "as_of": False,
     }
 
 

@@ -15,6 +15,8 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from reclock.sql import nodes
+
 T = TypeVar("T")
 
 QUERY_STARTS = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN, TokenType.TABLE})
@@ -195,6 +197,11 @@ class QueryParser(MaterializeParser):
         fourth = self._tokens[self._index + 3] if self._index + 3 < len(self._tokens) else None
         is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
         return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
+
+    def _as_of(self) -> nodes.AsOf:
+        self._advance(2)
+        at_least = self._match_text_seq("AT", "LEAST")
+        return nodes.AsOf(this=self._parse_disjunction() or self._missing(), at_least=at_least)
 
     def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
         return None if self._is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]

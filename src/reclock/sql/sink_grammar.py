@@ -25,6 +25,7 @@ class SinkParser(SourceParser):
             on=on,
             target=self._into(),
             options=self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None,
+            as_of=self._as_of() if self._is_as_of() else None,
         )
 
     def _into(self) -> exp.Expression:
@@ -51,7 +52,11 @@ class SinkParser(SourceParser):
         if self._match_text_seq("KEY"):
             key = self._parse_wrapped_csv(self._name)
             is_not_enforced = bool(self._match_text_seq("NOT", "ENFORCED"))
-        self._expect("FORMAT", "JSON")
+        if self._match_text_seq("HEADERS", advance=False):
+            self._unsupported("CREATE SINK")
+        self._expect("FORMAT")
+        if not self._match_text_seq("JSON"):
+            self._unsupported("CREATE SINK FORMAT")
         self._expect("ENVELOPE")
         if not self._match_texts(("DEBEZIUM", "UPSERT")):
             self.raise_error("Expected DEBEZIUM or UPSERT")

@@ -40,4 +40,5 @@ def _create_sink(write: Generator, node: exp.Expression) -> str:
         clause(write, "IN CLUSTER", node, "cluster"),
         f"FROM {write.sql(node, 'on')} INTO {write.sql(node, 'target')}",
         f"WITH ({listed(write, node, 'options')})" if node.args.get("options") else "",
+        write.sql(node, "as_of"),
     )

@@ -163,6 +163,10 @@ class CreateSink:
     sink: SinkDefinition
     cluster_id: int
     depends_on: frozenset[GlobalId]
+    as_of: Timestamp | None = None
+    """When it begins, if that is said."""
+    inputs: frozenset[str] = frozenset()
+    """The groups of what it reads."""
     tag: str = "CREATE SINK"
 
 

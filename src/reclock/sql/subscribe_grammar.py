@@ -33,11 +33,6 @@ class SubscribeParser(QueryParser):
                 self.raise_error("Expected WITH, AS OF or UP TO")
         return nodes.SubscribeStatement(this=name, query=query, **given)
 
-    def _as_of(self) -> nodes.AsOf:
-        self._advance(2)
-        at_least = self._match_text_seq("AT", "LEAST")
-        return nodes.AsOf(this=self._parse_disjunction() or self._missing(), at_least=at_least)
-
     def _subscribe_options(self, *, is_with: bool) -> dict[str, exp.Expr]:
         if self._match_text_seq("SNAPSHOT"):
             return {"snapshot": exp.Boolean(this=is_with)}

@@ -8,16 +8,19 @@ from pathlib import PurePosixPath
 from sqlglot import exp
 
 from reclock.catalog.objects import ItemType
+from reclock.compute.plan import Get, collections
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.sinks.description import DeltaTarget, Envelope, KafkaTarget, Target
 from reclock.sources.connections import KAFKA, broker
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
+from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
 from reclock.sql.planner.index_keys import column_positions
 from reclock.sql.planner.sources import Names
+from reclock.sql.planner.views import expand
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
 
 SINK_OPTIONS = frozenset({"snapshot"})
@@ -34,6 +37,9 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
     on = catalog.resolve(parts(node.args["on"]), session)
     if on.is_system or on.type is ItemType.SOURCE_PROGRESS:
         raise UnsupportedSql("a sink from a system or progress relation is not supported")
+    inputs = collections(expand(Get(on.collection, str(on.name), on.desc), catalog))
+    if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
+        raise UnsupportedSql("a sink from a view over system relations is not supported")
     check_stored(on.desc.columns)
     cluster_id = chosen_cluster(node, catalog, session)
     normal = node.copy()
@@ -41,13 +47,19 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
     for other in catalog.sinks():
         if _overlap(other.sink.target, sink.target):
             raise InvalidOption(f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else")
+    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
+    if as_of is not None and as_of.is_at_least:
+        raise UnsupportedSql("AS OF AT LEAST is not supported for a sink", hint="without AS OF it begins now")
     normal.set("exists", None)
+    normal.set("as_of", None)
     normal.set("this", name.to_table())
     normal.set("on", on.name.to_table())
     normal.set("cluster", cluster_identifier(catalog.cluster_name(cluster_id)))
     if isinstance(sink.target, KafkaTarget):
         normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
-    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses)
+    groups = frozenset(id.group for id in inputs)
+    begins = as_of.at if as_of is not None else None
+    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
 
 
 def define_sink(
