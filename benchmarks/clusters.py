@@ -1,4 +1,5 @@
-"""Replicas: from ``CREATE CLUSTER`` to the first answer; from a replica's death to the next, with one and with two."""
+"""Replicas: from ``CREATE CLUSTER`` to the first answer; from a replica's death to the next, with one and with two; reads beside an
+endless query on another cluster, against reads beside a process that burns as much CPU."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +18,9 @@ import psycopg
 RECLOCK = str(Path(sys.executable).with_name("reclock"))
 SUM = "SELECT sum(n) FROM t"
 ROUNDS = 5
+READS = 40
+ENDLESS = """SELECT sum((a.n * b.n) % 7 + c.n) FROM generate_series(1, 100000) a(n), generate_series(1, 100000) b(n),
+    generate_series(1, 100000) c(n)"""
 
 
 def main() -> None:
@@ -30,6 +35,8 @@ def main() -> None:
         try:
             with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True) as connection:
                 measure(connection, home)
+                with psycopg.connect(f"host=127.0.0.1 port={port} user=reclock dbname=reclock", autocommit=True) as other:
+                    isolation(connection, other)
         finally:
             for process in replicas(home):
                 process.kill()
@@ -65,6 +72,49 @@ def measure(connection: psycopg.Connection, home: str) -> None:
         both_are_there(connection)
         found.append(killed())
     print(f"death to the next answer, two replicas: {median(found):.3f} s, at most {max(found):.3f} s")
+
+
+def isolation(endless: psycopg.Connection, other: psycopg.Connection) -> None:
+    """``endless`` is on the cluster c, whose replicas have one core; ``other`` on a cluster of its own."""
+    other.execute("CREATE CLUSTER d SIZE '1'")
+    other.execute("SET cluster = d")
+
+    def reads() -> float:
+        return median([took(lambda: other.execute(SUM).fetchall()) for _ in range(READS)])
+
+    def beside_burner() -> float:
+        burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        try:
+            return reads()
+        finally:
+            burner.kill()
+            burner.wait()
+
+    def beside_endless() -> float:
+        running = threading.Thread(target=until_cancelled, args=(endless,))
+        running.start()
+        time.sleep(1)
+        try:
+            return reads()
+        finally:
+            assert running.is_alive()
+            endless.cancel()
+            running.join()
+
+    reads()
+    alone, burnt, queried = zip(*[(reads(), beside_burner(), beside_endless()) for _ in range(ROUNDS)], strict=True)
+    print(f"reads alone: {median(list(alone)):.3f} s")
+    print(f"beside a process that burns a core: {median(list(burnt)):.3f} s")
+    print(f"beside an endless query on another cluster: {median(list(queried)):.3f} s")
+    ratios = [query / burn for query, burn in zip(queried, burnt, strict=True)]
+    print(f"query against burner: {median(ratios):.2f} times")
+
+
+def until_cancelled(connection: psycopg.Connection) -> None:
+    try:
+        connection.execute(ENDLESS)
+    except psycopg.errors.QueryCanceled:
+        return
 
 
 def both_are_there(connection: psycopg.Connection) -> None:

@@ -286,7 +286,7 @@ class Environment:
             return self.sized_controller(cluster_id)
         found = self._virtual_controllers.get(cluster_id)
         if found is None:
-            name = own_replica_id(cluster_id, self.actor)
+            name = str(own_replica_id(cluster_id, self.actor))
             made = ComputeController(self.planner_catalog, cluster_id, self.make_replica(f"cluster-{cluster_id}"), name)
             found = self._virtual_controllers.setdefault(cluster_id, made)
         return found
@@ -386,12 +386,12 @@ class Environment:
             stopping.set()
             thread.join()
 
-    def _own_replicas(self) -> dict[str, tuple[int, Reporting]]:
-        found: dict[str, tuple[int, Reporting]] = {}
+    def _own_replicas(self) -> dict[int, tuple[int, Reporting]]:
+        found: dict[int, tuple[int, Reporting]] = {}
         for cluster in self.catalog.sync().clusters.values():
             controller = self.compute_controller(cluster.id)
             if isinstance(controller, SizedController):
-                found |= {f"u{id}": (cluster.id, replica) for id, replica in controller.led().items()}
+                found |= {id: (cluster.id, replica) for id, replica in controller.led().items()}
             else:
                 found[own_replica_id(cluster.id, self.actor)] = (cluster.id, controller.target(""))
         return found

@@ -45,6 +45,14 @@ class World:
     def pids(self, replica: str | None = None) -> list[int]:
         return [process.pid for process in processes(self.home, replica)]
 
+    def reporting(self) -> set[str]:
+        """The replicas of which something is said, as who is on another cluster reads it."""
+        with self.servers[0].connect() as connection:
+            query = (
+                """SELECT r.name FROM mz_internal.mz_cluster_replica_metrics m JOIN mz_cluster_replicas r ON r.id = m.replica_id"""
+            )
+            return {name for (name,) in connection.execute(query)}
+
     def incarnations(self) -> dict[int, int]:
         with Environment.open(self.home) as environment:
             return {each.replica_id: each.incarnation for each in environment.replicas.all() if each.is_ready}
@@ -60,7 +68,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home = tmp_path_factory.mktemp("replicas")
     with killing(home):
-        made = World(home, QUICK)
+        made = World(home, QUICK | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200"})
         try:
             with made.servers[0].connect() as connection:
                 connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
@@ -119,6 +127,7 @@ def test_a_sink_is_emitted_by_a_replica_of_its_cluster(world: World) -> None:
 def test_while_another_lives_nobody_waits(world: World) -> None:
     world.sql("CREATE CLUSTER REPLICA c.r2 SIZE '1'")
     eventually(lambda: len(world.incarnations()) == 2)
+    eventually(lambda: world.reporting() == {"r1", "r2"})
     before = world.incarnations()
     with world.connect() as connection:
         connection.execute(SUM)
@@ -128,6 +137,10 @@ def test_while_another_lives_nobody_waits(world: World) -> None:
             assert connection.execute(SUM).fetchall() == [(3,)]
             eventually(lambda: len(world.incarnations()) == 2)
     assert world.incarnations() == {id: incarnation + 1 for id, incarnation in before.items()}
+    was_offline = """SELECT r.name FROM mz_internal.mz_cluster_replica_status_history h
+        JOIN mz_cluster_replicas r ON r.id = h.replica_id WHERE h.status = 'offline'"""
+    eventually(lambda: {name for (name,) in world.sql(was_offline)} == {"r1", "r2"})
+    eventually(lambda: world.reporting() == {"r1", "r2"})
 
 
 def test_one_that_hangs_is_missed_and_replaced(world: World) -> None:
@@ -137,6 +150,7 @@ def test_one_that_hangs_is_missed_and_replaced(world: World) -> None:
         replica.send_signal(signal.SIGSTOP)
     with world.connect() as connection:
         assert [connection.execute(SUM).fetchone() for _ in range(3)] == [(3,)] * 3
+    assert world.reporting()  # what the other says, and what the one that hangs said for as long as it counts as alive
     eventually(lambda: sum(world.incarnations().values()) == sum(before.values()) + 1)
     eventually(lambda: stopped[0].pid not in world.pids())
 
@@ -190,5 +204,6 @@ def test_another_size_takes_over_without_a_gap(world: World) -> None:
 def test_a_dropped_cluster_leaves_no_process(world: World) -> None:
     world.sql("DROP CLUSTER c CASCADE")
     eventually(lambda: world.pids() == [])
+    eventually(lambda: world.sql("SELECT * FROM mz_internal.mz_cluster_replica_metrics WHERE replica_id > 0") == [])
     with Environment.open(world.home) as environment:
         eventually(lambda: environment.replicas.all() == [])

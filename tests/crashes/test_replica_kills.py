@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,11 @@ import pytest
 import reclock
 from reclock import tick
 from reclock.adapter.session import Session
-from reclock.algebra.timestamps import EPOCH_MS
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.replicas import Incarnation
 from reclock.environment import Environment
+from reclock.errors import ClaimConflict, ReplicaBehind, ReplicaLost, UpperMismatch
+from reclock.protocol.compute import Refresh
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 
 DEFINE = """
@@ -85,8 +89,8 @@ def kill(pid: int) -> None:
 
 
 @pytest.fixture
-def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Environment]:
-    monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", "2000")
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Environment]:
+    monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", getattr(request, "param", "2000"))
     with Environment.initialise(tmp_path) as opened:
         forked = opened.__dict__["orchestrator"] = Forked(tmp_path)
         try:
@@ -101,6 +105,38 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Env
 def rows(environment: Environment, cluster: str, query: str) -> list[tuple]:
     session = Session(environment)
     return [row for result in session.execute(f"SET cluster = {cluster}; {query}") for row in result.rows()]
+
+
+@pytest.mark.parametrize("environment", ["1"], indirect=True)
+def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) -> None:
+    """With leases so short that each takes over what the other is about, it is compare-and-append that decides."""
+    list(Session(environment).execute(DEFINE))
+    [id] = [cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.name == "c"]
+    controller, chance = environment.sized_controller(id), random.Random(11)
+
+    def refresh(name: str, number: int, at: Timestamp, begins_s: float) -> None:
+        snapshot = environment.planner_catalog().snapshot
+        assert snapshot is not None
+        time.sleep(begins_s)
+        for dataflow in controller.dataflows():
+            while True:
+                try:
+                    controller.target(name).refresh(Refresh(dataflow.id, at, f"{name} {number}", snapshot.content_upper))
+                    break
+                except (ClaimConflict, UpperMismatch, ReplicaBehind, ReplicaLost):  # the other was faster, or this is not there yet
+                    controller.step()
+                    time.sleep(0.01)
+
+    for number in range(12):
+        values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
+        rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
+        at = environment.oracle.read_ts(EPOCH_MS)
+        environment.tables.apply(through=at)
+        with ThreadPoolExecutor() as both:
+            done = [both.submit(refresh, name, number, at, chance.uniform(0, 0.02)) for name in ("r1", "r2")]
+        assert [each.result() for each in done] == [None, None]
+        for query in VIEWS:
+            assert rows(environment, "c", query) == rows(environment, "default", query)
 
 
 def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:

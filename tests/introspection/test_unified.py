@@ -17,9 +17,9 @@ from reclock.adapter.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.clusters.measurements import bucket
 from reclock.consensus.statistics import Moved, Total
-from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, own_replica_id
+from reclock.controllers.subscribes import DEFINITIONS, OwnReplicas, ReplicaSubscribes, own_replica_id
 from reclock.environment import Environment
-from reclock.errors import EvaluationError, NotReadable, UnknownObject
+from reclock.errors import EvaluationError, NotReadable, ReplicaLost, UnknownObject
 from reclock.introspection.page import render
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
@@ -44,8 +44,11 @@ class Scripted:
     def __init__(self) -> None:
         self.subscribed: dict[LogName, str] = {}
         self.answers: list[LogResponse] = []
+        self.is_lost = False
 
     def carry_out(self, command: Subscribe | CancelSubscribe) -> None:
+        if self.is_lost:
+            raise ReplicaLost("r1", detail="connection refused")
         match command:
             case Subscribe(id, log):
                 self.subscribed[log] = id
@@ -53,6 +56,8 @@ class Scripted:
                 self.subscribed = {log: known for log, known in self.subscribed.items() if known != id}
 
     def take_changes(self, subscribes: list[str]) -> list[LogResponse]:
+        if self.is_lost:
+            raise ReplicaLost("r1", detail="connection refused")
         answers, self.answers = self.answers, []
         return answers
 
@@ -60,8 +65,8 @@ class Scripted:
         self.answers.append(LogChanges(self.subscribed[log], changes, upper=5_000))
 
 
-def connected(environment: Environment, replica: Scripted, name: str = "r1") -> ReplicaSubscribes:
-    subscribes = ReplicaSubscribes(environment.collection_manager, name, CLUSTER, "p1", replica, environment.clock)
+def connected(environment: Environment, replica: Scripted, id: int = 1) -> ReplicaSubscribes:
+    subscribes = ReplicaSubscribes(environment.collection_manager, id, CLUSTER, "p1", replica, environment.clock)
     subscribes.connect()
     return subscribes
 
@@ -71,23 +76,43 @@ ERRORS = "SELECT replica_id, export_id, count FROM mz_compute_error_counts_unifi
 
 
 def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment: Environment) -> None:
-    replicas = {"r1": Scripted(), "r2": Scripted()}
+    replicas = {1: Scripted(), 2: Scripted()}
     subscribes = {name: connected(environment, replica, name) for name, replica in replicas.items()}
-    assert set(replicas["r1"].subscribed) == {definition.log for definition in DEFINITIONS}
+    assert set(replicas[1].subscribed) == {definition.log for definition in DEFINITIONS}
     for name, replica in replicas.items():
         replica.says(LogName.FRONTIERS, (("u1", 10), 1))
         subscribes[name].step()
     environment.collection_manager.flush()
-    assert sql(environment, FRONTIERS) == [("r1", "u1", 10), ("r2", "u1", 10)]
-    replicas["r1"].says(LogName.FRONTIERS, (("u1", 10), -1), (("u1", 20), 1))
-    subscribes["r1"].step()
-    subscribes["r2"].disconnect("dropped")
+    assert sql(environment, FRONTIERS) == [(1, "u1", 10), (2, "u1", 10)]
+    replicas[1].says(LogName.FRONTIERS, (("u1", 10), -1), (("u1", 20), 1))
+    subscribes[1].step()
+    subscribes[2].disconnect("dropped")
     environment.collection_manager.flush()
-    assert replicas["r2"].subscribed == {}
-    assert sql(environment, FRONTIERS) == [("r1", "u1", 20)]
+    assert replicas[2].subscribed == {}
+    assert sql(environment, FRONTIERS) == [(1, "u1", 20)]
     query = "SELECT replica_id, status, reason FROM mz_cluster_replica_status_history ORDER BY 1, 2 DESC"
-    assert sql(environment, query) == [("r1", "online", None), ("r2", "online", None), ("r2", "offline", "dropped")]
-    assert sql(environment, "SELECT replica_id, status FROM mz_cluster_replica_statuses") == [("r1", "online")]
+    assert sql(environment, query) == [(1, "online", None), (2, "online", None), (2, "offline", "dropped")]
+    assert sql(environment, "SELECT replica_id, status FROM mz_cluster_replica_statuses") == [(1, "online")]
+
+
+def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: Environment) -> None:
+    replica = Scripted()
+    own = OwnReplicas(lambda: {1: (CLUSTER, replica)}, environment.collection_manager, "p1", environment.clock)
+
+    def told(query: str) -> list[tuple]:
+        own.step()
+        own.step()
+        environment.collection_manager.flush()
+        return sql(environment, query)
+
+    now = "SELECT replica_id, cluster_id, status FROM mz_cluster_replica_statuses"
+    ever = "SELECT status, reason FROM mz_cluster_replica_status_history ORDER BY occurred_at"
+    assert told(now) == [(1, CLUSTER, "online")]
+    replica.is_lost = True
+    assert told(now) == []
+    replica.is_lost = False
+    assert told(now) == [(1, CLUSTER, "online")]
+    assert told(ever) == [("online", None), ("offline", "connection refused"), ("online", None)]
 
 
 def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment) -> None:
@@ -100,7 +125,7 @@ def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment
     subscribes.step()
     environment.collection_manager.flush()
     assert sql(environment, FRONTIERS) == []
-    assert sql(environment, ERRORS) == [("r1", "u1", 3)]
+    assert sql(environment, ERRORS) == [(1, "u1", 3)]
 
 
 def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> None:
@@ -111,9 +136,9 @@ def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> 
     subscribes.step()
     environment.collection_manager.flush()
     [shown] = overview_of(environment).replicas
-    assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", "r1", "online", 12.5)
+    assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", 1, "online", 12.5)
     page = render(overview_of(environment), docs_url="docs/")
-    assert all(text in page for text in ("r1", "12.5 %", "5 MB"))
+    assert all(text in page for text in ('<td class="mono">1</td>', "12.5 %", "5 MB"))
 
 
 def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environment) -> None:
@@ -180,7 +205,7 @@ def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environme
     controller = environment.compute_controller(CLUSTER)
     controller.step()
     former, present = (
-        ReplicaSubscribes(environment.collection_manager, "r1", CLUSTER, process, controller.target(""), environment.clock)
+        ReplicaSubscribes(environment.collection_manager, 1, CLUSTER, process, controller.target(""), environment.clock)
         for process in ("p1", "p2")
     )
     former.connect()
@@ -192,7 +217,7 @@ def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environme
     former.disconnect("another process leads")
     present.step()
     environment.collection_manager.flush()
-    assert sql(environment, FRONTIERS) == [("r1", "u3", environment.frontiers.get("u3").upper)]
+    assert sql(environment, FRONTIERS) == [(1, "u3", environment.frontiers.get("u3").upper)]
     assert sql(environment, "SELECT process FROM mz_cluster_replica_statuses") == [("p2",)]
 
 
@@ -200,7 +225,7 @@ def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environmen
     own = own_replica_id(CLUSTER, environment.actor)
     [(peek, *_)] = sql(environment, "SELECT * FROM mz_active_peeks") or [("none",)]
     assert peek == "none"
-    assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=own)) == 1
+    assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=str(own))) == 1
     with pytest.raises(UnknownObject, match='cluster replica "bad"'):
         sql(environment, "SELECT * FROM mz_process_usage", cluster_replica="bad")
     assert LOGS.keys() == set(LogName)
@@ -337,4 +362,4 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
 def test_a_system_relation_says_who_may_change_it(sql_server: SqlServer) -> None:
     assert {managed.desc.names[0] for managed in MANAGED.values()} == {"replica_id", "process"}
     with sql_server.connect() as connection, pytest.raises(psycopg.Error):
-        connection.execute("INSERT INTO mz_internal.mz_compute_frontiers_unified VALUES ('r1', 'u1', 1)")
+        connection.execute("INSERT INTO mz_internal.mz_compute_frontiers_unified VALUES (1, 'u1', 1)")

@@ -29,7 +29,7 @@ FRONTIERS, ERRORS = IntrospectionType.FRONTIERS, IntrospectionType.ERROR_COUNTS
 IDS = {name: GlobalId(f"s{number}") for number, name in enumerate(IntrospectionType, 1)}
 
 processes = st.integers(0, 2)
-replicas = st.sampled_from(["r1", "r2", "r3"])
+replicas = st.sampled_from([1, 2, 3])
 collections = st.sampled_from([FRONTIERS, ERRORS])
 steps = st.one_of(
     st.tuples(st.just("connect"), processes, replicas),
@@ -83,22 +83,22 @@ class World:
         names = Reporters(self.consensus, LEADERSHIP, lease_ms=LEASE_MS)
         return CollectionManager(collections, names, HISTORIES, lambda: self.now)
 
-    def connect(self, process: int, replica: str) -> None:
+    def connect(self, process: int, replica: int) -> None:
         """As a controller does: the replica answers all that it holds, which begins empty if it is new."""
         manager = self.managers[process]
         held = self.held.setdefault(replica, {FRONTIERS: Counter(), ERRORS: Counter()})
         lost: list[bool] = []
-        reporter = manager.report(replica, lambda: lost.append(True))
+        reporter = manager.report(str(replica), lambda: lost.append(True))
         for collection, rows in held.items():
             reporter.append(collection, [((replica, *row), count) for row, count in rows.items() if count])
         self.reporters[replica] = (process, reporter, lost)
 
-    def change(self, replica: str, collection: IntrospectionType, row: tuple, diff: int) -> None:
+    def change(self, replica: int, collection: IntrospectionType, row: tuple, diff: int) -> None:
         if replica in self.reporters:
             self.held[replica][collection][row] += diff
             self.reporters[replica][1].append(collection, [((replica, *row), diff)])
 
-    def disconnect(self, replica: str) -> None:
+    def disconnect(self, replica: int) -> None:
         if replica in self.reporters:
             self.reporters.pop(replica)[1].close()
             del self.held[replica]
@@ -143,7 +143,7 @@ def test_what_is_kept_is_what_live_replicas_hold(root: Path, script: list[tuple]
         match step:
             case ("connect", process, replica):
                 if replica in world.reporters:  # another process takes it over; what the first still says is not kept
-                    assert world.reporters[replica][1].name == replica
+                    assert world.reporters[replica][1].name == str(replica)
                 world.connect(process, replica)
             case ("disconnect", replica):
                 world.disconnect(replica)
@@ -169,7 +169,7 @@ def test_what_is_kept_is_what_live_replicas_hold(root: Path, script: list[tuple]
     world.settle()
     for collection in (FRONTIERS, ERRORS):
         assert world.kept(collection) == world.expected(collection)
-    assert set(world.managers[0].names.current()) == set(world.reporters)
+    assert set(world.managers[0].names.current()) == {str(replica) for replica in world.reporters}
     world.consensus.close()
 
 
@@ -202,14 +202,14 @@ def test_what_a_replaced_reporter_still_had_to_say_is_not_kept(tmp_path: Path) -
     world = World(tmp_path)
     first, second = world.managers[:2]
     lost: list[bool] = []
-    old = first.report("r1", lambda: lost.append(True))
+    old = first.report("1", lambda: lost.append(True))
     first.flush()
-    old.append(FRONTIERS, [(("r1", "u1", 5), 1)])
-    second.report("r1").append(FRONTIERS, [(("r1", "u1", 7), 1)])
+    old.append(FRONTIERS, [((1, "u1", 5), 1)])
+    second.report("1").append(FRONTIERS, [((1, "u1", 7), 1)])
     second.flush()
     first.flush()
     assert lost == [True]
-    assert world.kept(FRONTIERS) == Counter({("r1", "u1", 7): 1})
+    assert world.kept(FRONTIERS) == Counter({(1, "u1", 7): 1})
     world.consensus.close()
 
 
@@ -221,10 +221,10 @@ def test_every_collection_is_described_and_begins_with_who_reports() -> None:
 def test_one_commit_takes_what_all_collections_wait_for(tmp_path: Path) -> None:
     world = World(tmp_path)
     manager = world.managers[0]
-    reporters = [manager.report(f"r{number}") for number in range(20)]
+    reporters = [manager.report(str(number)) for number in range(20)]
     for reporter in reporters:
         for collection in (FRONTIERS, ERRORS):
-            reporter.append(collection, [((reporter.name, "u1", 5), 1)])
+            reporter.append(collection, [((int(reporter.name), "u1", 5), 1)])
     manager.flush()
     assert len({write.at for write in manager.collections.tables.log.pending()}) == 1
     assert world.kept(FRONTIERS).total() == world.kept(ERRORS).total() == 20

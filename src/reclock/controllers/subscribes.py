@@ -4,6 +4,7 @@ manages.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
@@ -67,7 +68,7 @@ class ReplicaSubscribes:
     """The introspection subscribes of one connection to a replica. `step` now and then, from one thread."""
 
     recorder: Recorder
-    replica_id: str
+    replica_id: int
     cluster_id: int
     process: str
     replica: Reporting
@@ -77,15 +78,18 @@ class ReplicaSubscribes:
     _is_lost: threading.Event = field(default_factory=threading.Event)
 
     def connect(self) -> None:
-        """Everything that was reported of the replica goes; subscribes are installed on it, which begin with all that it holds."""
+        """Subscribes are installed on the replica, which begin with all that it holds; everything that was reported of it goes.
+
+        One that does not answer is not said to be online.
+        """
         self._is_lost.clear()
-        self._reporter = self.recorder.report(self.replica_id, self._is_lost.set)
-        self._note("online", None)
         self._cancel()
         for definition in DEFINITIONS:
             id = f"t-{uuid.uuid4().hex}"  # another process may subscribe to the same replica while leadership goes over
             self._subscribes[id] = definition
             self.replica.carry_out(Subscribe(id, definition.log))
+        self._reporter = self.recorder.report(str(self.replica_id), self._is_lost.set)
+        self._note("online", None)
 
     def step(self) -> None:
         """Hand on what the replica measured since. Raises what the replica does."""
@@ -138,12 +142,12 @@ class ReplicaSubscribes:
 class OwnReplicas:
     """The replicas that this process reports of, for as long as it does: its own, of virtual clusters, and those that it leads."""
 
-    replicas: Callable[[], Mapping[str, tuple[int, Reporting]]]
+    replicas: Callable[[], Mapping[int, tuple[int, Reporting]]]
     """By id, with their clusters: all that there are now."""
     recorder: Recorder
     process: str
     clock: Clock
-    _connected: dict[str, ReplicaSubscribes] = field(default_factory=dict)
+    _connected: dict[int, ReplicaSubscribes] = field(default_factory=dict)
 
     def step(self) -> None:
         """Connect to those that are new, part with those that are gone, and hand on what the others measured."""
@@ -165,13 +169,14 @@ class OwnReplicas:
         for id in list(self._connected):
             self._part(id, "its process ended")
 
-    def _part(self, id: str, reason: str) -> None:
+    def _part(self, id: int, reason: str) -> None:
         self._connected.pop(id).disconnect(reason)
 
 
-def own_replica_id(cluster_id: int, process: str) -> str:
-    """The id of the replica that a virtual cluster has in a process."""
-    return f"v{cluster_id}-{process}"
+def own_replica_id(cluster_id: int, process: str) -> int:
+    """The id of the replica that a virtual cluster has in a process: negative, for the catalog, which numbers from 1, has none."""
+    digest = hashlib.sha256(f"{cluster_id} {process}".encode()).digest()
+    return -1 - int.from_bytes(digest[:6])
 
 
 def _moment(at: Timestamp) -> datetime:

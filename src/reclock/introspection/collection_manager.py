@@ -161,7 +161,7 @@ class CollectionManager:
         name = reporter.name
         for collection in IntrospectionType:
             if collection not in self.histories:
-                self.issue(reporter, collection, Delete(lambda row: row[0] == name))
+                self.issue(reporter, collection, Delete(lambda row: str(row[0]) == name))
 
     def flush(self) -> bool:
         """Apply everything that was issued before the call, in one commit; whether there was anything to commit.

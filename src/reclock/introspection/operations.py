@@ -59,7 +59,7 @@ OPERATIONS = (
         "mz_internal",
         "mz_compute_hydration_statuses",
         """SELECT replica_id, export_id, time_ns IS NOT NULL, time_ns FROM mz_internal.mz_compute_hydration_times_unified""",
-        replica_id=TEXT,
+        replica_id=BIGINT,
         object_id=TEXT,
         hydrated=BOOLEAN,
         time_ns=BIGINT,
@@ -70,7 +70,7 @@ OPERATIONS = (
         """SELECT s.cluster_id, m.replica_id, m.cpu_percent FROM mz_internal.mz_cluster_replica_metrics m
         JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
         cluster_id=BIGINT,
-        replica_id=TEXT,
+        replica_id=BIGINT,
         cpu_percent=DOUBLE,
     ),
     view(
@@ -79,7 +79,7 @@ OPERATIONS = (
         """SELECT s.cluster_id, m.replica_id, m.memory_bytes, m.memory_percent FROM mz_internal.mz_cluster_replica_metrics m
         JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
         cluster_id=BIGINT,
-        replica_id=TEXT,
+        replica_id=BIGINT,
         memory_bytes=BIGINT,
         memory_percent=DOUBLE,
     ),
@@ -87,7 +87,7 @@ OPERATIONS = (
         "mz_internal",
         "mz_cluster_replica_utilization",
         "SELECT replica_id, process, cpu_percent, memory_percent FROM mz_internal.mz_cluster_replica_metrics",
-        replica_id=TEXT,
+        replica_id=BIGINT,
         process=TEXT,
         cpu_percent=DOUBLE,
         memory_percent=DOUBLE,
@@ -97,7 +97,7 @@ OPERATIONS = (
         "mz_cluster_replica_utilization_history",
         """SELECT replica_id, process, cpu_percent, memory_percent, occurred_at
         FROM mz_internal.mz_cluster_replica_metrics_history""",
-        replica_id=TEXT,
+        replica_id=BIGINT,
         process=TEXT,
         cpu_percent=DOUBLE,
         memory_percent=DOUBLE,

@@ -74,7 +74,9 @@ class ReplicaOverview:
     """A replica that reports, and what it uses: 100 percent of CPU is one core. None until it has measured that."""
 
     cluster: str
-    id: str
+    id: int
+    name: str | None
+    """None is that of a virtual cluster in some process."""
     status: str
     updated_at: datetime
     cpu_percent: float | None
@@ -148,7 +150,9 @@ def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Ite
         cluster = catalog.clusters.get(cluster_id)
         if cluster is not None:
             _, cpu_percent, memory_bytes, _ = used.get(id, (None,) * 4)
-            found.append(ReplicaOverview(cluster.name, id, status, updated_at, cpu_percent, memory_bytes))
+            known = catalog.cluster_replicas.get(id)
+            name = known.name if known is not None else None
+            found.append(ReplicaOverview(cluster.name, id, name, status, updated_at, cpu_percent, memory_bytes))
     return tuple(sorted(found, key=lambda replica: (replica.cluster, replica.id)))
 
 

@@ -43,14 +43,14 @@ class Managed:
 
 
 def _unified(log: LogName) -> RelationDesc:
-    return RelationDesc((Column("replica_id", TEXT), *LOGS[log].columns))
+    return RelationDesc((Column("replica_id", BIGINT), *LOGS[log].columns))
 
 
 def _history(desc: RelationDesc) -> Managed:
     return Managed(RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True)
 
 
-_STATUS = RelationDesc(_columns(replica_id=TEXT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT))
+_STATUS = RelationDesc(_columns(replica_id=BIGINT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT))
 _SESSION = RelationDesc(
     _columns(
         process=TEXT, id=TEXT, connection_id=BIGINT, role_id=TEXT, client_ip=TEXT, application_name=TEXT, connected_at=TIMESTAMPTZ
