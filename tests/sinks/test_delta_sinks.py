@@ -150,6 +150,7 @@ def test_small_files_become_one_and_the_rows_stay(world: World, monkeypatch: pyt
         world.write(source, at, "a", f"w{at}", "b", "c", "d")
     assert emit(world, "k").commits == 11
     assert len(check(world, "s", "words")) == 11
+    assert len(DeltaTable(str(world.home / "sinks" / "words")).file_uris()) <= 3
 
 
 def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
