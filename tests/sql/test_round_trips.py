@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from reclock.errors import SqlSyntaxError, UnsupportedSql
-from reclock.sql import nodes
+from reclock.sql import cluster_nodes, connection_nodes, nodes
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse, parse_one
 
@@ -28,8 +28,8 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     """CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (0, 10) GROUP ID 'g' KEY FORMAT TEXT VALUE FORMAT BYTES
        INCLUDE KEY AS id, PARTITION, OFFSET AS o, TIMESTAMP, HEADERS ENVELOPE UPSERT""": nodes.CreateSourceStatement,
     "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": nodes.CreateSourceStatement,
-    "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": nodes.CreateSecretStatement,
-    "CREATE SECRET x STORED AS 'y'": nodes.CreateSecretStatement,
+    "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": connection_nodes.CreateSecretStatement,
+    "CREATE SECRET x STORED AS 'y'": connection_nodes.CreateSecretStatement,
     "CREATE SOURCE k FROM KAFKA CONNECTION c (TRANSACTION TOPIC 'y') FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (p.t (a INT))": (
         nodes.CreateSourceStatement
     ),
@@ -41,14 +41,14 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
         nodes.CreateSourceStatement
     ),
     "CREATE SOURCE k FROM KAFKA BROKER 'b' TOPIC 'y' FORMAT PROTOBUF MESSAGE 'm' USING SCHEMA '\\x00'": nodes.CreateSourceStatement,
-    "ALTER SECRET s.x AS $$y$$": nodes.AlterSecretStatement,
+    "ALTER SECRET s.x AS $$y$$": connection_nodes.AlterSecretStatement,
     "ALTER SECRET IF EXISTS s.x RENAME TO y": nodes.AlterRenameStatement,
     "CREATE CONNECTION IF NOT EXISTS c TO KAFKA (BROKERS ('x:1', 'y:1'), PASSWORD SECRET s) WITH (validate = false)": (
-        nodes.CreateConnectionStatement
+        connection_nodes.CreateConnectionStatement
     ),
-    "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')": nodes.CreateConnectionStatement,
-    "CREATE CONNECTION c TO AWS (ACCESS KEY ID 'x', REGION 'eu')": nodes.CreateConnectionStatement,
-    "VALIDATE CONNECTION s.c": nodes.ValidateConnectionStatement,
+    "CREATE CONNECTION s.c TO CONFLUENT SCHEMA REGISTRY (URL = 'http://x')": connection_nodes.CreateConnectionStatement,
+    "CREATE CONNECTION c TO AWS (ACCESS KEY ID 'x', REGION 'eu')": connection_nodes.CreateConnectionStatement,
+    "VALIDATE CONNECTION s.c": connection_nodes.ValidateConnectionStatement,
     "SHOW CREATE CONNECTION c": nodes.ShowCreateStatement,
     "DROP CONNECTION IF EXISTS c, d CASCADE": nodes.DropStatement,
     "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT": nodes.CreateSourceStatement,
@@ -147,16 +147,16 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "ALTER SYSTEM RESET x": nodes.SetDefaultStatement,
     "DROP ROLE IF EXISTS a, b": nodes.DropRolesStatement,
     "ALTER MATERIALIZED VIEW a.b.c OWNER TO r": nodes.AlterOwnerStatement,
-    "CREATE CLUSTER c": nodes.CreateClusterStatement,
-    "CREATE CLUSTER c WITH (SIZE = '2', VIRTUAL)": nodes.CreateClusterStatement,
-    "CREATE CLUSTER \"replica\" SIZE 'a b', SIZE '2'": nodes.CreateClusterStatement,
-    "ALTER CLUSTER default": nodes.AlterClusterStatement,
-    "ALTER CLUSTER c SET (SIZE '2')": nodes.AlterClusterStatement,
-    "ALTER CLUSTER c VIRTUAL": nodes.AlterClusterStatement,
-    'ALTER CLUSTER default RENAME TO "X y"': nodes.RenameClusterStatement,
-    'DROP CLUSTER IF EXISTS default, "B" CASCADE': nodes.DropClustersStatement,
-    "CREATE CLUSTER REPLICA default.r1 SIZE '2'": nodes.CreateClusterReplicaStatement,
-    'DROP CLUSTER REPLICA IF EXISTS c.r1, "C"."R"': nodes.DropClusterReplicasStatement,
+    "CREATE CLUSTER c": cluster_nodes.CreateClusterStatement,
+    "CREATE CLUSTER c WITH (SIZE = '2', VIRTUAL)": cluster_nodes.CreateClusterStatement,
+    "CREATE CLUSTER \"replica\" SIZE 'a b', SIZE '2'": cluster_nodes.CreateClusterStatement,
+    "ALTER CLUSTER default": cluster_nodes.AlterClusterStatement,
+    "ALTER CLUSTER c SET (SIZE '2')": cluster_nodes.AlterClusterStatement,
+    "ALTER CLUSTER c VIRTUAL": cluster_nodes.AlterClusterStatement,
+    'ALTER CLUSTER default RENAME TO "X y"': cluster_nodes.RenameClusterStatement,
+    'DROP CLUSTER IF EXISTS default, "B" CASCADE': cluster_nodes.DropClustersStatement,
+    "CREATE CLUSTER REPLICA default.r1 SIZE '2'": cluster_nodes.CreateClusterReplicaStatement,
+    'DROP CLUSTER REPLICA IF EXISTS c.r1, "C"."R"': cluster_nodes.DropClusterReplicasStatement,
     "SHOW CLUSTER REPLICAS LIKE 'r%'": nodes.ShowObjectsStatement,
     "SHOW CREATE CLUSTER reports": nodes.ShowCreateStatement,
     "SHOW CLUSTER": nodes.ShowVariableStatement,

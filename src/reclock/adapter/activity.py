@@ -15,14 +15,14 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 from reclock.introspection.reports import Reports, SessionReport, StatementReport
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.parse import ParsedStatement
 
 T = TypeVar("T")
 
 _SENSITIVE = {
-    nodes.CreateSecretStatement: "CREATE SECRET",
-    nodes.AlterSecretStatement: "ALTER SECRET",
+    connection_nodes.CreateSecretStatement: "CREATE SECRET",
+    connection_nodes.AlterSecretStatement: "ALTER SECRET",
     nodes.CreateRoleStatement: "CREATE ROLE",
     nodes.AlterRoleStatement: "ALTER ROLE",
 }

@@ -10,10 +10,10 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import SqlSyntaxError
 from reclock.sources.connections import ALIASES, OPTIONS
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.query_grammar import QueryParser
 
-_SecretNode = TypeVar("_SecretNode", nodes.CreateSecretStatement, nodes.AlterSecretStatement)
+_SecretNode = TypeVar("_SecretNode", connection_nodes.CreateSecretStatement, connection_nodes.AlterSecretStatement)
 
 VALUE = "value"
 """The value of a secret is no argument of its node: no text that is made of the node has it."""
@@ -22,12 +22,12 @@ VALUE = "value"
 class ConnectionParser(QueryParser):
     """Rules of secrets and connections."""
 
-    def _create_secret(self) -> nodes.CreateSecretStatement:
+    def _create_secret(self) -> connection_nodes.CreateSecretStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
-        return self._secret_value(nodes.CreateSecretStatement(this=self._object_name(), exists=exists))
+        return self._secret_value(connection_nodes.CreateSecretStatement(this=self._object_name(), exists=exists))
 
-    def _alter_secret(self, name: exp.Table) -> nodes.AlterSecretStatement:
-        return self._secret_value(nodes.AlterSecretStatement(this=name))
+    def _alter_secret(self, name: exp.Table) -> connection_nodes.AlterSecretStatement:
+        return self._secret_value(connection_nodes.AlterSecretStatement(this=name))
 
     def _secret_value(self, node: _SecretNode) -> _SecretNode:
         """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what stands here."""
@@ -42,7 +42,7 @@ class ConnectionParser(QueryParser):
             node.meta[VALUE] = text
         return node
 
-    def _create_connection(self) -> nodes.CreateConnectionStatement:
+    def _create_connection(self) -> connection_nodes.CreateConnectionStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         self._expect("TO")
@@ -51,20 +51,22 @@ class ConnectionParser(QueryParser):
             self.raise_error(f"Expected {', '.join(OPTIONS)}")
         options = self._parse_wrapped_csv(lambda: self._connection_option(kind))
         with_ = self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None
-        return nodes.CreateConnectionStatement(this=name, exists=exists, kind=kind, connection_options=options, options=with_)
+        return connection_nodes.CreateConnectionStatement(
+            this=name, exists=exists, kind=kind, connection_options=options, options=with_
+        )
 
-    def _connection_option(self, kind: str) -> nodes.ConnectionOption:
+    def _connection_option(self, kind: str) -> connection_nodes.ConnectionOption:
         aliases = ALIASES.get(kind, {})
         words = sorted((*OPTIONS[kind], *aliases), key=lambda name: -len(name.split()))
         name = next((name for name in words if self._match_text_seq(*name.split())), None)
         if name is None:
             self.raise_error(f"Expected an option of {kind}: {', '.join(OPTIONS[kind])}")
         self._match(TokenType.EQ)
-        return nodes.ConnectionOption(name=aliases.get(name, name), value=self._connection_value())
+        return connection_nodes.ConnectionOption(name=aliases.get(name, name), value=self._connection_value())
 
     def _connection_value(self) -> exp.Expr:
         if self._match_text_seq("SECRET"):
-            return nodes.SecretName(this=self._object_name())
+            return connection_nodes.SecretName(this=self._object_name())
         if self._match(TokenType.L_PAREN, advance=False):
             return exp.Literal.string(",".join(each.name for each in self._parse_wrapped_csv(self._text)))
         if self._is_string():
@@ -72,9 +74,9 @@ class ConnectionParser(QueryParser):
         number = self._parse_number()
         return exp.Literal.string(number.name) if number is not None else exp.Literal.string(self._word("a value").name)
 
-    def _validate(self) -> nodes.ValidateConnectionStatement:
+    def _validate(self) -> connection_nodes.ValidateConnectionStatement:
         self._expect("CONNECTION")
-        return nodes.ValidateConnectionStatement(this=self._object_name())
+        return connection_nodes.ValidateConnectionStatement(this=self._object_name())
 
     def _option(self) -> nodes.Option:
         name = self._name()

@@ -5,27 +5,27 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.writing import clause, joined, listed, when, writes
 
 
-@writes(nodes.CreateSecretStatement)
+@writes(connection_nodes.CreateSecretStatement)
 def _create_secret(write: Generator, node: exp.Expression) -> str:
     exists = when(node, "exists", "IF NOT EXISTS")
     return joined("CREATE SECRET", exists, write.sql(node, "this"), clause(write, "STORED AS", node, "reference"))
 
 
-@writes(nodes.AlterSecretStatement)
+@writes(connection_nodes.AlterSecretStatement)
 def _alter_secret(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SECRET {write.sql(node, 'this')} STORED AS {write.sql(node, 'reference')}"
 
 
-@writes(nodes.SecretName)
+@writes(connection_nodes.SecretName)
 def _secret_name(write: Generator, node: exp.Expression) -> str:
     return f"SECRET {write.sql(node, 'this')}"
 
 
-@writes(nodes.ConnectionOption)
+@writes(connection_nodes.ConnectionOption)
 def _connection_option(write: Generator, node: exp.Expression) -> str:
     return f"{node.args['name']} = {write.sql(node, 'value')}"
 
@@ -42,7 +42,7 @@ def _protobuf_format(write: Generator, node: exp.Expression) -> str:
     return f"PROTOBUF MESSAGE {write.sql(node, 'message')} USING SCHEMA {write.sql(node, 'schema')}"
 
 
-@writes(nodes.CreateConnectionStatement)
+@writes(connection_nodes.CreateConnectionStatement)
 def _create_connection(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE CONNECTION",
@@ -53,6 +53,6 @@ def _create_connection(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(nodes.ValidateConnectionStatement)
+@writes(connection_nodes.ValidateConnectionStatement)
 def _validate_connection(write: Generator, node: exp.Expression) -> str:
     return f"VALIDATE CONNECTION {write.sql(node, 'this')}"

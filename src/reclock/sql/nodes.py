@@ -199,44 +199,6 @@ class CreateSubsourceStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "source": True, "table": True}
 
 
-class CreateSecretStatement(Statement):
-    """``reference`` is where the value is kept. The value itself is no argument: the text of the statement does not have it."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "reference": True}
-
-
-class AlterSecretStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "reference": True}
-
-
-class SecretName(exp.Expression):
-    """``SECRET name`` as the value of an option."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
-
-class ConnectionOption(exp.Expression):
-    """``name`` is of ``sources.connections.OPTIONS``; ``value`` a string or a ``SecretName``."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"name": True, "value": True}
-
-
-class CreateConnectionStatement(Statement):
-    """``options`` are those of WITH."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "this": True,
-        "exists": False,
-        "kind": True,
-        "connection_options": True,
-        "options": False,
-    }
-
-
-class ValidateConnectionStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True}
-
-
 class CreateViewStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -529,37 +491,3 @@ class DiscardStatement(Statement):
     """``kind`` is ``ALL``, ``PLANS``, ``SEQUENCES`` or ``TEMP``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True}
-
-
-class ClusterOption(exp.Expression):
-    """``this`` is ``VIRTUAL``, or ``SIZE`` with a string as ``value``."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": False}
-
-
-class CreateClusterStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
-
-
-class AlterClusterStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
-
-
-class RenameClusterStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "to": True}
-
-
-class DropClustersStatement(Statement):
-    """``behavior`` is ``CASCADE``, ``RESTRICT`` or not said."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
-
-
-class CreateClusterReplicaStatement(Statement):
-    """``this`` names a replica: the cluster stands where a schema would."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "options": False}
-
-
-class DropClusterReplicasStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False}

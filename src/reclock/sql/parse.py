@@ -9,7 +9,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.grammar import ReclockParser
 from reclock.sql.query_grammar import Rejected
@@ -82,7 +82,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
-    is_secret = isinstance(node, nodes.CreateSecretStatement | nodes.AlterSecretStatement)
+    is_secret = isinstance(node, connection_nodes.CreateSecretStatement | connection_nodes.AlterSecretStatement)
     return ParsedStatement(node, to_sql(node) if is_secret else text[start:end], start + 1)
 
 

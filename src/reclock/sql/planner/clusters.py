@@ -16,7 +16,7 @@ from reclock.errors import (
     UnknownObject,
     WrongObjectType,
 )
-from reclock.sql import nodes
+from reclock.sql import cluster_nodes, nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.cluster_statements import (
     AlterCluster,
@@ -34,12 +34,12 @@ from reclock.sql.planner.roles import snapshot_of
 from reclock.sql.statements import Skipped
 
 _EXPERIMENTAL: Mapping[type[nodes.Statement], str] = {
-    nodes.CreateClusterStatement: "CREATE CLUSTER",
-    nodes.AlterClusterStatement: "ALTER CLUSTER",
-    nodes.RenameClusterStatement: "ALTER CLUSTER",
-    nodes.DropClustersStatement: "DROP CLUSTER",
-    nodes.CreateClusterReplicaStatement: "CREATE CLUSTER REPLICA",
-    nodes.DropClusterReplicasStatement: "DROP CLUSTER REPLICA",
+    cluster_nodes.CreateClusterStatement: "CREATE CLUSTER",
+    cluster_nodes.AlterClusterStatement: "ALTER CLUSTER",
+    cluster_nodes.RenameClusterStatement: "ALTER CLUSTER",
+    cluster_nodes.DropClustersStatement: "DROP CLUSTER",
+    cluster_nodes.CreateClusterReplicaStatement: "CREATE CLUSTER REPLICA",
+    cluster_nodes.DropClusterReplicasStatement: "DROP CLUSTER REPLICA",
 }
 _RESERVED_PREFIXES = ("mz_", "pg_")
 
@@ -60,17 +60,17 @@ def experimental(node: nodes.Statement) -> str | None:
 # --- clusters ---
 
 
-def create_cluster(node: nodes.CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
+def create_cluster(node: cluster_nodes.CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
     name = _new_name(node.this, catalog)
     return CreateCluster(name, _size(node, catalog, None))
 
 
-def alter_cluster(node: nodes.AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
+def alter_cluster(node: cluster_nodes.AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
     cluster = _cluster(node.this, catalog)
     return AlterCluster(cluster.id, cluster.name, _size(node, catalog, cluster.size))
 
 
-def rename_cluster(node: nodes.RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
+def rename_cluster(node: cluster_nodes.RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
     """The texts of what is in the cluster name it."""
     cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
     changed = []
@@ -81,7 +81,9 @@ def rename_cluster(node: nodes.RenameClusterStatement, catalog: PlannerCatalog, 
     return RenameCluster(cluster.id, cluster.name, to, tuple(changed))
 
 
-def drop_clusters(node: nodes.DropClustersStatement, catalog: PlannerCatalog, session: SessionNames) -> DropClusters | Skipped:
+def drop_clusters(
+    node: cluster_nodes.DropClustersStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropClusters | Skipped:
     """What is in a cluster goes with CASCADE alone."""
     clusters: list[Cluster] = []
     notices: list[str] = []
@@ -103,16 +105,16 @@ def drop_clusters(node: nodes.DropClustersStatement, catalog: PlannerCatalog, se
 def written(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, str]:
     """The name of the cluster, and the statement that makes one like it, with one replica if it has any."""
     cluster = _cluster(name, catalog)
-    size = nodes.ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
-    options = [size or nodes.ClusterOption(this="VIRTUAL")]
-    return cluster.name, to_sql(nodes.CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
+    size = cluster_nodes.ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
+    options = [size or cluster_nodes.ClusterOption(this="VIRTUAL")]
+    return cluster.name, to_sql(cluster_nodes.CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
 
 
 # --- replicas ---
 
 
 def create_replica(
-    node: nodes.CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
+    node: cluster_nodes.CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> CreateClusterReplica:
     """Of the size of its cluster, if it says none."""
     cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
@@ -128,7 +130,7 @@ def create_replica(
 
 
 def drop_replicas(
-    node: nodes.DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
+    node: cluster_nodes.DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> DropClusterReplicas | Skipped:
     dropped: dict[int, ClusterReplica] = {}
     notices: list[str] = []
@@ -174,7 +176,7 @@ def _check_reserved(name: str) -> None:
 
 def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None) -> str | None:
     """The size that the options ask for: None is VIRTUAL. ``otherwise`` if they ask for none."""
-    options: Sequence[nodes.ClusterOption] = node.args.get("options") or ()
+    options: Sequence[cluster_nodes.ClusterOption] = node.args.get("options") or ()
     names = [option.this for option in options]
     for name in names:
         if names.count(name) > 1:

@@ -10,7 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
 from reclock.errors import InvalidOption
 from reclock.sources.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SecretEntry, nearest
 from reclock.sql.connection_grammar import VALUE
 from reclock.sql.connection_statements import AlterSecret, CreateConnection, CreateSecret, NewSecret, ValidateConnection
@@ -22,7 +22,9 @@ from reclock.sql.statements import Skipped
 # --- secrets ---
 
 
-def create_secret(node: nodes.CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSecret | Skipped:
+def create_secret(
+    node: connection_nodes.CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSecret | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SECRET, catalog)
     if skipped is not None:
@@ -31,7 +33,7 @@ def create_secret(node: nodes.CreateSecretStatement, catalog: PlannerCatalog, se
     return CreateSecret(name, _secret_text(name.to_table(), secret), secret)
 
 
-def alter_secret(node: nodes.AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
+def alter_secret(node: connection_nodes.AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
     entry = find(parts(node.this), "SECRET", catalog, session)
     secret = _new(node)
     return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
@@ -44,7 +46,7 @@ def _new(node: nodes.Statement) -> NewSecret:
 
 
 def _secret_text(name: exp.Table, secret: NewSecret) -> str:
-    return stored(nodes.CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+    return stored(connection_nodes.CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
 
 
 # --- connections ---
@@ -57,7 +59,7 @@ class DefinedConnection:
 
 
 def create_connection(
-    node: nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> CreateConnection | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.CONNECTION, catalog)
@@ -76,7 +78,9 @@ def create_connection(
     return CreateConnection(name, stored(normal), defined.connection, defined.depends_on, is_validated)
 
 
-def define_connection(node: nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
+def define_connection(
+    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DefinedConnection:
     """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
     kind: str = node.args["kind"]
     given: dict[str, str | SecretReference] = {}
@@ -85,7 +89,7 @@ def define_connection(node: nodes.CreateConnectionStatement, catalog: PlannerCat
         name, value = clause.args["name"], clause.args["value"]
         if name in given:
             raise InvalidOption(f"option {name} is given twice")
-        if isinstance(value, nodes.SecretName):
+        if isinstance(value, connection_nodes.SecretName):
             secret = find(parts(value.this), "SECRET", catalog, session)
             assert isinstance(secret, SecretEntry)
             value.set("this", secret.name.to_table())
@@ -124,7 +128,7 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
 
 
 def validate_connection(
-    node: nodes.ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+    node: connection_nodes.ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> ValidateConnection:
     entry = find(parts(node.this), "CONNECTION", catalog, session)
     assert isinstance(entry, ConnectionEntry)

@@ -8,7 +8,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError
-from reclock.sql import nodes
+from reclock.sql import connection_nodes, nodes
 from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope, SecretEntry, SinkEntry
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
@@ -58,9 +58,9 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
             return RelationEntry(
                 item.id, collection, name, item.type, source.desc, create_sql=text, depends_on=source.depends_on, source=source
             )
-        case nodes.CreateSecretStatement() as node:
+        case connection_nodes.CreateSecretStatement() as node:
             return SecretEntry(item.id, name, node.args["reference"].name, text)
-        case nodes.CreateConnectionStatement() as node:
+        case connection_nodes.CreateConnectionStatement() as node:
             defined = define_connection(node, catalog, _SESSION)
             return ConnectionEntry(item.id, name, defined.connection, text, defined.depends_on)
         case nodes.CreateSubsourceStatement() as node:

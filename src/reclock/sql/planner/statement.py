@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.errors import ExperimentalFeature, UnsupportedSql
-from reclock.sql import nodes
+from reclock.sql import cluster_nodes, connection_nodes, nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
@@ -132,10 +132,10 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.CreateIndexStatement: create.create_index,
     nodes.CreateSinkStatement: create_sink,
     nodes.CreateTableStatement: create_table,
-    nodes.CreateSecretStatement: create_secret,
-    nodes.AlterSecretStatement: alter_secret,
-    nodes.CreateConnectionStatement: create_connection,
-    nodes.ValidateConnectionStatement: validate_connection,
+    connection_nodes.CreateSecretStatement: create_secret,
+    connection_nodes.AlterSecretStatement: alter_secret,
+    connection_nodes.CreateConnectionStatement: create_connection,
+    connection_nodes.ValidateConnectionStatement: validate_connection,
     nodes.CreateTableAsStatement: create_table_as,
     nodes.InsertStatement: modify.insert,
     nodes.UpdateStatement: modify.update,
@@ -156,12 +156,12 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.ResetVariableStatement: reset_variable,
     nodes.CreateSchemaStatement: create_schema,
     nodes.DropSchemasStatement: drop_schemas,
-    nodes.CreateClusterStatement: clusters.create_cluster,
-    nodes.AlterClusterStatement: clusters.alter_cluster,
-    nodes.RenameClusterStatement: clusters.rename_cluster,
-    nodes.DropClustersStatement: clusters.drop_clusters,
-    nodes.CreateClusterReplicaStatement: clusters.create_replica,
-    nodes.DropClusterReplicasStatement: clusters.drop_replicas,
+    cluster_nodes.CreateClusterStatement: clusters.create_cluster,
+    cluster_nodes.AlterClusterStatement: clusters.alter_cluster,
+    cluster_nodes.RenameClusterStatement: clusters.rename_cluster,
+    cluster_nodes.DropClustersStatement: clusters.drop_clusters,
+    cluster_nodes.CreateClusterReplicaStatement: clusters.create_replica,
+    cluster_nodes.DropClusterReplicasStatement: clusters.drop_replicas,
     nodes.CreateRoleStatement: create_role,
     nodes.AlterRoleStatement: alter_role,
     nodes.AlterRoleRenameStatement: rename_role,
