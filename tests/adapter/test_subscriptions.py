@@ -3,11 +3,13 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from reclock.adapter.queries import Query
 from reclock.adapter.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
@@ -74,6 +76,26 @@ def test_what_was_sent_sums_to_what_is_there_at_every_time(ada: Session, bob: Se
                     summed[tuple(row)] += diff
             assert {row: count for row, count in summed.items() if count} == Counter(run(bob, f"{query} AS OF {at}"))
     run(ada, "COMMIT")
+
+
+def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
+    ada: Session, bob: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bob, "CREATE VIEW same AS SELECT * FROM a")
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a; DECLARE v CURSOR FOR SUBSCRIBE same")
+    for cursor in ("c", "v"):
+        assert sorted(row[1:] for row in everything(ada, cursor)) == [(1, 1, 10), (2, 2, 20)]
+    run(bob, "UPDATE a SET n = n + 1 WHERE id = 2")
+    environment.tables.apply()
+    run(bob, "INSERT INTO a VALUES (1, 10), (NULL, NULL); UPDATE a SET n = n; DELETE FROM a WHERE id = 1")
+    monkeypatch.setattr(Query, "run", None)
+    for cursor in ("c", "v"):
+        changed = everything(ada, cursor)
+        assert [sorted((row[1:] for row in rows), key=str) for _, rows in groupby(changed, key=lambda row: row[0])] == [
+            [(-2, 2, 20), (2, 2, 21)],
+            [(1, 1, 10), (1, None, None)],
+            [(-2, 1, 10)],
+        ]
 
 
 def test_progress_says_up_to_where_everything_was_sent(ada: Session, bob: Session) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +23,10 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.consolidate import consolidated_changes
+from reclock.collections.version import Version
 from reclock.compute.engines.engine import result_schema
 from reclock.compute.index import change_times
-from reclock.compute.plan import Plan, collections
+from reclock.compute.plan import Finishing, Get, Plan, collections
 from reclock.environment import Environment
 from reclock.errors import DroppedMeanwhile, InvalidOption, UnsupportedSql, VersionGone
 from reclock.sql import statements
@@ -32,6 +34,9 @@ from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.planner.views import expand
 
 _POLL_S = 0.05
+
+_Found = TypeVar("_Found")
+_Read = Callable[[Version, pa.Table | None], _Found]
 
 
 @dataclass(slots=True)
@@ -68,6 +73,9 @@ class Subscription:
             rows = self._rows_at(at)
             if self.statement.has_snapshot:
                 yield from self._updates(self._difference(rows.slice(0, 0), rows, at))
+            log = self._log(definition)
+            if log is not None:
+                del rows
             upper = Timestamp(at + 1)
             while groups and (up_to is None or upper < up_to):
                 yield from self._progress(upper)
@@ -76,8 +84,11 @@ class Subscription:
                     yield from self._nothing_yet()
                     complete = self._complete_below(groups, upper, up_to)
                 for time in self._change_times(definition, upper, complete):
-                    before, rows = rows, self._rows_at(time)
-                    yield from self._updates(self._difference(before, rows, time))
+                    if log is not None:
+                        yield from self._updates(self._logged(log, time))
+                    else:
+                        before, rows = rows, self._rows_at(time)
+                        yield from self._updates(self._difference(before, rows, time))
                 upper = complete
                 newer = self._held(groups, Timestamp(upper - 1))
                 held.close()
@@ -116,26 +127,62 @@ class Subscription:
 
     def _change_times(self, definition: Plan, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
         """The times in ``[lower, upper)`` at which something that the query stands on changes."""
-        times: set[Timestamp] = set()
-        for id in collections(definition):
-            try:
-                times |= self._times_of(id, lower, upper)
-            except VersionGone:  # compaction has replaced its files; the next version has the times, since they are held
-                self.environment.tables.forget(id.source_id)
-                self.environment.lake.open(id).pin()
-                times |= self._times_of(id, lower, upper)
-        return sorted(times)
 
-    def _times_of(self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp) -> set[Timestamp]:
-        last, tail = Timestamp(upper - 1), pa.chunked_array([], pa.int64())
-        if id.collection is CollectionType.TABLE:
-            pinned = self.environment.tables.pin([id.source_id], last)[id.source_id]
-            version, tail = pinned.version, pinned.tail.column(TIME_COLUMN)
-        else:
-            version = self.environment.lake.open(id).pin_at(last, upper)
-        with version.reading():
+        def times(version: Version, tail: pa.Table | None) -> set[Timestamp]:
             in_files = change_times([version], lower, upper)
-        return {*in_files, *(Timestamp(time) for time in pc.unique(tail).to_pylist() if lower <= time < upper)}
+            in_tail = pc.unique(tail.column(TIME_COLUMN)).to_pylist() if tail is not None else []
+            return {*in_files, *(Timestamp(time) for time in in_tail if lower <= time < upper)}
+
+        found = [self._read(id, Timestamp(upper - 1), times) for id in collections(definition)]
+        return sorted(set[Timestamp]().union(*found))
+
+    def _read(
+        self,
+        id: StorageCollectionId,
+        last: Timestamp,
+        read: Callable[[Version, pa.Table | None], _Found],
+        *,
+        is_again: bool = False,
+    ) -> _Found:
+        """What ``read`` finds in a version that has all up to ``last``, and, of a table, in what is not in Delta yet.
+
+        Compaction may replace the files of a version: the next one has what is looked for, since it is held.
+        """
+        try:
+            if id.collection is CollectionType.TABLE:
+                pinned = self.environment.tables.pin([id.source_id], last)[id.source_id]
+                version, tail = pinned.version, pinned.tail
+            else:
+                version, tail = self.environment.lake.open(id).pin_at(last, Timestamp(last + 1)), None
+            with version.reading():
+                return read(version, tail)
+        except VersionGone:
+            if is_again:
+                raise
+            self.environment.tables.forget(id.source_id)
+            self.environment.lake.open(id).pin()
+            return self._read(id, last, read, is_again=True)
+
+    # --- changes ---
+
+    def _log(self, definition: Plan) -> StorageCollectionId | None:
+        """The collection whose rows are what the query answers: its changelog has the changes, and nothing is computed."""
+        if not isinstance(definition, Get) or self.statement.select.finishing != Finishing():
+            return None
+        kept = definition.collection
+        return kept if kept.has_times and kept.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
+
+    def _logged(self, id: StorageCollectionId, time: Timestamp) -> pa.Table:
+        """As ``_difference``, of what the changelog has at ``time``."""
+
+        def changes(version: Version, tail: pa.Table | None) -> pa.Table:
+            if tail is None or time < version.upper:
+                return version.changes(time, Timestamp(time + 1))
+            return consolidated_changes(tail, tail.schema, time, Timestamp(time + 1))
+
+        found = self._read(id, time, changes)
+        fields = [*result_schema(self._numbered), pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())]
+        return found.rename_columns([field.name for field in fields]).cast(pa.schema(fields))
 
     # --- rows ---
 
