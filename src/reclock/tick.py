@@ -21,6 +21,7 @@ from reclock.errors import (
     AuditFailed,
     ClaimConflict,
     InternalError,
+    OutputFailed,
     ReclockError,
     SourceError,
     TimestampNotAllowed,
@@ -35,6 +36,7 @@ from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.quality.results import AuditResult
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
+from reclock.sql.catalog import Entry
 
 log = structlog.get_logger(__name__)
 
@@ -153,7 +155,16 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
         raise error from failure
     if report.state is not State.BLOCKED:
         environment.statuses.record(spec.id, "running", at=environment.clock())
+    for entry, lost in _lost(environment, spec, report):
+        _record_stall(environment, entry.id, lost)
     return report
+
+
+def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, OutputFailed]]:
+    """The subsources of which nothing is known from the step on."""
+    catalog = environment.planner_catalog()
+    found = ((catalog.kept_in(spec.output(output)), failed) for output, failed in report.failed)
+    return [(entry, OutputFailed(failed.message, detail=failed.detail)) for entry, failed in found if entry is not None]
 
 
 def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool) -> IngestReport:
@@ -356,6 +367,9 @@ def run(environment: Environment, *, only: Sequence[str] | None = None, at: int 
     outcomes = list(environment.threads.map(attempt, specs)) if len(specs) > 1 else [attempt(spec) for spec in specs]
     ingested = [outcome for outcome in outcomes if isinstance(outcome, IngestReport)]
     failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    for spec, outcome in zip(specs, outcomes, strict=True):
+        if isinstance(outcome, IngestReport):
+            failures += [Failure.of(str(entry.name), lost) for entry, lost in _lost(environment, spec, outcome)]
     audited = audit(environment, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]

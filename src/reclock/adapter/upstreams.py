@@ -6,11 +6,11 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import RelationDesc
 from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
@@ -24,6 +24,9 @@ from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import fold, identifier
 from reclock.sql.parse import ParsedStatement, parse_one
+
+if TYPE_CHECKING:
+    from reclock.sources.postgres import Described  # psycopg is a library that others need not load
 
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
@@ -121,7 +124,7 @@ def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnect
     return node
 
 
-def _resolved(table: nodes.SubsourceOf, found: Mapping[str, RelationDesc]) -> str:
+def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
     schema = table.args.get("schema")
     name = f"{fold(schema) if schema is not None else 'public'}.{fold(table.this)}"
     if name not in found:
@@ -129,7 +132,8 @@ def _resolved(table: nodes.SubsourceOf, found: Mapping[str, RelationDesc]) -> st
     return name
 
 
-def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
+def _described(table: str, alias: exp.Expression | None, found: Described) -> nodes.SubsourceOf:
+    desc = found.desc
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
     if desc.key == ():
@@ -146,6 +150,7 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
         alias=alias,
         columns=[_source_column(c) for c in described.args["columns"]],
         key=[identifier(column) for column in desc.key or ()],
+        oid=exp.Literal.number(found.oid),
     )
 
 

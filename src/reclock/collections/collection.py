@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from uuid import uuid4
@@ -18,7 +19,7 @@ from reclock.collections.files import DataFile, StagedFile, read_footer, write_f
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, staging_path
 from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
-from reclock.collections.version import Version
+from reclock.collections.version import Failure, Version
 from reclock.errors import InternalError, NotReadable, UnknownCollection, UpperMismatch
 
 DESC_PROPERTY = "reclock.desc"
@@ -26,6 +27,10 @@ MONOTONIC_PROPERTY = "reclock.is_monotonic"
 
 _ATTEMPTS = 100
 """How many commits that leave the upper alone may get in the way of one commit."""
+
+
+def _failure_path(at: Timestamp) -> str:
+    return f"_failures/{at}.json"
 
 
 class Collection:
@@ -67,7 +72,7 @@ class Collection:
     def pin_at(self, at: Timestamp, upper: Timestamp) -> Version:
         """A version that is exact at ``at``: below ``upper``, which was published before the call. Looks only for what it must.
 
-        Raises ``NotReadable`` if times beyond ``at`` have been merged.
+        Raises ``NotReadable`` if times beyond ``at`` have been merged, ``OutputFailed`` if nothing is known at ``at``.
         """
         with self._lock:
             version = self._pinned
@@ -76,6 +81,7 @@ class Collection:
                 self._complete_below = max(self._complete_below, upper)
         if at < version.since:
             raise NotReadable(self.id.group, at=at, since=version.since, upper=version.upper)
+        version.check(at)
         return version
 
     def _pin(self) -> Version:
@@ -91,6 +97,7 @@ class Collection:
                 self.is_monotonic,
                 self.folder,
                 self._log.files(),
+                self._failure(),
             )
         return self._pinned
 
@@ -140,6 +147,22 @@ class Collection:
     def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
         """An append of no updates: there is none at times in ``[expected_upper, new_upper)``."""
         self.append_files([], expected_upper=expected_upper, new_upper=new_upper)
+
+    def fail(self, failure: Failure, *, expected_upper: Timestamp) -> None:
+        """Nothing is known from the failure's time on, which the upper moves past. Guarantees what ``append`` does."""
+        path = _failure_path(failure.at)
+        self.folder.make_parent(path)
+        with self.folder.filesystem.open_output_stream(path) as file:
+            file.write(json.dumps({"message": failure.message, "detail": failure.detail}).encode())
+        self.folder.sync([path])  # before the commit that names it
+        new_upper = Timestamp(failure.at + 1)
+        with self._lock:
+            self._refresh()
+            for _ in range(_ATTEMPTS):
+                self._expect(expected_upper)
+                if self._log.commit([], {str(self.id): new_upper, self._failed: failure.at}):
+                    return
+        raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
 
     # --- staging ---
 
@@ -235,6 +258,17 @@ class Collection:
 
     def _since(self) -> Timestamp:
         return Timestamp(self._log.transaction(self._compactor) or 0)
+
+    @property
+    def _failed(self) -> str:
+        return f"{self.id}#failed"
+
+    def _failure(self) -> Failure | None:
+        at = self._log.transaction(self._failed)
+        if at is None:
+            return None
+        with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
+            return Failure(Timestamp(at), **json.loads(file.read()))
 
     def _upper(self) -> Timestamp:
         return Timestamp(self._log.transaction(str(self.id)) or 0)

@@ -17,10 +17,19 @@ from reclock.collections.consolidate import advanced_updates, consolidated_chang
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import VersionGone
+from reclock.errors import OutputFailed, VersionGone
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Nothing is known of a collection at ``at`` and later, and never will be."""
+
+    at: Timestamp
+    message: str
+    detail: str | None
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -42,13 +51,20 @@ class Version:
     is_monotonic: bool
     folder: Folder
     all_files: tuple[DataFile, ...]
+    failure: Failure | None = None
 
     @property
     def uri(self) -> str:
         return self.folder.uri
 
+    def check(self, at: Timestamp) -> None:
+        """Raises ``OutputFailed`` if nothing is known at ``at``."""
+        if self.failure is not None and at >= self.failure.at:
+            raise OutputFailed(self.failure.message, detail=self.failure.detail)
+
     def files(self, *, lower: Timestamp | None = None, upper: Timestamp) -> list[DataFile]:
-        """The files that may hold times in ``[lower, upper)``. They may hold other times too."""
+        """The files that may hold times in ``[lower, upper)``. They may hold other times too. Raises ``OutputFailed``."""
+        self.check(Timestamp(upper - 1))
         low = MINIMUM if lower is None else lower
         return [file for file in self.all_files if file.min_time < upper and file.max_time >= low]
 
@@ -57,6 +73,7 @@ class Version:
 
         Rows are distinct, but for a monotonic collection, whose rows come as they were written (each diff is positive).
         """
+        self.check(as_of)
         files = [file for file in self.all_files if file.min_time <= as_of]
         columns = arrow_schema(self.desc, with_updates=False)
         with self.reading():

@@ -41,6 +41,16 @@ class UpstreamChanged(SourceError):
         self.partition, self.offset = partition, offset
 
 
+class OutputFailed(SourceError):
+    """A relation that a source fills beside others cannot be followed from a time on: it is read before that time alone."""
+
+    sqlstate = "58P03"
+
+    def __init__(self, message: str, *, detail: str | None = None) -> None:
+        hint = "the source's other relations go on; DROP the source and create it again to have this one"
+        super().__init__(message, detail=detail, hint=hint)
+
+
 class BackfillRefused(ReclockError):
     """An interval cannot be given to a source: it has no history, or not there, or what is published would change."""
 

@@ -16,8 +16,9 @@ from reclock.collections.collection import Collection
 from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Version
+from reclock.collections.version import Failure, Version
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
+from reclock.ingest.payload import Failed
 from reclock.reclocking.digits import digits, worth
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
@@ -26,6 +27,8 @@ from reclock.sources.description import PLACE_COLUMN, Reclocking, SourceSpec, co
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
+
+_NONE: Mapping[str, Failed] = {}
 
 _Key = TypeVar("_Key")
 
@@ -122,8 +125,23 @@ class Lineup:
             if found != increment.lower:
                 raise InternalError(f'partition "{increment.name}" is bound up to {found}, its evidence to {increment.lower}')
 
-    def commit(self, staged: Mapping[str, Sequence[StagedFile]], increments: Sequence[Increment], at: Timestamp) -> None:
-        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on."""
+    def failed(self) -> frozenset[str]:
+        """The outputs of which nothing is known any more."""
+        return frozenset(name for name, output in self.outputs.items() if output.pin().failure is not None)
+
+    def commit(
+        self,
+        staged: Mapping[str, Sequence[StagedFile]],
+        increments: Sequence[Increment],
+        at: Timestamp,
+        failed: Mapping[str, Failed] = _NONE,
+    ) -> None:
+        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where nothing is
+        known any more of the outputs that ``failed``."""
+        for name, failure in failed.items():
+            output = self.outputs[name]
+            if not _has_landed(self.group, output, at):
+                output.fail(Failure(at, failure.message, failure.detail), expected_upper=output.upper())
         for name, files in staged.items():
             output = self.outputs[name]
             if _has_landed(self.group, output, at):

@@ -60,6 +60,14 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """Why nothing is known of an output any more."""
+
+    message: str
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One ingestion step of ``source`` at ``at``."""
 
@@ -72,6 +80,8 @@ class Step:
     """The files of each output that has any."""
     is_read: bool = False
     """Whether they are there before they are bound, because they cannot be read twice."""
+    failed: Mapping[str, Failed] = field(default_factory=dict)
+    """The outputs of which nothing is known from this step on."""
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
@@ -119,6 +129,7 @@ class Step:
                 "files": {output: [asdict(file) for file in files] for output, files in self.staged.items()},
                 "rows": self.rows,
                 "once": self.is_read,
+                "failed": {output: asdict(failed) for output, failed in self.failed.items()},
             },
             "audit": None
             if self.audit is None
@@ -155,6 +166,7 @@ class Step:
             payload["staging"],
             {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
             payload["staged"].get("once", False),
+            {output: Failed(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
             Decisions(
                 tuple(decisions["waive"]), tuple((key, low, high) for key, low, high in decisions["skip"]), decisions["reread"]
@@ -219,7 +231,7 @@ def _restaged(step: Step) -> Step:
     if step.is_read:
         return replace(step, phase=min(step.phase, Phase.BOUND, key=list(Phase).index), audit=None, error=None)
     if step.phase in (Phase.STAGED, Phase.AUDITED):
-        return replace(step, phase=Phase.BOUND, staging=None, staged={}, audit=None, error=None)
+        return replace(step, phase=Phase.BOUND, staging=None, staged={}, failed={}, audit=None, error=None)
     return replace(step, error=None)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -22,11 +22,20 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed, InternalError, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import DecodeFailed, InternalError, OutputFailed, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.ingest.payload import Failed
 from reclock.sources.connector import Connector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What readings told of outputs besides rows: those that were ``emptied`` before the rows came, and those that ``failed``."""
+
+    emptied: Collection[str] = ()
+    failed: Mapping[str, Failed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,42 +52,47 @@ class StagingJob:
     targets: Mapping[str, str]
     target_options: Mapping[str, str] = field(repr=False)
 
-    def run(self, spark: Callable[[], SparkSession]) -> frozenset[str]:
-        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them. Answers the outputs that were
-        emptied before these rows came.
+    def run(self, spark: Callable[[], SparkSession]) -> Told:
+        """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
 
         Raises the ``SourceError`` of the first bad offset, in order of partition. With nothing to read, Spark is not asked.
         """
         if not self.tasks:
-            return frozenset()
+            return Told()
         count = len(self.tasks)
-        columns = "task BIGINT, failure STRING, emptied ARRAY<STRING>"
+        columns = "task BIGINT, failure STRING, told STRING"
         outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
         if sorted(row.task for row in outcome) != list(range(count)):
             raise InternalError(f"staging answered for {len(outcome)} of {count} tasks")
         failures = [decode_failure(row.failure) for row in outcome if row.failure is not None]
         if failures:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
-        return frozenset(output for row in outcome for output in row.emptied)
+        told = [json.loads(row.told) for row in outcome]
+        emptied = frozenset(output for each in told for output in each["emptied"])
+        return Told(emptied, {output: Failed(**failed) for each in told for output, failed in each["failed"].items()})
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                failure, emptied = self.run_task(task)
-                columns = [[task], [failure], [emptied]]
+                failure, told = self.run_task(task)
+                columns = [[task], [failure], [json.dumps(asdict(told))]]
                 arrays = [pa.array(column, type) for column, type in zip(columns, _OUTCOME.types, strict=True)]
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
-    def run_task(self, task: int) -> tuple[str | None, list[str]]:
-        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and the outputs it emptied."""
+    def run_task(self, task: int) -> tuple[str | None, Told]:
+        """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
         writers: dict[str, StagedWriter] = {}
         emptied: list[str] = []
+        failed: dict[str, Failed] = {}
         try:
             for output, rows in self._read(task):
-                if rows is None:
-                    emptied.append(output)
+                if rows is None or isinstance(rows, OutputFailed):
                     if output in writers:
                         writers.pop(output).discard()
+                    if rows is None:
+                        emptied.append(output)
+                    else:
+                        failed[output] = Failed(rows.message, rows.detail)
                 elif rows.num_rows:
                     if output not in writers:
                         schema = arrow_schema(self.outputs[output], with_updates=True)
@@ -86,18 +100,18 @@ class StagingJob:
                         writers[output] = StagedWriter(Folder(self.targets[output], self.target_options), name, schema)
                     writers[output].write(rows)
         except SourceError as failure:
-            return encode_failure(failure), []
+            return encode_failure(failure), Told()
         for writer in writers.values():
             writer.close()
-        return None, emptied
+        return None, Told(tuple(emptied), failed)
 
-    def _read(self, task: int) -> Iterator[tuple[str, pa.Table | None]]:
+    def _read(self, task: int) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
         for at, piece in self.tasks[task]:
             for output, rows in self.connector.read(piece):
-                yield output, None if rows is None else stamped(rows, at)
+                yield output, stamped(rows, at) if isinstance(rows, pa.Table) else rows
 
 
-_OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("emptied", pa.list_(pa.string()))])
+_OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("told", pa.string())])
 
 
 def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:

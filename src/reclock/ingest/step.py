@@ -23,12 +23,12 @@ from reclock.errors import ClaimConflict, DecodeFailed, SourceError
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
-from reclock.ingest.payload import PASSED, Phase, Step
+from reclock.ingest.payload import PASSED, Failed, Phase, Step
 from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
 from reclock.ingest.upsert import DifferenceJob, replacement
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
-from reclock.sources.connector import Bound, Connector, HasHistory, Increment, ReadsOnce
+from reclock.sources.connector import Bound, Connector, FailsByOutput, HasHistory, Increment, ReadsOnce
 from reclock.sources.description import SourceSpec
 
 if TYPE_CHECKING:
@@ -59,11 +59,13 @@ class IngestReport:
     rows: int = 0
     size: int = 0
     """How many offsets it binds, in the upstream's unit."""
+    failed: tuple[tuple[str, Failed], ...] = ()
+    """The outputs of which nothing is known from ``at`` on."""
 
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
         state = State.BLOCKED if step.blocking else State.STAGED
-        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size)
+        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size, tuple(step.failed.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ def ingest(
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
+    if isinstance(connector, FailsByOutput) and (failed := Lineup.open(lake, source).failed()):
+        connector = connector.without(failed)
     work = _Work(source, connector, owner, frontiers, lake, spark, lease_ms, is_history)
     try:
         if frontiers.get(source.id).claim is not None:
@@ -214,13 +218,11 @@ class _Work:
         assert step.staging is not None
         with self.connector.read_once(bound, step.decisions.skip) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
-            StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options).run(
-                self.spark
-            )
+            job = StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
+            failed = job.run(self.spark).failed
         crashpoints.reach("ingest.after_read_once")
-        return replace(
-            step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, staged=lineup.staged(step.staging), error=None
-        )
+        step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
+        return self._with_staged(step, lineup, failed)
 
     def _new_staging(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
         """The step with a new name to stage under, in place of one that was never complete."""
@@ -243,27 +245,37 @@ class _Work:
         assert staging is not None
         tasks = self.connector.tasks(step.increments, step.decisions.skip)
         try:
-            self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
+            failed = self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
         except SourceError:
             lineup.discard_staged(staging)
             raise
-        return replace(step, phase=Phase.STAGED, staged=lineup.staged(staging))
+        return self._with_staged(replace(step, phase=Phase.STAGED), lineup, failed)
 
-    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> None:
-        """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key."""
+    def _with_staged(self, step: Step, lineup: Lineup, failed: Mapping[str, Failed]) -> Step:
+        """The step with the files that were staged under its name, durable from now on, but for outputs that failed."""
+        assert step.staging is not None
+        staged = {output: files for output, files in lineup.staged(step.staging).items() if output not in failed}
+        return replace(step, staged=staged, failed=failed)
+
+    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> Mapping[str, Failed]:
+        """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key.
+        Answers which outputs failed."""
         options, rule = self.lake.storage_options, replacement(self.source.connector)
         outputs, places = dict(self.source.outputs), dict(targets)
         keyed = [output for output, desc in outputs.items() if desc.key]
         for output in keyed:
             outputs[output], places[output] = rule.message_desc(outputs[output]), f"{targets[output]}/messages"
-        emptied = StagingJob(self.connector, _alone(tasks, at), outputs, places, options).run(self.spark)
+        told = StagingJob(self.connector, _alone(tasks, at), outputs, places, options).run(self.spark)
         for output, desc in self.source.outputs.items():
-            state = lineup.outputs[output].pin() if output in keyed or output in emptied else None
-            if output in emptied and state is not None:
+            if output in told.failed:
+                continue
+            state = lineup.outputs[output].pin() if output in keyed or output in told.emptied else None
+            if output in told.emptied and state is not None:
                 DifferenceJob(desc, at, targets[output], options).retract(self.spark, state)
                 state = None
             if output in keyed:
                 DifferenceJob(desc, at, targets[output], options).upsert(self.spark, places[output], rule, state)
+        return told.failed
 
     def _reread(self, step: Step, lineup: Lineup) -> Step:
         """The step over the upstream as it is now: corrected, within what is claimed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.errors import OutputFailed
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.remap import Range
 from reclock.reclocking.stamp import without
@@ -72,10 +73,10 @@ class Connector(Protocol):
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
         """The ranges as pieces of work for executors, without what is given up whole. It follows from the arguments alone."""
 
-    def read(self, task: Any) -> Iterator[tuple[str, pa.Table | None]]:
+    def read(self, task: Any) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
         """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
-        also go. None in place of rows: all that the output held until here is gone, which only one task of a step may say.
-        Raises a ``SourceError``."""
+        also go. None in place of rows: all that the output held until here is gone, which only one task of a step may say. An
+        error: from this step on nothing is known of the output. Raises a ``SourceError``."""
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
@@ -100,6 +101,14 @@ class Checks(Connector, Protocol):
     def check(self) -> Iterator[Finding]:
         """What was found, one thing after another; each asks within a bounded time. Raises a ``SourceError`` where nothing that
         follows can be found out."""
+
+
+@runtime_checkable
+class FailsByOutput(Connector, Protocol):
+    """A connector whose outputs may fail one by one."""
+
+    def without(self, outputs: Set[str]) -> Connector:
+        """The same, but for outputs of which nothing is known any more."""
 
 
 @runtime_checkable

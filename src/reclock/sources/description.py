@@ -252,6 +252,8 @@ class PostgresConnector:
     connection: Connection | str
     publication: str
     slot: str
+    oids: tuple[tuple[str, int], ...] = ()
+    """Of the tables, so that another one of the same name is not taken for one of them."""
 
     is_monotonic: ClassVar[bool] = False
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"

@@ -12,9 +12,9 @@ An update or a delete says which row went: by all of it, where the table has ``R
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString
 
 import psycopg
@@ -24,12 +24,12 @@ from psycopg.conninfo import make_conninfo
 
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.errors import InvalidOption, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import InvalidOption, OutputFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import pgoutput, postgres_types
 from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, left
 from reclock.sources.description import PostgresConnector
-from reclock.sources.postgres_changes import Range, Reading, undecodable
+from reclock.sources.postgres_changes import Range, Read, Reading, undecodable
 
 BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
@@ -62,6 +62,8 @@ class Changes:
     """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
 
     ranges: tuple[Range, ...]
+    gone: Mapping[str, str] = field(default_factory=dict)
+    """Tables of which no more is told from here on, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,14 @@ class Slot:
 
     confirmed: int
     is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table as it was found."""
+
+    desc: RelationDesc
+    oid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +95,18 @@ class Postgres:
     # --- in the driver ---
 
     @contextmanager
-    def read_once(self, bound: Bound, skips: Sequence[Skip] = ()) -> Iterator[tuple[list[Increment], list[CopyPages]]]:
+    def read_once(self, bound: Bound, skips: Sequence[Skip] = ()) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
         """Make the slot, and hold its snapshot while the tables are copied. One that an earlier attempt left is made anew."""
         with self._connected() as connection:
             system_id = self._system_id(connection)
-            pages = {table: self._pages(connection, table) for table in self.outputs}
+            gone = self._gone(connection)
+            pages = {table: self._pages(connection, table) for table in self.outputs if table not in gone}
             if self._slot(connection) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
             with self._connected(replication="database") as walsender:
                 lsn, snapshot = self._create_slot(walsender)
-                tasks = [
+                tasks: list[CopyPages | Changes] = [Changes((), gone)] if gone else []
+                tasks += [
                     CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
                     for table, count in pages.items()
                     for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
@@ -121,9 +133,10 @@ class Postgres:
             upper = _lsn(reached)
             if upper < lower:
                 raise self._changed(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
-            if upper == lower or not (upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
+            gone = self._gone(connection) if upper > lower else {}
+            if upper == lower or not (gone or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
                 return []
-            return [Increment((), lower, upper, upper - lower, (system_id,))]
+            return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": gone})]
 
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         """What was committed never changes; a slot that was lost meanwhile is missed by the reading."""
@@ -131,7 +144,11 @@ class Postgres:
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
         ranges = tuple(range for own in increments for range in left((), own.lower, own.upper, skips))
-        return [Changes(ranges)] if ranges else []
+        gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
+        return [Changes(ranges, gone)] if ranges or gone else []
+
+    def without(self, outputs: Set[str]) -> Postgres:
+        return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """The slot lets go of what is published."""
@@ -169,33 +186,37 @@ class Postgres:
             else:
                 yield Finding("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
 
-    def describe(self) -> dict[str, RelationDesc]:
-        """The tables of the publication, by ``schema.table``; their keys, if that is how their changes say which row went: none, if
-        they do not say it at all. Raises ``InvalidOption`` if there is no such publication."""
+    def describe(self) -> dict[str, Described]:
+        """The tables of the publication, by ``schema.table``; with their keys, if that is how their changes say which row went:
+        empty ones, if they do not say it at all. Raises ``InvalidOption`` if there is no such publication."""
         with self._connected() as connection:
             rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
             if not rows and not connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone():
                 raise InvalidOption(f'publication "{self.upstream.publication}" does not exist')
         found: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
-        for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
+        for schema, table, _, identity, name, type_oid, modifier, not_null, is_key in rows:
             type = postgres_types.scalar_type(type_oid, modifier)
             found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
             keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
-        full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
+        oids = {f"{schema}.{table}": oid for schema, table, oid, *_ in rows}
+        full = {f"{schema}.{table}" for schema, table, _, identity, *_ in rows if identity == "f"}
         return {
-            table: RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table]))
+            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), oids[table])
             for table, columns in found.items()
         }
 
     # --- in executors ---
 
-    def read(self, task: CopyPages | Changes) -> Iterator[tuple[str, pa.Table | None]]:
+    def read(self, task: CopyPages | Changes) -> Iterator[Read]:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
                 yield from self._copy(connection, task)
             else:
-                yield from self._changes(connection, task)
+                if task.ranges:
+                    yield from self._changes(connection, task)
+                for table, why in task.gone.items():
+                    yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
 
     def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[tuple[str, pa.Table]]:
         desc = self.outputs[task.table]
@@ -220,7 +241,7 @@ class Postgres:
                 yield task.table, _copied(task.table, desc, b"".join(lines))
         connection.execute("COMMIT")
 
-    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[tuple[str, pa.Table | None]]:
+    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[Read]:
         reading = Reading(self.outputs, task.ranges)
         connection.execute("BEGIN READ ONLY")
         with connection.cursor("changes", binary=True) as cursor:
@@ -280,6 +301,18 @@ class Postgres:
         arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
         return connection.execute(query, arguments).fetchone() is not None
 
+    def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+        """The tables that the publication does not have any more, and why."""
+        rows = connection.execute(_PUBLISHED, [self.upstream.publication]).fetchall()
+        published, known = {f"{schema}.{table}": oid for schema, table, oid in rows}, dict(self.upstream.oids)
+        gone = {}
+        for table in self.outputs:
+            if table not in published:
+                gone[table] = f'is not in publication "{self.upstream.publication}" any more'
+            elif known.get(table, published[table]) != published[table]:
+                gone[table] = "is another one of the same name"
+        return gone
+
     def _pages(self, connection: psycopg.Connection[Any], table: str) -> int:
         name = sql.Identifier(*table.split(".", 1)).as_string(connection)
         [bytes_] = connection.execute("SELECT pg_relation_size(%s::regclass)", [name]).fetchone() or [0]
@@ -296,6 +329,14 @@ class Postgres:
 
 _LOST = "the changes since the last step cannot be had any more; DROP the source and create it again"
 
+GONE = "it was dropped, renamed, or taken out of the publication"
+
+_PUBLISHED: LiteralString = """
+    SELECT p.schemaname, p.tablename, c.oid::int8 FROM pg_publication_tables p
+    JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
+    WHERE p.pubname = %s
+"""
+
 _PEEK: LiteralString = (
     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
 )
@@ -303,7 +344,7 @@ _PEEK: LiteralString = (
 _PUBLICATION: LiteralString = "SELECT 1 FROM pg_publication WHERE pubname = %s"
 
 _DESCRIBE: LiteralString = """
-    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
+    SELECT p.schemaname, p.tablename, c.oid::int8, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
         COALESCE(a.attnum = ANY (i.indkey), false)
     FROM pg_publication_tables p
     JOIN pg_namespace n ON n.nspname = p.schemaname

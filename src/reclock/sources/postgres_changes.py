@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, Column, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.errors import DecodeFailed, OutputFailed
 from reclock.sources import pgoutput, postgres_types
 from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN
 from reclock.sources.lineages import BORN_COLUMN, UNSENT_COLUMN, lineage_desc, spelled_unsent, was
 from reclock.sources.pgoutput import UNCHANGED
 
-_RECREATE = "DROP the source and create it again"
+Read = tuple[str, pa.Table | OutputFailed | None]
+"""What is read of a table (see ``Connector.read``)."""
 
 Range = tuple[int, int]
 """The transactions whose commit records start at ``lower`` or later, and before ``upper``."""
@@ -29,14 +30,13 @@ class Reading:
         self._ranges, self._end = ranges, max(upper for _, upper in ranges)
         self._tables = {name: _by_key(name, desc) if desc.key else _Whole(name, desc) for name, desc in outputs.items()}
         self._relations: dict[int, _Followed | None] = {}
-        self._emptied: list[str] = []
+        self._told: list[Read] = []
         self._lsn = 0
         self._is_within = False
         self.is_over = False
         """Whether the rest is beyond the ranges."""
 
     def take(self, message: pgoutput.Message) -> None:
-        """Raises ``UpstreamChanged``."""
         match message:
             case pgoutput.Relation(id, schema, name):
                 table = self._tables.get(f"{schema}.{name}")
@@ -45,17 +45,25 @@ class Reading:
                 self._lsn, self.is_over = lsn, lsn >= self._end
                 self._is_within = any(lower <= lsn < upper for lower, upper in self._ranges)
             case pgoutput.Change(id) if self._is_within and (followed := self._relations[id]) is not None:
-                followed.table.take(message, followed.positions(self._lsn))
+                try:
+                    followed.table.take(message, followed.positions())
+                except OutputFailed as failure:
+                    self._fail(followed.table.name, failure)
             case pgoutput.Truncate(ids) if self._is_within:
                 for followed in filter(None, (self._relations[id] for id in ids)):
                     followed.table.empty()
-                    self._emptied.append(followed.table.name)
+                    self._told.append((followed.table.name, None))
 
-    def told(self, rows: int) -> Iterator[tuple[str, pa.Table | None]]:
-        """What was emptied, and the tables that have gathered at least so many rows since. Raises ``DecodeFailed``."""
-        for name in self._emptied:
-            yield name, None
-        self._emptied.clear()
+    def _fail(self, name: str, failure: OutputFailed) -> None:
+        """From here on nothing is known of the table."""
+        del self._tables[name]
+        self._relations = {id: None if own and own.table.name == name else own for id, own in self._relations.items()}
+        self._told.append((name, failure))
+
+    def told(self, rows: int) -> Iterator[Read]:
+        """What was emptied, what failed, and the tables that have gathered at least so many rows since. Raises ``DecodeFailed``."""
+        yield from self._told
+        self._told.clear()
         for table in self._tables.values():
             if table.size >= rows:
                 yield table.name, table.gathered(self._lsn)
@@ -84,18 +92,18 @@ class _Followed:
     relation: pgoutput.Relation
     _positions: list[int] | None = None
 
-    def positions(self, lsn: int) -> list[int]:
-        """Where our columns are in the upstream's rows. Those that were added are not ours. Raises ``UpstreamChanged``."""
+    def positions(self) -> list[int]:
+        """Where our columns are in the upstream's rows. Those that were added are not ours. Raises ``OutputFailed``."""
         if self._positions is None:
-            self._positions = self._found(lsn)
+            self._positions = self._found()
         return self._positions
 
-    def _found(self, lsn: int) -> list[int]:
+    def _found(self) -> list[int]:
         name, desc, columns = self.table.name, self.table.desc, self.relation.columns
         if _identity(self.relation) != self.table.identity:
             message = f'table "{name}" no longer tells which row went'
             detail = f"its replica identity was {self.table.identity}, now it is {_identity(self.relation)}"
-            raise UpstreamChanged("", lsn, message=message, detail=detail)
+            raise OutputFailed(message, detail=detail)
         places = {column.name: (i, column.type_oid) for i, column in enumerate(columns)}
         positions = []
         for column in desc.columns:
@@ -103,7 +111,7 @@ class _Followed:
             if type_oid is None or not postgres_types.is_kept_as(type_oid, column.type):
                 what = "was dropped" if type_oid is None else f"is no {column.type} any more"
                 message = f'column "{column.name}" of table "{name}" {what}'
-                raise UpstreamChanged("", lsn, message=message, detail=_RECREATE)
+                raise OutputFailed(message)
             positions.append(place)
         return positions
 

@@ -170,9 +170,16 @@ class Metadata(exp.Expression):
 
 class SubsourceOf(exp.Expression):
     """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its columns, and
-    the key by which it is replicated, once they are known."""
+    the key by which it is replicated, and its number there, once they are known."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "schema": False, "alias": False, "columns": False, "key": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "schema": False,
+        "alias": False,
+        "columns": False,
+        "key": False,
+        "oid": False,
+    }
 
 
 class CreateSourceStatement(Statement):

@@ -284,7 +284,10 @@ def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: N
     written, publication = connector.args["connection"], connector.args["publication"].name
     connection = names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
     slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
-    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot), None, tables)
+    oids = tuple(
+        (upstream_name(table), int(table.args["oid"].name)) for table in node.args.get("tables") or () if table.args.get("oid")
+    )
+    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot, oids), None, tables)
 
 
 def upstream_name(table: exp.Expression) -> str:
