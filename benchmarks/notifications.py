@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+import zlib
 from typing import Any
 
 import boto3
@@ -24,6 +24,19 @@ from reclock.sources.objects import Objects
 KEYS = int(os.environ.get("RECLOCK_BENCH_KEYS", "20000"))
 NEW = 10
 RUNS = 5
+_CONTENT = b'{"n": 1}\n'
+_SERVER = f"""
+import sys
+from moto.s3.models import s3_backends
+from moto.server import main
+backend = s3_backends["123456789012"]["aws"]
+backend.create_bucket("bench", "us-east-1")
+for number in range(int(sys.argv[1])):
+    backend.put_object("bench", f"{{number % 100:02}}/{{number:06}}.json", {_CONTENT!r})
+main(["-H", "127.0.0.1", "-p", sys.argv[2]])
+"""
+"""A server that has the objects when it answers."""
+
 _DESC = RelationDesc((Column("n", INTEGER),))
 
 
@@ -32,7 +45,7 @@ def main() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        [sys.executable, "-c", _SERVER, str(KEYS), str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -51,19 +64,17 @@ def main() -> None:
 def _measure(endpoint: str) -> None:
     client = {"endpoint_url": endpoint, "region_name": "us-east-1", "aws_access_key_id": "k", "aws_secret_access_key": "s"}
     s3, sqs = boto3.client("s3", **client), boto3.client("sqs", **client)
-    s3.create_bucket(Bucket="bench")
 
     def put(number: int) -> None:
-        s3.put_object(Bucket="bench", Key=f"{number % 100:02}/{number:06}.json", Body=b'{"n": 1}\n')
+        s3.put_object(Bucket="bench", Key=f"{number % 100:02}/{number:06}.json", Body=_CONTENT)
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(put, range(KEYS)))
     url = sqs.create_queue(QueueName="bench")["QueueUrl"]
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     told = {"QueueConfigurations": [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]}
     s3.put_bucket_notification_configuration(Bucket="bench", NotificationConfiguration=told)
     store = Unzipped(S3Buckets(endpoint, "us-east-1", "k", "s"), "AUTO")
-    bound: dict[Any, Any] = {}
+    bound: dict[Any, Any] = {own.key: (own.size, zlib.crc32(_CONTENT), own.version) for own in store.list("bench")}
+    assert len(bound) == KEYS
     made = KEYS
     for name, queue in (("listing", None), ("notifications", NotificationQueue("u1", "bench", client))):
         reader = Objects(store, ObjectsConnector("bench", "**"), JsonFormat(), _DESC, queue)
