@@ -441,7 +441,7 @@ class Environment:
         """Runs the rest, on Spark."""
         from reclock.compute.engines.spark import SparkEngine
 
-        return SparkEngine(self.spark(pool=pool))
+        return SparkEngine(self.spark(), None if self.settings.spark_remote else pool)
 
     def close(self) -> None:
         if "threads" in self.__dict__:

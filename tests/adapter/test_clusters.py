@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,12 +17,17 @@ from reclock.adapter.session import Session
 from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
+from reclock.clusters.session import configuration
+from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
 from reclock.sql.statements import Select
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SIZES = ("1", "2", "4")
 NAMES = ("a", "b", '"C d"', "default")
@@ -313,3 +319,27 @@ def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Envi
         ("own", "{u2=UC/u2,u3=U/u2}"),
     ]
     sql(ada, "DROP CLUSTER shared, own")
+
+
+@pytest.mark.spark
+def test_spark_jobs_of_a_virtual_cluster_are_in_a_pool_of_its_own(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECLOCK_SPARK_THRESHOLD_BYTES", "0")
+    scheduler = spark.sparkContext._jsc.sc()
+    assert configuration(Settings.load(tmp_path))["spark.scheduler.mode"] == scheduler.getSchedulingMode().toString() == "FAIR"
+    with Environment.initialise(tmp_path, spark=spark) as environment:
+        session = Session(environment)
+        sql(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
+        environment.tables.apply()
+        for number in range(20):  # an id that is not that of another test's cluster in the same Spark session
+            sql(session, f"CREATE CLUSTER c{number}")
+        [id] = [cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.name == "c19"]
+        assert not scheduler.getPoolForName(f"cluster-{id}").isDefined()
+        [*_, result] = session.execute("SET cluster = c19; SELECT sum(a) FROM t")
+        rows: list[tuple] = []
+        taking = threading.Thread(target=lambda: rows.extend(result.rows()))  # the pool is not that of who takes the rows
+        taking.start()
+        taking.join()
+        assert rows == [(3,)]
+        assert scheduler.getPoolForName(f"cluster-{id}").isDefined()

@@ -36,8 +36,9 @@ class SparkEngine:
 
     name = NAME
 
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
+    def __init__(self, session: SparkSession, pool: str | None = None) -> None:
+        """Jobs are in that scheduling pool; None leaves it to the session, as that of a server must."""
+        self._session, self._pool = session, pool
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
 
@@ -99,6 +100,8 @@ class SparkEngine:
         def batches() -> Iterator[pa.RecordBatch]:
             from pyspark.errors import PySparkException
 
+            if self._pool is not None:  # it is a property of the thread, which is whoever takes the rows
+                session.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
