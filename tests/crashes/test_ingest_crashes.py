@@ -25,6 +25,7 @@ from reclock.ingest import payload
 from reclock.sources.connections import broker
 from reclock.sources.description import (
     DebeziumConnector,
+    JsonFormat,
     KafkaConnector,
     KinesisConnector,
     LoadGenerator,
@@ -208,7 +209,9 @@ class Transfers(Upstream):
             kafka.create(f"{self.connector.prefix}.{name}")
         upstream = DebeziumConnector(broker(kafka.address), f"{self.connector.prefix}.transaction")
         desc = RelationDesc((Column("money", INTEGER, is_nullable=False),))
-        self.source = SourceSpec(GlobalId("u4"), "bank", upstream, None, RelationDesc(()), dict.fromkeys(self.outputs, desc))
+        self.source = SourceSpec(
+            GlobalId("u4"), "bank", upstream, JsonFormat(), RelationDesc(()), dict.fromkeys(self.outputs, desc)
+        )
 
     def fill(self, world):
         self.move(1, ("c", None, 100), ("c", None, 100))

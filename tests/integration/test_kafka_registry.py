@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.registry import Registry, framed
 from google.protobuf.message_factory import GetMessageClass
@@ -128,4 +129,62 @@ def test_protobuf(kafka: Broker, registry: Registry, environment: Environment) -
     assert {failure.name.rpartition(".")[2]: failure.message for failure in stalled} == {
         "b": 'record at offset 2 of "0" does not decode',
         "s": 'record at offset 4 of "0" does not decode',
+    }
+
+
+ROW: Any = {"type": "record", "name": "Value", "fields": [{"name": "id", "type": "int"}, {"name": "money", "type": "long"}]}
+BLOCK = {"type": "record", "name": "block", "fields": [{"name": "id", "type": "string"}, {"name": "total_order", "type": "long"}]}
+COUNT = {
+    "type": "record",
+    "name": "count",
+    "fields": [{"name": "data_collection", "type": "string"}, {"name": "event_count", "type": "long"}],
+}
+EVENT = {"before": ["null", ROW], "after": ["null", "Value"], "op": "string", "transaction": ["null", BLOCK]}
+ENTRY = {"status": "string", "id": "string", "data_collections": ["null", {"type": "array", "items": COUNT}]}
+
+
+def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: Environment) -> None:
+    schemas = {
+        name: {"type": "record", "name": name, "fields": [{"name": field, "type": type} for field, type in fields.items()]}
+        for name, fields in (("Envelope", EVENT), ("Entry", ENTRY))
+    }
+    ids: dict[str, int] = {}
+
+    def write(topic: str, message: dict[str, Any]) -> bytes:
+        schema = schemas["Entry" if topic.endswith(".transaction") else "Envelope"]
+        if topic not in ids:
+            ids[topic] = registry.register(f"{topic}-value", schema)
+        if "transaction" in message:
+            message["transaction"]["total_order"] = int(message["transaction"]["total_order"])
+        return framed(ids[topic], schema, message)
+
+    connector = Connector(kafka, kafka.topic(), write)
+    for name in ("transaction", "public.giro", "public.savings"):
+        kafka.create(f"{connector.prefix}.{name}")
+    source = f"""CREATE SOURCE bank FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
+        FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas ENVELOPE DEBEZIUM
+        FOR TABLES (public.giro, public.savings AS saved (id int NOT NULL, money bigint))"""
+    with pytest.raises(InvalidOption, match="no schema"):
+        run(environment, source)
+    rows = [{"id": 1, "money": money} for money in (100, 70, 130)]
+    opening, reduced, raised = rows
+    connector.transaction(1, [(table, event("c", None, opening)) for table in ("giro", "savings")])
+    connector.transaction(2, [("giro", event("u", opening, reduced)), ("savings", event("u", opening, raised))])
+    connector.transaction(3, [("giro", event("d", reduced, None)), ("savings", event("u", raised, opening))], upto=1)
+    connector.deliver()
+    run(environment, source)
+    alone = f"{connector.prefix}.public.savings"
+    run(
+        environment,
+        f"""CREATE SOURCE alone FROM KAFKA CONNECTION k (TOPIC '{alone}')
+        FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas ENVELOPE DEBEZIUM""",
+    )
+    assert not tick.run(environment, owner="tests").failed
+    assert run(environment, "SELECT * FROM giro UNION ALL SELECT * FROM saved ORDER BY 2") == [(1, 70), (1, 130)]
+    assert run(environment, "SELECT * FROM alone") == [(1, 130)]
+    assert [row[:2] for row in run(environment, "SHOW COLUMNS FROM giro")] == [("id", False), ("money", False)]
+    kafka.send(alone, [b"no event"])
+    assert {failure.message for failure in tick.run(environment, owner="tests").failed} == {
+        f'record at offset 2 of "{alone}/0" does not decode',
+        'record at offset 2 of "0" does not decode',
     }

@@ -7,16 +7,26 @@ import random
 from typing import Any
 
 import pytest
+from fixtures.registry import framed
 
-from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
-from reclock.errors import DecodeFailed
+from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
+from reclock.errors import DecodeFailed, InvalidOption
+from reclock.sources import envelope
+from reclock.sources.avro_schemas import row_columns_of
+from reclock.sources.connections import Connection
+from reclock.sources.description import AvroFormat, Format, JsonFormat
 from reclock.sources.envelope import changes
+from reclock.sources.registry import Schema
 
 DESC = RelationDesc((Column("id", BIGINT, is_nullable=False), Column("w", TEXT)))
 
 
-def read(*values: bytes | None) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in changes(values, DESC, partition="0", offsets=range(10, 10 + len(values))).to_pylist()]
+JSON = JsonFormat()
+
+
+def read(*values: bytes | None, format: Format = JSON) -> list[tuple[Any, ...]]:
+    offsets = range(10, 10 + len(values))
+    return [tuple(row.values()) for row in changes(values, format, DESC, partition="0", offsets=offsets).to_pylist()]
 
 
 def event(op: str, before: Any = None, after: Any = None) -> bytes:
@@ -75,3 +85,39 @@ def test_ten_thousand_malformed_events_are_each_an_error_that_names_them() -> No
         assert found in (2, 3, 4, 11)
         refused += found == 11
     assert refused > 5_000
+
+
+ROW = {"type": "record", "name": "shop.Value", "fields": [{"name": "id", "type": ["null", "int"]}, {"name": "w", "type": "string"}]}
+ENVELOPE: dict[str, Any] = {
+    "type": "record",
+    "name": "shop.Envelope",
+    "fields": [
+        {"name": "before", "type": ["null", ROW], "default": None},
+        {"name": "after", "type": ["null", "shop.Value"], "default": None},
+        {"name": "op", "type": "string"},
+    ],
+}
+
+
+def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelope, "schema", lambda _, id: Schema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
+    format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), "")
+
+    def event(op: str, before: Any = None, after: Any = None) -> bytes:
+        return framed(7, ENVELOPE, {"op": op, "before": before, "after": after})
+
+    one, two = {"id": 1, "w": "x"}, {"id": 2, "w": "y"}
+    good = [event("r", None, one), event("u", one, two), None, event("m"), event("d", two)]
+    assert read(*good, format=format) == [(1, "x", 1), (1, "x", -1), (2, "y", 1), (2, "y", -1)]
+    assert row_columns_of(json.dumps(ENVELOPE)) == (Column("id", INTEGER), Column("w", TEXT, is_nullable=False))
+    with pytest.raises(InvalidOption):
+        row_columns_of(json.dumps(ROW))
+    whole = event("u", one, two)
+    for bad in (
+        *(whole[:end] for end in range(len(whole))),
+        *(event("t"), event("u", None, one), event("c", None, {"id": None, "w": ""})),
+        *(framed(8, "string", "x"), b"{}", b""),
+    ):
+        with pytest.raises(DecodeFailed) as failure:
+            read(good[0], bad, b"worse", format=format)
+        assert (failure.value.partition, failure.value.offset) == ("0", 11)

@@ -15,15 +15,17 @@ from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
 from reclock.sources import registry
+from reclock.sources.avro_schemas import row_columns_of
 from reclock.sources.clients import postgres_parameters, registry_client
-from reclock.sources.connections import Reveal
-from reclock.sources.description import AvroFormat, Format, KafkaConnector, PostgresConnector, SchemaFormat
+from reclock.sources.connections import Connection, Reveal
+from reclock.sources.description import AvroFormat, DebeziumConnector, Format, KafkaConnector, PostgresConnector, SchemaFormat
 from reclock.sources.opening import open_connector
 from reclock.sources.protobuf_schemas import compiled, messages_of
 from reclock.sql import nodes, statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import fold, identifier
 from reclock.sql.parse import ParsedStatement, parse_one
+from reclock.sql.planner.sources import upstream_name
 
 if TYPE_CHECKING:
     from reclock.sources.postgres import Described  # psycopg is a library that others need not load
@@ -52,6 +54,10 @@ def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Rev
     upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
     if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
         return replace(parsed, node=_of_publication(node.copy(), upstream, reveal))
+    if isinstance(planned, statements.CreateSource) and isinstance(upstream, DebeziumConnector):
+        if not isinstance(planned.source.format, AvroFormat):
+            return parsed
+        return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, reveal))
     if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
         copy = node.copy()
         for part, format in _formats(copy, planned.source.format, upstream):
@@ -76,10 +82,7 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal
         clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
         return
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
-    try:
-        found = registry.latest(registry_client(format.registry, reveal), subject)
-    except registry.UnknownSchema as error:
-        raise InvalidOption(str(error), hint="a producer registers it with its first message") from error
+    found = _latest(format.registry, subject, reveal)
     if isinstance(format, AvroFormat):
         clause.set("seed", exp.Literal.string(found.text))
         return
@@ -90,6 +93,26 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal
         raise InvalidOption(f'the schema of "{subject}" has {len(names)} messages', hint=hint)
     clause.set("seed", exp.Literal.string(schema))
     clause.set("message", exp.Literal.string(format.message or names[0]))
+
+
+def _latest(connection: Connection, subject: str, reveal: Reveal) -> registry.Schema:
+    try:
+        return registry.latest(registry_client(connection, reveal), subject)
+    except registry.UnknownSchema as error:
+        raise InvalidOption(str(error), hint="a producer registers it with its first message") from error
+
+
+def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, reveal: Reveal) -> nodes.Statement:
+    """Every table with the columns of its rows: those of the newest schema of its topic, where the statement leaves them open."""
+    tables = []
+    for table in node.args["tables"]:
+        name = upstream_name(table)
+        if not table.args.get("columns"):
+            schema = _latest(format.registry, f"{upstream.prefix}.{name}-value", reveal).text
+            table = _described(name, table.args.get("alias"), RelationDesc(row_columns_of(schema)))
+        tables.append(table)
+    node.set("tables", tables)
+    return node
 
 
 def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:

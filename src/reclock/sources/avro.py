@@ -22,8 +22,8 @@ Schemas = Callable[[int], str]
 
 
 def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
-    """The value of every message. Raises ``Unreadable`` for the first that has none."""
-    wanted, writers, found = parsed(reader), {}, []
+    """The value of every message; without a ``reader`` as it was written. Raises ``Unreadable`` for the first that has none."""
+    wanted, writers, found = parsed(reader) if reader else None, {}, []
     for index, value in enumerate(values):
         try:
             id = schema_id(value)

@@ -48,6 +48,17 @@ def columns_of(schema: str) -> tuple[Column, ...]:
     return tuple(_column(field) for field in of["fields"])
 
 
+def row_columns_of(schema: str) -> tuple[Column, ...]:
+    """The columns of the rows that events of Debezium's tell of. Raises ``InvalidOption`` for a schema that is not of such."""
+    of = parsed(schema)
+    for field in of.get("fields", ()) if isinstance(of, dict) else ():
+        if field["name"] in ("before", "after"):
+            for branch in field["type"] if isinstance(field["type"], list) else [field["type"]]:
+                if isinstance(branch, dict) and branch["type"] == "record":
+                    return tuple(_column(each) for each in branch["fields"])
+    raise InvalidOption("the schema does not tell what a row was before and after", hint="ENVELOPE NONE")
+
+
 def _column(field: Mapping[str, Any]) -> Column:
     of = field["type"]
     branches = [branch for branch in of if branch != "null"] if isinstance(of, list) else [of]

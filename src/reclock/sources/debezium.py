@@ -19,8 +19,8 @@ from reclock.errors import DecodeFailed, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.transactions import Ended, Event, Stretch, cut, fresh
 from reclock.sources.connector import Bound, Evidence, Increment, Skip, given_up, left
-from reclock.sources.description import BytesFormat, DebeziumConnector, KafkaConnector
-from reclock.sources.envelope import changes, payload_of
+from reclock.sources.description import BytesFormat, DebeziumConnector, Format, KafkaConnector
+from reclock.sources.envelope import changes, event_of
 from reclock.sources.kafka import TASK_OFFSETS, Kafka, Piece
 
 KNOWN_ENTRIES = 20_000
@@ -46,6 +46,7 @@ class Debezium:
     upstream: DebeziumConnector
     outputs: Mapping[str, RelationDesc]
     """By ``schema.table``."""
+    format: Format
     client: Mapping[str, str] = field(repr=False)
 
     # --- in the driver ---
@@ -107,7 +108,7 @@ class Debezium:
         for messages in self._topic(self._name(task.table)).messages(task.piece):
             kept = [message for message in messages if message.offset() not in dropped]
             values, offsets = [message.value() for message in kept], [message.offset() for message in kept]
-            yield task.table, changes(values, self.outputs[task.table], partition=partition, offsets=offsets)
+            yield task.table, changes(values, self.format, self.outputs[task.table], partition=partition, offsets=offsets)
 
     # --- how ---
 
@@ -140,7 +141,7 @@ class Debezium:
 
     def _ended(self, message: Message) -> Ended | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
-        entry = payload_of(message.value(), partition, message.offset())
+        entry = event_of(message.value(), self.format, partition, message.offset())
         try:
             if entry is None or entry["status"] != "END":
                 return None
@@ -167,7 +168,7 @@ class Debezium:
 
     def _event(self, message: Message) -> Event:
         partition = f"{message.topic()}/{message.partition()}"
-        document = payload_of(message.value(), partition, message.offset())
+        document = event_of(message.value(), self.format, partition, message.offset())
         transaction = document.get("transaction") if document is not None else None
         if transaction is None:
             return Event(message.offset())

@@ -295,7 +295,8 @@ class BytesFormat:
 
 @dataclass(frozen=True, slots=True)
 class AvroFormat:
-    """A message in Avro whose writer's schema the registry has; ``schema`` is the reader's, which the source was made with.
+    """A message in Avro whose writer's schema the registry has; ``schema`` is the reader's, which the source was made with; without
+    one a message is read as it was written.
 
     A value is a record; a ``is_document`` is any type, and becomes one text. ``client`` is how the registry is reached, once it is.
     """

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.errors import DecodeFailed
-from reclock.sources.description import JsonFormat
+from reclock.sources import avro
+from reclock.sources.description import AvroFormat, Format, JsonFormat
 from reclock.sources.messages import decode_messages
+from reclock.sources.registry import schema
+from reclock.sources.values import Unreadable
+from reclock.sources.values import table as typed
 
 _HAS_BEFORE, _HAS_AFTER = frozenset("ud"), frozenset("ucr")
 _SILENT = frozenset("m")
 
 
-def payload_of(value: bytes | None, partition: str, offset: int) -> dict[str, Any] | None:
-    """The event, out of the envelope that JSON with schemas has around it; None for a tombstone. Raises ``DecodeFailed``."""
+def event_of(value: bytes | None, format: Format, partition: str, offset: int) -> Mapping[str, Any] | None:
+    """The event, out of what JSON with schemas has around it; None for a tombstone. Raises ``DecodeFailed``."""
     if value is None:
         return None
     try:
-        document = json.loads(value)
+        if isinstance(format, AvroFormat):
+            [document] = avro.read([value], format.schema, lambda id: schema(format.client, id).text)
+        else:
+            document = json.loads(value)
+    except Unreadable as error:
+        raise DecodeFailed(partition, offset, detail=error.reason, unit="offset") from error
     except (ValueError, RecursionError) as error:
         raise DecodeFailed(partition, offset, detail=f"it is not JSON: {error}", unit="offset") from error
     if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
@@ -30,32 +39,46 @@ def payload_of(value: bytes | None, partition: str, offset: int) -> dict[str, An
     if document is None:
         return None
     if not isinstance(document, dict):
-        raise DecodeFailed(partition, offset, detail="it is not a JSON object", unit="offset")
+        raise DecodeFailed(partition, offset, detail="it is no object with fields", unit="offset")
     return document
 
 
-def changes(values: Sequence[bytes | None], desc: RelationDesc, *, partition: str, offsets: Sequence[int]) -> pa.Table:
+def changes(
+    values: Sequence[bytes | None], format: Format, desc: RelationDesc, *, partition: str, offsets: Sequence[int]
+) -> pa.Table:
     """The rows of ``desc`` that go and come, with their diffs. Raises ``DecodeFailed`` for the first message that does not say."""
-    rows: list[bytes] = []
+    rows: list[Mapping[str, Any]] = []
     diffs: list[int] = []
     places: list[int] = []
     failure: DecodeFailed | None = None
     for value, offset in zip(values, offsets, strict=True):
         try:
-            for row, diff in _changes(payload_of(value, partition, offset), partition, offset):
-                rows.append(json.dumps(row).encode())
+            for row, diff in _changes(event_of(value, format, partition, offset), partition, offset):
+                rows.append(row)
                 diffs.append(diff)
                 places.append(offset)
         except DecodeFailed as found:
             failure = found
             break
-    table = decode_messages(rows, JsonFormat(), desc, partition=partition, offsets=places)  # an earlier one may not fit
+    table = _typed(rows, format, desc, partition, places)  # an earlier one may not fit
     if failure is not None:
         raise failure
     return table.append_column(DIFF_COLUMN, pa.array(diffs, pa.int64()))
 
 
-def _changes(event: dict[str, Any] | None, partition: str, offset: int) -> list[tuple[dict[str, Any], int]]:
+def _typed(
+    rows: Sequence[Mapping[str, Any]], format: Format, desc: RelationDesc, partition: str, offsets: Sequence[int]
+) -> pa.Table:
+    if not isinstance(format, AvroFormat):
+        texts = [json.dumps(row).encode() for row in rows]
+        return decode_messages(texts, JsonFormat(), desc, partition=partition, offsets=offsets)
+    try:
+        return typed(rows, desc)
+    except Unreadable as error:
+        raise DecodeFailed(partition, offsets[error.index], detail=error.reason, unit="offset") from error
+
+
+def _changes(event: Mapping[str, Any] | None, partition: str, offset: int) -> list[tuple[Mapping[str, Any], int]]:
     operation = event.get("op") if event is not None else "m"
     if operation in _SILENT:
         return []
@@ -63,7 +86,7 @@ def _changes(event: dict[str, Any] | None, partition: str, offset: int) -> list[
     if operation not in _HAS_BEFORE | _HAS_AFTER:
         what = "a table was truncated, and which rows went is not told" if operation == "t" else "it is no event of Debezium's"
         raise DecodeFailed(partition, offset, detail=what, unit="offset")
-    found = []
+    found: list[tuple[Mapping[str, Any], int]] = []
     for name, diff, operations in (("before", -1, _HAS_BEFORE), ("after", 1, _HAS_AFTER)):
         if operation in operations:
             row = event.get(name)

@@ -242,7 +242,7 @@ class Kafka:
         value_desc = RelationDesc(self.desc.columns[:width])
         values = [message.value() for message in messages]
         if self.upstream.envelope == "DEBEZIUM":
-            return changes(values, self.desc, partition=partition, offsets=offsets)
+            return changes(values, self.format, self.desc, partition=partition, offsets=offsets)
         is_upsert = self.upstream.envelope == "UPSERT"
         rows = decode_messages(values, self.format, value_desc, partition=partition, offsets=offsets, may_lack_values=is_upsert)
         for (kind, name), column in zip(self.upstream.include, self.desc.columns[width:], strict=True):

@@ -88,7 +88,9 @@ def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
 def _(upstream: DebeziumConnector, source: SourceSpec, means: Means) -> Connector:
     from reclock.sources.debezium import Debezium
 
-    return Debezium(upstream, source.outputs, kafka_client(upstream.connection, means.reveal))
+    assert source.format is not None
+    format = _reachable(source.format, means)
+    return Debezium(upstream, source.outputs, format, kafka_client(upstream.connection, means.reveal))
 
 
 def _reachable(format: Any, means: Means) -> Any:

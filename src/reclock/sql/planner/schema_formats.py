@@ -30,12 +30,13 @@ def schema_format(clause: exp.Expression, registry: Connection | None) -> Schema
     return ProtobufFormat(registry, seed, message)
 
 
-def schema_columns(format: SchemaFormat) -> tuple[Column, ...]:
-    """The columns of its values; none before its schema is known. Raises ``InvalidOption`` where they cannot be stored."""
+def schema_columns(format: SchemaFormat, envelope: str | None = None) -> tuple[Column, ...]:
+    """The columns of what is in its values; none before its schema is known. Raises ``InvalidOption``, ``UnsupportedSql``."""
     if not format.schema:
         return ()
     if isinstance(format, AvroFormat):
-        columns = avro_schemas.columns_of(format.schema)
+        of = avro_schemas.row_columns_of if envelope == "DEBEZIUM" else avro_schemas.columns_of
+        columns = of(format.schema)
     else:
         columns = protobuf_schemas.columns_of(format.schema, format.message)
     check_stored(columns)

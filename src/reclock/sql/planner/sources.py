@@ -14,6 +14,7 @@ from reclock.algebra.timestamps import moment
 from reclock.errors import InvalidOption, SqlSyntaxError
 from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
 from reclock.sources.description import (
+    AvroFormat,
     BytesFormat,
     CsvFormat,
     DebeziumConnector,
@@ -178,8 +179,8 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     envelope = node.args.get("envelope") or "NONE"
     if envelope == "DEBEZIUM":
         _refuse(node, "ENVELOPE DEBEZIUM", "include")
-        if not isinstance(value, JsonFormat):
-            raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON")
+        if not isinstance(value, JsonFormat | AvroFormat):
+            raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
     include: list[tuple[str, str]] = []
     described = list(columns)
     metadata = [(clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()]
@@ -225,18 +226,27 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
             raise InvalidOption(f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}")
     if "." not in topic:
         raise InvalidOption(f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction")
-    if node.args.get("envelope") != "DEBEZIUM" or not isinstance(node.args.get("format"), nodes.JsonFormatClause):
-        raise InvalidOption("transactions are told in FORMAT JSON ENVELOPE DEBEZIUM")
+    clause = node.args.get("format")
+    format: Format | None = JsonFormat()
+    if isinstance(clause, nodes.RegistryFormatClause):
+        format = _schema_format(clause, names)
+    elif not isinstance(clause, nodes.JsonFormatClause):
+        format = None
+    if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
+        raise InvalidOption("transactions are told in FORMAT JSON or AVRO, ENVELOPE DEBEZIUM")
+    if isinstance(format, AvroFormat) and format.schema:
+        raise InvalidOption("the topics of a connector have a schema each", hint="leave SEED SCHEMA out")
     tables: dict[str, RelationDesc] = {}
     for table in node.args.get("tables") or ():
         name = upstream_name(table)
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
-        tables[name] = RelationDesc(_columns(table))
+        is_open = isinstance(format, AvroFormat) and not table.args.get("columns")  # the registry has them
+        tables[name] = RelationDesc(() if is_open else _columns(table))
     if not tables:
         raise InvalidOption("a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)")
     connection = names.connection(connector.args["connection"], KAFKA)
-    return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), None, tables)
+    return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), format, tables)
 
 
 @_define.register
@@ -342,7 +352,7 @@ def _value_columns(
         if names is None:
             raise InvalidOption("a format with a schema is of topics alone")
         of_schema = _schema_format(clause, names)
-        return of_schema, schema_columns(of_schema)
+        return of_schema, schema_columns(of_schema, node.args.get("envelope"))
     declared = _columns(node) if node.args.get("columns") else ()
     format = _format(clause, len(declared))
     if format not in _PLAIN:
