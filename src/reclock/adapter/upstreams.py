@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
 from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
@@ -143,7 +144,7 @@ def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnect
     else:
         wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
     node.set("all_tables", None)
-    node.set("tables", [_described(table, alias, found[table]) for table, alias in wanted.items()])
+    node.set("tables", [_described(table, alias, found[table].desc, found[table].oid) for table, alias in wanted.items()])
     return node
 
 
@@ -155,8 +156,7 @@ def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
     return name
 
 
-def _described(table: str, alias: exp.Expression | None, found: Described) -> nodes.SubsourceOf:
-    desc = found.desc
+def _described(table: str, alias: exp.Expression | None, desc: RelationDesc, oid: int | None = None) -> nodes.SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
     if desc.key == ():
@@ -173,7 +173,7 @@ def _described(table: str, alias: exp.Expression | None, found: Described) -> no
         alias=alias,
         columns=[_source_column(c) for c in described.args["columns"]],
         key=[identifier(column) for column in desc.key or ()],
-        oid=exp.Literal.number(found.oid),
+        oid=exp.Literal.number(oid) if oid is not None else None,
     )
 
 
