@@ -98,18 +98,16 @@ def test_indexes_and_keys(jdbc: Any) -> None:
         ("by_name", True, 1, "name", "A"),
         ("by_name", True, 2, "born", "A"),
     ]
-    for nothing in (
-        about.getPrimaryKeys(None, "jdbc", "people"),
-        about.getImportedKeys(None, "jdbc", "people"),
-        about.getExportedKeys(None, "jdbc", "people"),
-        about.getCrossReference(None, "jdbc", "people", None, "jdbc", "people"),
-        about.getBestRowIdentifier(None, "jdbc", "people", 0, True),
-        about.getVersionColumns(None, "jdbc", "people"),
-        about.getProcedures(None, "jdbc", None),
-        about.getFunctions(None, "jdbc", None),
-        about.getUDTs(None, "jdbc", None, None),
-    ):
-        assert rows(nothing) == [] or nothing is None
+    nothing = {
+        "primary keys": about.getPrimaryKeys(None, "jdbc", "people"),
+        "imported keys": about.getImportedKeys(None, "jdbc", "people"),
+        "exported keys": about.getExportedKeys(None, "jdbc", "people"),
+        "row identifier": about.getBestRowIdentifier(None, "jdbc", "people", 0, True),
+        "procedures": about.getProcedures(None, "jdbc", None),
+        "functions": about.getFunctions(None, "jdbc", None),
+        "types of users": about.getUDTs(None, "jdbc", None, None),
+    }
+    assert {what: rows(answer) for what, answer in nothing.items()} == {what: [] for what in nothing}
 
 
 def test_privileges(jdbc: Any) -> None:
