@@ -18,6 +18,7 @@ from benchmarks import (
     sinks,
     tables,
     ticks,
+    upserts,
 )
 
 BENCHMARKS = {
@@ -30,10 +31,11 @@ BENCHMARKS = {
     "merges": merges.main,
     "notifications": notifications.main,
     "oracle": oracle.main,
-    "tables": tables.main,
     "server": server.main,
     "sinks": sinks.main,
+    "tables": tables.main,
     "ticks": ticks.main,
+    "upserts": upserts.main,
 }
 
 

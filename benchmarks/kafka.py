@@ -28,7 +28,7 @@ _LOCK = Path(__file__).with_name("kafka.lock")
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        os.environ["RECLOCK_SPARK_JARS"] = str(_all_jars(home / "jars"))
+        os.environ["RECLOCK_SPARK_JARS"] = str(all_jars(home / "jars"))
         broker = Broker.make(home / "broker")
         broker.start()
         try:
@@ -38,7 +38,7 @@ def main() -> None:
             broker.stop()
 
 
-def _all_jars(folder: Path) -> Path:
+def all_jars(folder: Path) -> Path:
     """Spark's usual jars with those of its Kafka source beside."""
     jars.fetch(folder, jars.parse(_LOCK.read_text()))
     for jar in jars.pinned():
@@ -63,12 +63,12 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
         return timed(run)
 
     def batch(number: int, topic: str, rows: int) -> float:
-        frame = _messages(spark.read, broker, topic).load()
+        frame = messages(spark.read, broker, topic).load()
         target = str(home / "batch" / f"run{number}")
         return timed(lambda: _decoded(frame).write.format("delta").save(target))
 
     def stream(number: int, topic: str, rows: int) -> float:
-        frame = _messages(spark.readStream, broker, topic).load()
+        frame = messages(spark.readStream, broker, topic).load()
         target = str(home / "stream" / f"run{number}")
 
         def run() -> None:
@@ -92,7 +92,7 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
         print(f"ratio of rows per second to {name}: {median(seconds[name]) / first:.2f}")
 
 
-def _messages(reader: Any, broker: Broker, topic: str) -> Any:
+def messages(reader: Any, broker: Broker, topic: str) -> Any:
     options = {
         "kafka.bootstrap.servers": broker.address,
         "subscribe": topic,
