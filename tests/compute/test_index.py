@@ -100,7 +100,7 @@ def test_a_refresh_writes_only_what_changed_at_each_time(tmp_path: Path) -> None
     plan = Reduce(get(FLIGHTS, DESC), (0,), (aggregate("max", ColumnRef(1, BIGINT)),), desc_of(TEXT, BIGINT))
     desc = DESC
     kept = maintainer(plan, desc)
-    assert kept.how is How.RECOMPUTED
+    assert kept.how is How.FROM_CHANGES
     own = lake.create(INDEX, desc)
     engine = DuckDbEngine([str(tmp_path)])
     inputs = {FLIGHTS: CollectionInput(source.pin())}

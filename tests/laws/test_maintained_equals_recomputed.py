@@ -28,9 +28,12 @@ from reclock.compute.plan import (
     Except,
     Filter,
     Finishing,
+    Get,
+    Intersect,
     Join,
     JoinKind,
     Map,
+    Number,
     Ordering,
     Plan,
     Project,
@@ -38,7 +41,7 @@ from reclock.compute.plan import (
     TopK,
     Union,
 )
-from reclock.compute.scalars import ColumnRef
+from reclock.compute.scalars import ColumnRef, Literal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +71,54 @@ PLANS: dict[str, Plan] = {
     "union": Union((ONE, OTHER, ONE), DESC),
     "except": Except(ONE, OTHER),
 }
+
+KEYS = (((0, 0),), ((0, 0), (1, 1)), ((1, 1),), ())
+ORDER = (Ordering(1, is_descending=True), Ordering(2))
+
+
+def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
+    """Every operator over ``parts``; all plans have the columns of ``DESC``."""
+
+    def joined(one: Plan, other: Plan, kind: JoinKind, keys: Any, residual: bool) -> Plan:
+        desc = DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else BOTH
+        join = Join(one, other, kind, keys, (call("<=", NUMBER, ColumnRef(4, BIGINT)),) if residual else (), desc)
+        return join if desc is DESC else Project(join, (0, 4, 2), DESC)
+
+    def reduced(one: Plan, groups: tuple[int, ...], function: str) -> Plan:
+        aggregates = (aggregate("count"), aggregate("max", REAL), aggregate(function, NUMBER))
+        reduce = Reduce(
+            one, groups, aggregates, RelationDesc((*(DESC.columns[i] for i in groups), *desc_of(BIGINT, DOUBLE, BIGINT).columns))
+        )
+        if not groups:
+            reduce = Map(reduce, (Literal("all", TEXT),), RelationDesc((*reduce.desc.columns, DESC.columns[0])))
+            return Project(reduce, (3, 2, 1), DESC)
+        width = len(groups)
+        return Project(reduce, (0, width + 2 if width == 1 else width, width + 1), DESC)
+
+    numbered = RelationDesc((*DESC.columns, *desc_of(BIGINT).columns))
+    flags = st.booleans()
+    return st.one_of(
+        st.builds(lambda one: Filter(one, (call(">", NUMBER, 0),)), parts),
+        st.builds(lambda one: Project(Map(one, (call("+", NUMBER, 1),), numbered), (0, 3, 2), DESC), parts),
+        st.builds(joined, parts, parts, st.sampled_from(JoinKind), st.sampled_from(KEYS), flags),
+        st.builds(reduced, parts, st.sampled_from([(0,), (0, 1), ()]), st.sampled_from(["max", "min", "count"])),
+        st.builds(lambda one: Distinct(one), parts),
+        st.builds(
+            lambda one, groups, limit, by: TopK(one, groups, ORDER, limit, by),
+            parts,
+            st.sampled_from([(0,), (0, 1), ()]),
+            st.integers(1, 2),
+            st.integers(0, 1),
+        ),
+        st.builds(
+            lambda one, groups: Project(Number(one, groups, ORDER, numbered), (0, 3, 2), DESC), parts, st.sampled_from([(0,), ()])
+        ),
+        st.builds(lambda one, other: Union((one, other), DESC), parts, parts),
+        st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), parts, parts),
+    )
+
+
+plans = st.recursive(st.sampled_from([ONE, OTHER]), _over, max_leaves=5).filter(lambda plan: not isinstance(plan, Get))
 
 # Few values, so that rows meet, repeat and vanish.
 row = st.tuples(
@@ -136,6 +187,24 @@ def test_maintained_equals_recomputed(
     engine, root = duckdb_engine
     with TemporaryDirectory(dir=root) as folder:
         check(engine, folder, PLANS[name], [possible(changes, side) for side in (0, 1)], sorted(pauses), limit)
+
+
+def test_any_plan_is_maintained(duckdb_engine: tuple[Engine, Path], request: pytest.FixtureRequest) -> None:
+    """``--maintained-plans 5000`` tries more of them."""
+    engine, root = duckdb_engine
+
+    @settings(max_examples=request.config.getoption("maintained_plans"), suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        plan=plans,
+        changes=st.lists(change, max_size=16),
+        pauses=st.sets(st.integers(1, 10), min_size=1, max_size=3),
+        limit=st.integers(1, 6),
+    )
+    def law(plan: Plan, changes: list[Any], pauses: set[int], limit: int) -> None:
+        with TemporaryDirectory(dir=root) as folder:
+            check(engine, folder, plan, [possible(changes, side) for side in (0, 1)], sorted(pauses), limit)
+
+    law()
 
 
 @pytest.mark.spark

@@ -1,7 +1,8 @@
 """Maintained results: when an index is refreshed, and which updates a refresh appends.
 
-The law: at every readable time, the maintained result equals the plan computed there. Whatever way a refresh is made, this module
-gives the same interface; for now every plan is recomputed and compared with the result so far.
+The law: at every readable time, the maintained result equals the plan computed there. A refresh makes the changes of the result of
+those of its inputs; where an operator has no rule for that, or the inputs are not readable any more at the time the result is known
+at, the plan is computed and compared with the result so far.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute.engines.engine import Engine, Inputs, SoFar
+from reclock.compute.delta import follows
+from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, SoFar
 from reclock.compute.plan import Plan
 from reclock.errors import InternalError
 
@@ -25,6 +27,8 @@ from reclock.errors import InternalError
 class How(StrEnum):
     """The way an index follows its inputs, as EXPLAIN and introspection name it."""
 
+    FROM_CHANGES = "from changes"
+    """Changes of the inputs, and what they touch, are all that a refresh reads."""
     RECOMPUTED = "recomputed"
     """The plan is computed at each refresh and compared with the result so far."""
 
@@ -42,7 +46,7 @@ def maintainer(plan: Plan, desc: RelationDesc) -> Maintainer:
     """The way to maintain ``plan``. Types must agree; the names of the maintained columns are the desc's."""
     if plan.desc.types != desc.types:
         raise InternalError("the plan of an index does not have the types of its collection")
-    return Maintainer(plan, desc, How.RECOMPUTED)
+    return Maintainer(plan, desc, How.FROM_CHANGES if follows(plan) else How.RECOMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,21 @@ def refresh(
     """
     schema = arrow_schema(maintainer.desc, with_updates=True)
     updates = schema.empty_table()
+    plan, desc, before = maintainer.plan, maintainer.desc, previous
     for time in times:
         so_far = SoFar(None if previous is None else own, Timestamp(previous or 0), updates)
-        answer = engine.difference(maintainer.plan, maintainer.desc, inputs, time, so_far)
+        if maintainer.how is How.FROM_CHANGES and before is not None and _readable(inputs, before):
+            answer = engine.changes(plan, desc, inputs, before, time, so_far)
+        else:
+            answer = engine.difference(plan, desc, inputs, time, so_far)
+        before = time
         updates = pa.concat_tables([updates, _at(answer.batches.read_all(), time, schema)])
     return updates
+
+
+def _readable(inputs: Inputs, at: Timestamp) -> bool:
+    """Whether the versions tell what the inputs held at that time."""
+    return all(isinstance(given, CollectionInput) and given.version.since <= at for given in inputs.values())
 
 
 def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:

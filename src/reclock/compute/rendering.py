@@ -31,8 +31,8 @@ class Chain:
 def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Timestamp) -> Chain:
     """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
     nodes: dict[int, Plan] = {}
-    _list(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, _wanted(plan, nodes), _kept(nodes))
+    list_nodes(plan, nodes)
+    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), kept_rows(nodes))
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
     selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
     return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
@@ -80,15 +80,15 @@ def difference(
     return f"{chain}\nSELECT {', '.join([*own, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
 
 
-def _list(node: Plan, nodes: dict[int, Plan]) -> None:
+def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
     """Every node once, inputs before what reads them."""
     if id(node) not in nodes:
         for child in inputs(node):
-            _list(child, nodes)
+            list_nodes(child, nodes)
         nodes[id(node)] = node
 
 
-def _wanted(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
+def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
     """The columns that anything reads of each node; all of the whole plan's."""
     wanted: dict[int, frozenset[int]] = {key: frozenset() for key in nodes}
     wanted[id(plan)] = frozenset(range(len(plan.desc)))
@@ -98,7 +98,7 @@ def _wanted(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset[int]]:
     return wanted
 
 
-def _kept(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
+def kept_rows(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
     """Of each Get that only a Filter reads, the predicates that cannot fail, whatever row they meet."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {

@@ -14,8 +14,7 @@ from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Version
-from reclock.compute import rendering
+from reclock.compute import delta, rendering
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.arithmetic import DUCKDB_MACROS
@@ -55,9 +54,29 @@ class DuckDbEngine:
         session.register("added", result_so_far.added)
         parts = [(Relation("added", is_counted=True), MAXIMUM)]
         if result_so_far.version is not None:
-            own = _updates(session, "own", result_so_far.version, result_so_far.through)
+            own = _updates(session, "own", CollectionInput(result_so_far.version), result_so_far.through)
             parts.append((Relation(own, is_counted=True), result_so_far.through))
         sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
+        return _answer(session, sql, desc.columns, with_diff=True)
+
+    def changes(
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, result_so_far: SoFar
+    ) -> Answer:
+        session = self._connect()
+        relations = _bind(session, inputs, as_of)
+        changed = {
+            str(id): given.relation(_updates(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
+            for number, (id, given) in enumerate(inputs.items())
+            if isinstance(given, CollectionInput) and given.may_change(before, as_of)
+        }
+        if result_so_far.version is None:
+            session.register("result", result_so_far.added)
+            relations[str(delta.RESULT)] = Relation("result", is_counted=True)
+        else:
+            result = CollectionInput(result_so_far.version, result_so_far.added)
+            read = _updates(session, "result", result, result_so_far.through)
+            relations[str(delta.RESULT)] = Relation(read, is_counted=True)
+        sql = delta.render(plan, desc, NAME, delta.Inputs(relations, changed, before, as_of))
         return _answer(session, sql, desc.columns, with_diff=True)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
@@ -93,7 +112,7 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
     relations = {}
     for number, (id, given) in enumerate(inputs.items()):
         if isinstance(given, CollectionInput):
-            read = _updates(session, f"input{number}", given.version, as_of, given.tail)
+            read = _updates(session, f"input{number}", given, as_of)
             relations[str(id)] = given.relation(read, as_of)
         else:
             session.register(f"input{number}", given.table)
@@ -102,11 +121,11 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
 
 
 def _updates(
-    session: duckdb.DuckDBPyConnection, name: str, version: Version, as_of: Timestamp, tail: pa.Table | None = None
+    session: duckdb.DuckDBPyConnection, name: str, given: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None
 ) -> str:
-    """What is read: updates at times up to ``as_of``, perhaps with some later ones, and the tail: read in place if local files."""
+    """What is read: updates at times (``after`` one) up to ``as_of``, perhaps others, and the tail; in place if local files."""
     parts = []
-    files = version.files(upper=Timestamp(as_of + 1))
+    version, tail, files = given.version, given.tail, given.files(as_of, after=after)
     if files and version.folder.is_local:
         parts.append(_parquet(files))
     elif files:

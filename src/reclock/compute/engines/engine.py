@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
 from reclock.compute.operators.rules import Relation
@@ -28,9 +29,9 @@ class CollectionInput:
     version: Version
     tail: pa.Table | None = None
 
-    def relation(self, name: str, as_of: Timestamp) -> Relation:
-        """What it is called, and what is known of its diffs up to ``as_of`` by the statistics of its files."""
-        files = self.version.files(upper=Timestamp(as_of + 1))
+    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> Relation:
+        """What it is called, and what is known of its diffs (``after`` a time) up to ``as_of`` by the statistics of its files."""
+        files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
         if self.tail is not None and self.tail.num_rows:
             found = pc.min_max(self.tail[DIFF_COLUMN])
@@ -40,6 +41,14 @@ class CollectionInput:
             return Relation(name, is_counted=True, is_monotonic=self.version.is_monotonic)
         low, high = min(known, default=1), max(known, default=1)
         return Relation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
+
+    def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
+        """Those with updates at times (``after`` one) up to ``as_of``, perhaps with others."""
+        return self.version.files(lower=None if after is None else Timestamp(after + 1), upper=Timestamp(as_of + 1))
+
+    def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
+        """Whether it may have updates at times after the one, up to the other."""
+        return bool(self.files(as_of, after=after)) or (self.tail is not None and self.tail.num_rows > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,21 @@ class Engine(Protocol):
         """The updates that lead from ``result_so_far`` to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
 
         Consolidated; empty if nothing changed.
+        """
+        ...
+
+    def changes(
+        self,
+        plan: Plan,
+        desc: RelationDesc,
+        inputs: Inputs,
+        before: Timestamp,
+        as_of: Timestamp,
+        result_so_far: SoFar,
+    ) -> Answer:
+        """The same as ``difference``, made of what changed in ``inputs`` since ``before``, at which the result so far is the plan.
+
+        The plan is one that ``delta.follows``, and the inputs are readable ``before`` too.
         """
         ...
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
-from reclock.compute import rendering
+from reclock.compute import delta, rendering
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.spelling import identifier, type_sql
@@ -60,6 +60,24 @@ class SparkEngine:
             frames[own.name] = self.updates(result_so_far.version, result_so_far.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
 
+    def changes(
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, result_so_far: SoFar
+    ) -> Answer:
+        relations = _relations(inputs, as_of)
+        frames = self._frames(relations, inputs, as_of)
+        changed = {}
+        for id, given in inputs.items():
+            if isinstance(given, CollectionInput) and given.may_change(before, as_of):
+                changed[str(id)] = given.relation(_unique(), as_of, after=before)
+                frames[changed[str(id)].name] = self._collection(given, as_of, after=before)
+        result = Relation(_unique(), is_counted=True)
+        frames[result.name] = self._table(result_so_far.added)
+        if result_so_far.version is not None:
+            kept = self.updates(result_so_far.version, result_so_far.through)
+            frames[result.name] = kept.unionByName(frames[result.name])
+        step = delta.Inputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
+        return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
+
     def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
         return {
             relations[str(id)].name: self._collection(given, as_of)
@@ -73,14 +91,15 @@ class SparkEngine:
         filled = [batch for batch in table.to_batches() if batch.num_rows]
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
-    def _collection(self, given: CollectionInput, as_of: Timestamp) -> DataFrame:
-        updates = self.updates(given.version, as_of)
+    def _collection(self, given: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+        updates = self.updates(given.version, as_of, after=after)
         has_tail = given.tail is not None and given.tail.num_rows
         return updates.unionByName(self._table(given.tail)) if has_tail else updates
 
-    def updates(self, version: Version, as_of: Timestamp) -> DataFrame:
-        """A version's updates at times up to ``as_of``, perhaps with some later ones."""
-        return self.files(version.desc, [file.uri for file in version.files(upper=Timestamp(as_of + 1))])
+    def updates(self, version: Version, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+        """A version's updates at times up to ``as_of`` (``after`` a time), perhaps with some others."""
+        lower = None if after is None else Timestamp(after + 1)
+        return self.files(version.desc, [file.uri for file in version.files(lower=lower, upper=Timestamp(as_of + 1))])
 
     def files(self, desc: RelationDesc, uris: Sequence[str]) -> DataFrame:
         """The updates in files of that desc, whose schema is told, so that no job looks for it."""

@@ -10,9 +10,13 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
     The columns of each input that the node reads to answer its own columns ``wanted``. Others may hold anything of their type,
     so only columns that no rule of the node reads are left out: a collection is then read, and consolidated, in fewer columns.
 
-A delta rule joins them in the operator's own file: given its inputs' changes in ``[lower, upper)`` and what it may read at
-``lower`` (inputs' arrangements, its own output), the changes of its output. A plan whose every node has one is maintained by rule;
-until then ``compute.index`` recomputes and diffs.
+``delta(node, step)``
+    The changes of the node's output, made of its inputs' changes and of what it may read of their rows, before or after, and of the
+    result it is part of. ``has_delta(node, is_shown)`` says whether it can be; a plan of which a node says no is recomputed and
+    compared (``compute.index``).
+
+``origin(node, columns)``
+    Where given columns come from: how a delta rule that needs some of an input's rows reads no others.
 """
 
 from reclock.compute.operators import (  # noqa: F401  (they register)
@@ -29,6 +33,6 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     reduce,
     topk,
 )
-from reclock.compute.operators.rules import demand, snapshot
+from reclock.compute.operators.rules import delta, demand, has_delta, origin, snapshot
 
-__all__ = ["demand", "snapshot"]
+__all__ = ["delta", "demand", "has_delta", "origin", "snapshot"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.functions.spelling import literal
-from reclock.compute.operators.rules import Rendering, demand, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, demand, origin, select_list, snapshot
 from reclock.compute.plan import Constant
 
 
@@ -23,4 +23,9 @@ def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @demand.register
 def _(node: Constant, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
+    return ()
+
+
+@origin.register
+def _(node: Constant, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
     return ()

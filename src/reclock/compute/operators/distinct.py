@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, demand, every, snapshot
+from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, origin, snapshot
 from reclock.compute.plan import Distinct
 
 
 @snapshot.register
 def _(node: Distinct, rendering: Rendering, inputs: Sequence[str]) -> str:
     return f"SELECT DISTINCT * FROM {inputs[0]}"
+
+
+@delta.register
+def _(node: Distinct, step: Step) -> str:
+    whole = tuple(range(len(node.desc)))
+    return regrouped(node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows]))
+
+
+@origin.register
+def _(node: Distinct, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return (columns,)
 
 
 @demand.register

@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, columns, demand, snapshot
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, origin, snapshot
 from reclock.compute.plan import Filter
 
 
 @snapshot.register
 def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
-    given = columns(node.input)
-    condition = " AND ".join(to_sql(predicate, rendering.engine, given) for predicate in node.predicates) or "TRUE"
-    return f"SELECT * FROM {inputs[0]} WHERE {condition}"
+    return f"SELECT * FROM {inputs[0]} WHERE {_condition(node, rendering.engine)}"
+
+
+@delta.register
+def _(node: Filter, step: Step) -> str:
+    return f"SELECT * FROM {step.changes(node.input)} WHERE {_condition(node, step.rendering.engine)}"
+
+
+@origin.register
+def _(node: Filter, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return (columns,)
 
 
 @demand.register
 def _(node: Filter, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (wanted | all_references(node.predicates),)
+
+
+def _condition(node: Filter, engine: str) -> str:
+    given = columns(node.input)
+    return " AND ".join(to_sql(predicate, engine, given) for predicate in node.predicates) or "TRUE"

@@ -7,36 +7,56 @@ from collections.abc import Sequence
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
 from reclock.compute.functions.spelling import identifier, literal, raised, type_sql
-from reclock.compute.operators.rules import Rendering, demand, select_list, snapshot
+from reclock.compute.operators.rules import Among, Rendering, Step, delta, demand, origin, select_list, snapshot
 from reclock.compute.plan import Get
 
 
 @snapshot.register
 def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
+    return rows(node, rendering)
+
+
+def rows(node: Get, rendering: Rendering, among: Among | None = None) -> str:
+    """The collection's rows at the rendering's time, or some of them."""
     engine = rendering.engine
     relation = rendering.relations[str(node.collection)]
-    wanted = rendering.wanted[id(node)]
-    read = [stored(engine, column) if i in wanted else None for i, column in enumerate(node.desc.columns)]
+    read = _read(node, rendering)
     if not relation.is_counted:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name}"
-    # A row is there with all of its updates or with none: what is known of rows that are kept leaves out updates too.
-    kept = [to_sql(each, engine, [expression or "" for expression in read]) for each in rendering.kept.get(id(node), ())]
-    until = " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *kept])
+    source, until = relation.name, " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_kept(node, rendering, read)])
+    if among is not None:
+        inner = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
+        source = f"(SELECT {', '.join([*inner, DIFF_COLUMN])} FROM {source} WHERE {until}) AS r"
+        read = [None if expression is None else f"r.c{i}" for i, expression in enumerate(read)]
+        until = among.condition([f"r.c{i}" for i in range(len(read))])
     if relation.is_single:
-        return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name} WHERE {until}"
+        return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:
-        rows = select_list(_all(node, engine, read))
-        counted = f"SELECT {rows}, {DIFF_COLUMN} AS n FROM {relation.name} WHERE {until} AND {DIFF_COLUMN} <> 1"
+        shown = select_list(_all(node, engine, read))
+        counted = f"SELECT {shown}, {DIFF_COLUMN} AS n FROM {source} WHERE {until} AND {DIFF_COLUMN} <> 1"
         return (
-            f"SELECT {rows} FROM {relation.name} WHERE {until} AND {DIFF_COLUMN} = 1 "
-            f"UNION ALL {_repeated(engine, node, counted, [f'c{i}' for i in range(len(node.desc))])}"
+            f"SELECT {shown} FROM {source} WHERE {until} AND {DIFF_COLUMN} = 1 "
+            f"UNION ALL {repeated(engine, counted, [f'c{i}' for i in range(len(node.desc))])}"
         )
-    keys = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
-    groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
-    counted_columns = ", ".join([*keys, f"CAST(sum({DIFF_COLUMN}) AS BIGINT) AS n"])
-    counted = f"SELECT {counted_columns} FROM {relation.name} WHERE {until}{groups} HAVING sum({DIFF_COLUMN}) <> 0"
+    counted = _summed(read, source, until)
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
-    return _repeated(engine, node, counted, _all(node, engine, named))
+    return repeated(engine, counted, _all(node, engine, named))
+
+
+@delta.register
+def _(node: Get, step: Step) -> str:
+    relation, before = step.updates(node)
+    rendering = step.rendering
+    read = _read(node, rendering)
+    within = [f"{TIME_COLUMN} > {before:d}", f"{TIME_COLUMN} <= {rendering.as_of:d}", *_kept(node, rendering, read)]
+    named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
+    changed = _summed(read, relation.name, " AND ".join(within))
+    return f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
+
+
+@origin.register
+def _(node: Get, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return ()
 
 
 @demand.register
@@ -54,13 +74,33 @@ def stored(engine: str, column: Column) -> str:
     return name
 
 
+def _read(node: Get, rendering: Rendering) -> list[str | None]:
+    """The columns that are read, spelled; None for others."""
+    wanted = rendering.wanted[id(node)]
+    return [stored(rendering.engine, column) if i in wanted else None for i, column in enumerate(node.desc.columns)]
+
+
+def _kept(node: Get, rendering: Rendering, read: Sequence[str | None]) -> list[str]:
+    """A row is there with all of its updates or with none: what is known of rows that are kept leaves out updates too."""
+    spelled = [expression or "" for expression in read]
+    return [to_sql(each, rendering.engine, spelled) for each in rendering.kept.get(id(node), ())]
+
+
+def _summed(read: Sequence[str | None], source: str, within: str) -> str:
+    """The columns that are read, as ``c0`` …, and ``n``, the sum of the diffs of equal rows; none that are zero."""
+    keys = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
+    groups = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+    summed = ", ".join([*keys, f"CAST(sum({DIFF_COLUMN}) AS BIGINT) AS n"])
+    return f"SELECT {summed} FROM {source} WHERE {within}{groups} HAVING sum({DIFF_COLUMN}) <> 0"
+
+
 def _all(node: Get, engine: str, read: Sequence[str | None]) -> list[str]:
     """A column for every column of the desc; those that nobody reads are NULL."""
     types = node.desc.types
     return [literal(engine, None, types[i]) if expression is None else expression for i, expression in enumerate(read)]
 
 
-def _repeated(engine: str, node: Get, counted: str, expressions: Sequence[str]) -> str:
+def repeated(engine: str, counted: str, expressions: Sequence[str]) -> str:
     """The rows of ``counted``, each ``n`` times. A negative count means that the collection is broken."""
     broken = raised(engine, "XX000", "'a row of a collection has a negative multiplicity'")
     if engine == "duckdb":

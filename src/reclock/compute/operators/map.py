@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, columns, demand, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, origin, select_list, snapshot
 from reclock.compute.plan import Map
 
 
 @snapshot.register
 def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
-    given = columns(node.input)
-    computed = [to_sql(scalar, rendering.engine, given) for scalar in node.scalars]
-    return f"SELECT {select_list([*given, *computed])} FROM {inputs[0]}"
+    return f"SELECT {_columns(node, rendering.engine)} FROM {inputs[0]}"
+
+
+@delta.register
+def _(node: Map, step: Step) -> str:
+    return f"SELECT {_columns(node, step.rendering.engine)}, n FROM {step.changes(node.input)}"
+
+
+@origin.register
+def _(node: Map, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return (columns if all(index < len(node.input.desc) for index in columns) else None,)
 
 
 @demand.register
@@ -21,3 +29,8 @@ def _(node: Map, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     width = len(node.input.desc)
     computed = [scalar for index, scalar in enumerate(node.scalars, start=width) if index in wanted]
     return (frozenset(index for index in wanted if index < width) | all_references(computed),)
+
+
+def _columns(node: Map, engine: str) -> str:
+    given = columns(node.input)
+    return select_list([*given, *(to_sql(scalar, engine, given) for scalar in node.scalars)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, demand, every, snapshot
+from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, origin, snapshot
 from reclock.compute.plan import Except, Intersect, Union
 
 
@@ -21,6 +22,29 @@ def _(node: Except, rendering: Rendering, inputs: Sequence[str]) -> str:
 @snapshot.register
 def _(node: Intersect, rendering: Rendering, inputs: Sequence[str]) -> str:
     return f"SELECT * FROM {inputs[0]} INTERSECT ALL SELECT * FROM {inputs[1]}"
+
+
+@delta.register
+def _(node: Union, step: Step) -> str:
+    return " UNION ALL ".join(f"SELECT * FROM {changed}" for each in node.inputs if (changed := step.changes(each)))
+
+
+@delta.register(Except)
+@delta.register(Intersect)
+def _(node: Except | Intersect, step: Step) -> str:
+    whole = tuple(range(len(node.desc)))
+    return regrouped(node, step, [whole, whole], whole)
+
+
+@origin.register
+def _(node: Union, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return tuple(columns for _ in node.inputs)
+
+
+@origin.register(Except)
+@origin.register(Intersect)
+def _(node: Except | Intersect, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return columns, columns
 
 
 @demand.register

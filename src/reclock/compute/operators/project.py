@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, demand, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, origin, select_list, snapshot
 from reclock.compute.plan import Project
 
 
 @snapshot.register
 def _(node: Project, rendering: Rendering, inputs: Sequence[str]) -> str:
-    return f"SELECT {select_list([f'c{index}' for index in node.indexes])} FROM {inputs[0]}"
+    return f"SELECT {_columns(node)} FROM {inputs[0]}"
+
+
+@delta.register
+def _(node: Project, step: Step) -> str:
+    return f"SELECT {_columns(node)}, n FROM {step.changes(node.input)}"
+
+
+@origin.register
+def _(node: Project, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return (tuple(node.indexes[index] for index in columns),)
 
 
 @demand.register
 def _(node: Project, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (frozenset(node.indexes[index] for index in wanted),)
+
+
+def _columns(node: Project) -> str:
+    return select_list([f"c{index}" for index in node.indexes])

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql, all_references
-from reclock.compute.operators.rules import Rendering, columns, demand, select_list, snapshot
+from reclock.compute.functions import resolve_aggregate
+from reclock.compute.functions.casts import write_cast
+from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, has_delta, origin, select_list, snapshot
 from reclock.compute.plan import Reduce
+from reclock.compute.scalars import Aggregate, ColumnRef
+
+_MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+"""The aggregate that makes one value of those of several parts of a group."""
 
 
 @snapshot.register
@@ -19,6 +26,47 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
     return f"SELECT {select_list([*keys, *aggregates])} FROM {inputs[0]} AS i GROUP BY {', '.join(dict.fromkeys(keys))}"
 
 
+@delta.register
+def _(node: Reduce, step: Step) -> str:
+    shown = tuple(range(len(node.group_by)))
+    merge = (lambda rows: _merged(node, step.rendering.engine, rows)) if _can_merge(node) else None
+    return regrouped(node, step, [node.group_by], shown, merge)
+
+
+@has_delta.register
+def _(node: Reduce, is_shown: bool) -> bool:
+    return bool(node.group_by) or (is_shown and _can_merge(node))
+
+
+@origin.register
+def _(node: Reduce, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    is_key = bool(node.group_by) and all(index < len(node.group_by) for index in columns)
+    return (tuple(node.group_by[index] for index in columns) if is_key else None,)
+
+
 @demand.register
 def _(node: Reduce, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return (frozenset(node.group_by) | all_references(node.aggregates),)
+
+
+def _can_merge(node: Reduce) -> bool:
+    """Sums of doubles depend on the order of addition, so their parts do not add up to them."""
+    return all(
+        aggregate.function in _MERGED_BY
+        and not aggregate.is_distinct
+        and (aggregate.function != "sum" or aggregate.type.is_integer or aggregate.type.precision is not None)
+        for aggregate in node.aggregates
+    )
+
+
+def _merged(node: Reduce, engine: str, parts: str) -> str:
+    """One row a group of the rows in ``parts``, each of which the node made of some of the group's rows."""
+    given = columns(node)
+    keys = given[: len(node.group_by)]
+    values = []
+    for index, aggregate in enumerate(node.aggregates, start=len(keys)):
+        found = resolve_aggregate(_MERGED_BY[aggregate.function], (aggregate.type,))
+        merging = Aggregate(found.function, (ColumnRef(index, aggregate.type),), found.result)
+        values.append(write_cast(engine, aggregate_to_sql(merging, engine, given), merging.type, aggregate.type))
+    groups = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {select_list([*keys, *values])} FROM {parts}{groups}"

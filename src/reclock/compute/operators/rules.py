@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import singledispatch
-from typing import Any
+from typing import Any, Protocol
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import Plan
+from reclock.compute.plan import Get, Plan
 from reclock.compute.scalars import Scalar
 from reclock.errors import InternalError
 
@@ -44,10 +45,82 @@ class Rendering:
     """Of a Get, by ``id(node)``: what is true of every row that anything reads. Rows without it may be left out, or not."""
 
 
+class State(Enum):
+    """Which of the two multisets a step leads from and to."""
+
+    BEFORE = "before"
+    NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Only rows whose values in ``columns`` are, NULL or not, a row of the relation ``keys``, which has as many columns."""
+
+    columns: tuple[int, ...]
+    keys: str
+
+    def condition(self, values: Sequence[str]) -> str:
+        """On a row whose columns are spelled ``values``; their names must not be those of a rendered node's columns."""
+        equal = [f"k.c{place} IS NOT DISTINCT FROM {values[index]}" for place, index in enumerate(self.columns)]
+        return f"EXISTS (SELECT 1 FROM {self.keys} AS k WHERE {' AND '.join(equal) or 'TRUE'})"
+
+
+class Step(Protocol):
+    """What a delta rule may ask for. Relations are given by name, with columns ``c0``, ``c1``, …"""
+
+    @property
+    def rendering(self) -> Rendering:
+        """For whom the step is written. ``as_of`` is its later time."""
+        ...
+
+    def changes(self, node: Plan) -> str | None:
+        """By what the node's rows change, with ``n`` beside the columns: by how many. None, if it is known to be by nothing."""
+        ...
+
+    def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
+        """The node's rows before the step or after it, of which ``among`` may ask for some."""
+        ...
+
+    def result(self, node: Plan, among: Among) -> str | None:
+        """The node's rows before the step, as far as the maintained result has them; None if it shows too little of them."""
+        ...
+
+    def updates(self, node: Get) -> tuple[Relation, Timestamp]:
+        """Where the updates of a collection are that changes, and the time after which they count."""
+        ...
+
+    def only_adds(self, node: Plan) -> bool:
+        """Whether the step is known to take no row of the node away."""
+        ...
+
+    def define(self, select: str) -> str:
+        """A name for the relation that ``select`` is."""
+        ...
+
+
 @singledispatch
 def snapshot(node: Plan, rendering: Rendering, inputs: Sequence[str]) -> str:
     """The node as one SELECT over ``inputs``."""
     raise InternalError(f"no snapshot rule for {type(node).__name__}")
+
+
+@singledispatch
+def delta(node: Plan, step: Step) -> str:
+    """By what a step that changes some input changes the node, as one SELECT: its columns, and ``n``, which equal rows share."""
+    raise InternalError(f"no delta rule for {type(node).__name__}")
+
+
+@singledispatch
+def has_delta(node: Plan, is_shown: bool) -> bool:
+    """Whether the delta rule can be used. ``is_shown``: the maintained result has every column of the node."""
+    return True
+
+
+@singledispatch
+def origin(node: Plan, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    """Where the values of ``columns`` come from, for each input: rows of the node that have given ones are made of such rows of the
+    input that have them there. None for an input of which every row counts; if that is so of all, nothing is known."""
+    raise InternalError(f"no origin rule for {type(node).__name__}")
 
 
 @singledispatch
@@ -70,3 +143,9 @@ def select_list(expressions: Sequence[str]) -> str:
 def every(node: Any) -> frozenset[int]:
     """All columns of a node."""
     return frozenset(range(len(node.desc)))
+
+
+def consolidated(select: str, names: Sequence[str]) -> str:
+    """Changes in which equal rows are one, and rows that do not change are none."""
+    groups = f" GROUP BY {', '.join(names)}" if names else ""
+    return f"SELECT {select_list(names)}, CAST(sum(n) AS BIGINT) AS n FROM ({select}) AS changed{groups} HAVING sum(n) <> 0"

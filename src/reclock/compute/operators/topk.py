@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, columns, demand, every, snapshot
+from reclock.compute.operators.groups import regrouped
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, snapshot
 from reclock.compute.plan import Ordering, TopK
 
 
@@ -30,6 +31,22 @@ def _(node: TopK, rendering: Rendering, inputs: Sequence[str]) -> str:
     ranked = f"SELECT *, row_number() OVER (PARTITION BY {groups} ORDER BY {order}) AS place FROM {inputs[0]}"
     last = f" AND place <= {node.offset + node.limit:d}" if node.limit is not None else ""
     return f"SELECT {', '.join(columns(node))} FROM ({ranked}) WHERE place > {node.offset:d}{last}"
+
+
+@delta.register
+def _(node: TopK, step: Step) -> str:
+    merge = None if node.offset else lambda rows: snapshot(node, step.rendering, [rows])
+    return regrouped(node, step, [node.group_by], node.group_by, merge)
+
+
+@has_delta.register
+def _(node: TopK, is_shown: bool) -> bool:
+    return bool(node.group_by) or (is_shown and not node.offset)
+
+
+@origin.register
+def _(node: TopK, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, ...]:
+    return (columns if set(columns) <= set(node.group_by) else None,)
 
 
 @demand.register

@@ -1,0 +1,156 @@
+"""A step of a maintained plan as one SQL statement: from its inputs' changes to its own, each operator by its delta rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute import rendering
+from reclock.compute.operators import delta, has_delta, origin, snapshot
+from reclock.compute.operators import get as reading
+from reclock.compute.operators.rules import Among, Relation, Rendering, State, columns, consolidated
+from reclock.compute.plan import (
+    Distinct,
+    Filter,
+    FlatMap,
+    Get,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    Union,
+    inputs,
+)
+
+RESULT = StorageCollectionId(GlobalId("result"))
+"""What the maintained result is called among the relations of a step."""
+
+_ADDING = Map | Filter | Project | FlatMap | Union | Distinct
+"""Operators that never take a row away when their inputs only gain rows, nor does an inner join."""
+
+
+def follows(plan: Plan) -> bool:
+    """Whether the plan's changes can be made of those of its inputs: every operator's rule is enough."""
+    shown = _shown(plan, plan.desc)
+    nodes: dict[int, Plan] = {}
+    rendering.list_nodes(plan, nodes)
+    return all(has_delta(node, key in shown) for key, node in nodes.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The relations of a step: what the plan's collections hold, and the updates of those that changed, by id as text."""
+
+    relations: Mapping[str, Relation]
+    changed: Mapping[str, Relation]
+    """Updates at times after the step's first and up to its last, perhaps with others."""
+    before: Timestamp
+    as_of: Timestamp
+
+
+def render(plan: Plan, desc: RelationDesc, engine: str, given: Inputs) -> str:
+    """By what the plan's rows at ``as_of`` differ from those ``before``: columns ``c0`` … and ``mz_diff``, which is never zero.
+
+    ``given`` has the result so far too, as ``RESULT``, a collection of ``desc`` that holds the plan's rows before. The plan must be
+    one that ``follows``.
+    """
+    step = _Step(plan, desc, engine, given)
+    changes = step.changes(plan)
+    names = columns(plan)
+    if changes is None:
+        changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, State.NOW)} AS i WHERE FALSE")
+    summed = consolidated(f"SELECT * FROM {changes}", names)
+    chain = ",\n".join(step.expressions)
+    return f"WITH {chain}\nSELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
+
+
+class _Step:
+    """Writes common table expressions as they are asked for, each once."""
+
+    def __init__(self, plan: Plan, desc: RelationDesc, engine: str, given: Inputs) -> None:
+        nodes: dict[int, Plan] = {}
+        rendering.list_nodes(plan, nodes)
+        wanted, self._shown = rendering.wanted_columns(plan, nodes), _shown(plan, desc)
+        for shown in self._shown.values():
+            wanted[id(shown.input)] = frozenset(range(len(desc)))
+        self._given = given
+        self.rendering = Rendering(engine, given.as_of, given.relations, wanted, rendering.kept_rows(nodes))
+        self._before = replace(self.rendering, as_of=given.before)
+        self._names: dict[object, str] = {}
+        self.expressions: list[str] = []
+
+    def changes(self, node: Plan) -> str | None:
+        if not self._is_changed(node):
+            return None
+        return self._once(id(node), lambda: delta(node, self))
+
+    def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
+        return self._once((id(node), state, among), lambda: self._select(node, state, among))
+
+    def result(self, node: Plan, among: Among) -> str | None:
+        shown = self._shown.get(id(node))
+        return None if shown is None else self.rows(shown, State.BEFORE, among)
+
+    def updates(self, node: Get) -> tuple[Relation, Timestamp]:
+        return self._given.changed[str(node.collection)], self._given.before
+
+    def only_adds(self, node: Plan) -> bool:
+        match node:
+            case Get():
+                return not self._is_changed(node) or self._given.changed[str(node.collection)].is_monotonic
+            case Join():
+                return node.kind is JoinKind.INNER and all(self.only_adds(part) for part in inputs(node))
+            case _:
+                return isinstance(node, _ADDING) and all(self.only_adds(part) for part in inputs(node))
+
+    def define(self, select: str) -> str:
+        name = f"n{len(self.expressions)}"
+        self.expressions.append(f"{name} AS ({select})")
+        return name
+
+    def _select(self, node: Plan, state: State, among: Among | None) -> str:
+        rendered = self.rendering if state is State.NOW else self._before
+        if isinstance(node, Get):
+            return reading.rows(node, rendered, among)
+        parts = inputs(node)
+        origins = (None,) * len(parts) if among is None else origin(node, among.columns)
+        given = [
+            self.rows(part, state, None if among is None or own is None else Among(own, among.keys))
+            for part, own in zip(parts, origins, strict=True)
+        ]
+        select = snapshot(node, rendered, given)
+        if among is None or any(own is not None for own in origins):
+            return select
+        return f"SELECT * FROM ({select}) AS i WHERE {among.condition([f'i.{name}' for name in columns(node)])}"
+
+    def _is_changed(self, node: Plan) -> bool:
+        if isinstance(node, Get):
+            return str(node.collection) in self._given.changed
+        return any(self._is_changed(part) for part in inputs(node))
+
+    def _once(self, key: object, select: Callable[[], str]) -> str:
+        if key not in self._names:
+            self._names[key] = self.define(select())
+        return self._names[key]
+
+
+def _shown(plan: Plan, desc: RelationDesc) -> dict[int, Project]:
+    """The nodes, by ``id``, whose every column the result has, each as what is to be read of the result to see its rows."""
+    result, found = Get(RESULT, "result", desc), {}
+    node, places = plan, tuple(range(len(desc)))
+    while True:
+        found[id(node)] = Project(result, places, node.desc)
+        match node:
+            case Project():
+                if set(node.indexes) < set(range(len(node.input.desc))):
+                    return found
+                places = tuple(places[node.indexes.index(index)] for index in range(len(node.input.desc)))
+            case Map():
+                places = places[: len(node.input.desc)]
+            case _:
+                return found
+        node = node.input
