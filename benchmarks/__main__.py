@@ -19,6 +19,7 @@ from benchmarks import (
     tables,
     ticks,
     upserts,
+    views,
 )
 
 BENCHMARKS = {
@@ -36,6 +37,7 @@ BENCHMARKS = {
     "tables": tables.main,
     "ticks": ticks.main,
     "upserts": upserts.main,
+    "views": views.main,
 }
 
 

@@ -21,8 +21,10 @@ from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.index import maintainer
 from reclock.compute.plan import Plan, collections
 from reclock.controllers.compute import ClusterController
+from reclock.controllers.implied import dataflow
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, ResultTooLarge, UnknownCollection, VersionGone
@@ -144,7 +146,7 @@ class Query:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
         engine = self._controller().engine_of(self._peek(ready), self.interruption.pause)
-        used = ", ".join(f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)})" for index in ready.indexes)
+        used = ", ".join(self._described(index) for index in ready.indexes)
         return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
@@ -169,6 +171,11 @@ class Query:
             lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {is_readable}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
+
+    def _described(self, index: IndexEntry) -> str:
+        kept = dataflow(self.catalog, index)
+        how = maintainer(kept.plan, kept.desc).how
+        return f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)}, {how})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of, is_serializable = self.select.as_of, self.variables.get("transaction_isolation") == SERIALIZABLE

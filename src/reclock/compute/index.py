@@ -27,7 +27,7 @@ from reclock.errors import InternalError
 class How(StrEnum):
     """The way an index follows its inputs, as EXPLAIN and introspection name it."""
 
-    FROM_CHANGES = "from changes"
+    FROM_CHANGES = "maintained from changes"
     """Changes of the inputs, and what they touch, are all that a refresh reads."""
     RECOMPUTED = "recomputed"
     """The plan is computed at each refresh and compared with the result so far."""

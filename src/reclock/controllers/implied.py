@@ -55,7 +55,7 @@ def compute_commands(
 def dataflows(catalog: PlannerCatalog, cluster_id: int) -> dict[GlobalId, Dataflow]:
     """The indexes of a cluster in the order they were made, so that each comes after what it can read."""
     indexes = {index.id: index for index in catalog.indexes() if index.cluster_id == cluster_id}
-    return {id: _dataflow(catalog, indexes[id]) for id in _in_order(indexes.keys())}
+    return {id: dataflow(catalog, indexes[id]) for id in _in_order(indexes.keys())}
 
 
 def replicas_of(catalog: PlannerCatalog, cluster_id: int) -> list[ReplicaDescription]:
@@ -91,7 +91,8 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
     return SinkSpec(sink.id, str(sink.name), plan, on.desc, sink.sink.target, sink.sink.with_snapshot, created_at, indexes)
 
 
-def _dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
+def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
+    """The index as a replica is told to maintain it."""
     on = catalog.relation(index.on)
     return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc)
 
