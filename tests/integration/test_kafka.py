@@ -15,7 +15,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
-from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt
 from reclock.ingest.step import State
@@ -190,14 +190,15 @@ def test_a_topic_that_is_gone_or_made_again_is_a_definite_error(kafka, open_worl
     assert world.visible(source) == [("a", 10)]
 
 
-def test_start_offsets_and_start_timestamps(kafka, open_world):
+def test_offsets_and_timestamps_to_start_at_and_to_end_at(kafka, open_world):
     topic = kafka.topic(2, retention_ms="-1")
     for moment in (1000, 2000, 3000):
         kafka.send(topic, [f"p0 {moment}".encode()], 0, timestamp=moment)
         kafka.send(topic, [f"p1 {moment}".encode()], 1, timestamp=moment)
     offsets = over(kafka, topic, start_offsets=(2, 5))
     moments = over(kafka, topic, start_timestamp=1500, id="u5")
-    world = open_world(offsets, moments)
+    ended = over(kafka, topic, start_offsets=(1,), end_offsets=(2,), id="u6")
+    world = open_world(offsets, moments, ended)
     world.tick(10)
     kafka.send(topic, [b"4", b"5", b"6"], 1)
     world.tick(20)
@@ -207,6 +208,9 @@ def test_start_offsets_and_start_timestamps(kafka, open_world):
     ]
     assert [row for row in world.visible(moments) if row[1] == 10] == [(f"p{p} {m}", 10) for p in (0, 1) for m in (2000, 3000)]
     assert [row for row in world.visible(moments) if row[1] == 20] == [(text, 20) for text in "456"]
+    kafka.delete(topic)
+    assert world.ingest(30, ended).state is State.IDLE  # it is complete
+    assert (world.visible(ended), world.mapping(ended)) == ([("p0 2000", 10)], [(0, 10, 2)])
 
 
 def test_keys_metadata_and_formats(kafka, open_world):
@@ -402,6 +406,11 @@ def test_a_topic_through_sql_and_whole_ticks(kafka, spark, tmp_path):
         assert rows("SELECT * FROM total AS OF 2000") == [(2, 3)]
         assert rows("SELECT * FROM stock_progress") == [(3_000, 1, 5)]
         assert rows("SHOW SOURCES") == [("stock", "kafka")]
+        early = f"CREATE SOURCE early FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' END TIMESTAMP {{}} FORMAT TEXT"
+        list(session.execute(early.format(1_000)))
+        assert "END OFFSET (0, 0)" in rows("SHOW CREATE SOURCE early")[0][1]
+        with pytest.raises(InvalidOption, match="future"):
+            list(session.execute(early.replace("early", "late").format(10**15)))
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": f"{topic}-group"})
     [committed] = consumer.committed([TopicPartition(topic, 1)], timeout=10)
     consumer.close()

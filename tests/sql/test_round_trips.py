@@ -30,6 +30,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START TIMESTAMP 1000 FORMAT TEXT ENVELOPE NONE": nodes.CreateSourceStatement,
     "CREATE SECRET IF NOT EXISTS d.s.x AS 'y'": connection_nodes.CreateSecretStatement,
     "CREATE SECRET x STORED AS 'y'": connection_nodes.CreateSecretStatement,
+    "CREATE SOURCE k FROM KAFKA BROKER 'x:1' TOPIC 'y' START OFFSET (1) END OFFSET (5, 6) FORMAT TEXT": nodes.CreateSourceStatement,
+    "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START TIMESTAMP 1, END TIMESTAMP 2) FORMAT TEXT": (
+        nodes.CreateSourceStatement
+    ),
     "CREATE SOURCE k FROM KAFKA CONNECTION c (TRANSACTION TOPIC 'y') FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (p.t (a INT))": (
         nodes.CreateSourceStatement
     ),

@@ -12,14 +12,23 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, SourceError
 from reclock.sources import registry
 from reclock.sources.avro_schemas import row_columns_of
-from reclock.sources.clients import postgres_parameters, registry_client
+from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
 from reclock.sources.connections import Connection, Reveal
-from reclock.sources.description import AvroFormat, DebeziumConnector, Format, KafkaConnector, PostgresConnector, SchemaFormat
+from reclock.sources.description import (
+    AvroFormat,
+    BytesFormat,
+    DebeziumConnector,
+    Format,
+    KafkaConnector,
+    PostgresConnector,
+    SchemaFormat,
+)
 from reclock.sources.opening import open_connector
 from reclock.sources.protobuf_schemas import compiled, messages_of
 from reclock.sql import nodes, statements
@@ -64,6 +73,10 @@ def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Rev
         for part, format in _formats(copy, planned.source.format, upstream):
             if isinstance(format, SchemaFormat) and not format.schema:
                 _set_schema(part, format, upstream.topic, reveal)
+        if upstream.end_timestamp is not None:
+            ends = _offsets_at(upstream, upstream.end_timestamp, reveal)
+            copy.args["connector"].set("end_timestamp", None)
+            copy.args["connector"].set("end_offset", [exp.Literal.number(end) for end in ends])
         return replace(parsed, node=copy)
     return parsed
 
@@ -114,6 +127,16 @@ def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: Avr
         tables.append(table)
     node.set("tables", tables)
     return node
+
+
+def _offsets_at(upstream: KafkaConnector, timestamp: int, reveal: Reveal) -> list[int]:
+    """Where every partition was at a moment that has passed."""
+    from reclock.sources.kafka import Kafka
+
+    if timestamp > system_clock():
+        raise InvalidOption("END TIMESTAMP lies in the future", detail="what the topic holds by then is not known yet")
+    topic = Kafka(upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, reveal))
+    return topic.offsets_at(Timestamp(timestamp))
 
 
 def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:

@@ -129,7 +129,9 @@ class LoadGenerator:
 
 @dataclass(frozen=True, slots=True)
 class KafkaConnector:
-    """The messages of ``topic``, from ``start_offsets`` by partition (else 0) or the first at ``start_timestamp`` on.
+    """The messages of ``topic``, from ``start_offsets`` by partition (else 0) or the first at ``start_timestamp`` on; up to
+    ``end_offsets``, exclusive, if it has any: then partitions without one are not read. An ``end_timestamp`` becomes offsets
+    before the source is made.
 
     ``include`` names metadata and the columns they become, after those of the value; the key has ``key_format``. With ``envelope``
     ``UPSERT`` a message replaces the row of its key, and one without a value deletes it; with ``DEBEZIUM`` it says which row goes
@@ -144,6 +146,8 @@ class KafkaConnector:
     include: tuple[tuple[str, str], ...] = ()
     envelope: str = "NONE"
     group: str | None = None
+    end_offsets: tuple[int, ...] = ()
+    end_timestamp: int | None = None
 
     lacks_history: ClassVar[str] = ""
     type_name: ClassVar[str] = "kafka"

@@ -79,23 +79,30 @@ class Kafka:
         return self._probe(bound, skips, moment)
 
     def _probe(self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None) -> list[Increment]:
+        ends = self.upstream.end_offsets
+        if ends and all(bound.get(partition, (0,))[0] >= end for partition, end in enumerate(ends)):
+            return []  # it is complete, and the topic may go
         admin = self._admin()
         topic_id, partitions = self._describe(admin, bound)
+        if ends:
+            partitions = [partition for partition in partitions if partition < len(ends)]
         self._check_same(bound, topic_id, partitions)
         first = self._list(admin, partitions, OffsetSpec.earliest())
         end = self._list(admin, partitions, OffsetSpec.latest())
-        reached = end
-        if until is not None:
-            found = self._list(admin, partitions, OffsetSpec.for_timestamp(until))
-            reached = {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in partitions}
+        reached = end if until is None else self._before(admin, until, end)
         begin = self._begin(admin, partitions, [p for p in partitions if p not in bound], end)
         increments = []
         for partition in partitions:
             lower = bound[partition][0] if partition in bound else 0
-            upper = reached[partition]
+            upper = min(reached[partition], ends[partition]) if ends else reached[partition]
             if end[partition] < lower:
                 raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {lower}")
-            if partition in bound and first[partition] > lower and left(partition, lower, first[partition], skips):
+            if (
+                partition in bound
+                and upper > lower
+                and first[partition] > lower
+                and left(partition, lower, first[partition], skips)
+            ):
                 raise self._changed(
                     partition,
                     lower,
@@ -103,7 +110,7 @@ class Kafka:
                     f"retention took messages from {lower} on before they were read",
                 )
             if upper > lower:
-                start = max(lower, begin[partition], first[partition])
+                start = min(max(lower, begin[partition], first[partition]), upper)
                 increments.append(Increment(partition, lower, upper, upper - lower, (topic_id,), {"begin": start}))
         return increments
 
@@ -281,6 +288,18 @@ class Kafka:
                 raise self._changed(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
             raise self._unavailable(error) from error
         return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+
+    def offsets_at(self, moment: Timestamp) -> list[int]:
+        """Of every partition the offset of its first message of ``moment`` or later, else its end. Raises ``SourceError``."""
+        admin = self._admin()
+        _, partitions = self._describe(admin, {})
+        found = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
+        return [found[partition] for partition in partitions]
+
+    def _before(self, admin: AdminClient, moment: Timestamp, end: Mapping[int, int]) -> Mapping[int, int]:
+        """Where the messages from before the first one of ``moment`` or later end."""
+        found = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
+        return {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in end}
 
     def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
         """An offset of each partition. Raises ``UpstreamUnavailable``."""

@@ -105,6 +105,8 @@ def _kafka_from(write: Generator, node: exp.Expression) -> str:
         clause(write, "TRANSACTION TOPIC", node, "transactions"),
         f"START OFFSET ({listed(write, node, 'start_offset')})" if node.args.get("start_offset") else "",
         clause(write, "START TIMESTAMP", node, "start_timestamp"),
+        f"END OFFSET ({listed(write, node, 'end_offset')})" if node.args.get("end_offset") else "",
+        clause(write, "END TIMESTAMP", node, "end_timestamp"),
         clause(write, "GROUP ID", node, "group"),
     )
     if node.args.get("connection"):

@@ -111,7 +111,7 @@ class LoadGeneratorFrom(exp.Expression):
 
 class KafkaFrom(exp.Expression):
     """``FROM KAFKA BROKER … TOPIC …`` or ``CONNECTION c (TOPIC … | TRANSACTION TOPIC …)``, from ``start_offset`` of each partition,
-    or from a time, in milliseconds."""
+    or from a time, in milliseconds, and up to an end of either kind."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "broker": False,
@@ -120,6 +120,8 @@ class KafkaFrom(exp.Expression):
         "transactions": False,
         "start_offset": False,
         "start_timestamp": False,
+        "end_offset": False,
+        "end_timestamp": False,
         "group": False,
     }
 

@@ -104,13 +104,15 @@ class SourceParser(StreamParser, ConnectionParser):
         self._expect("BROKER")
         broker = self._text()
         self._expect("TOPIC")
-        topic, offsets, timestamp = self._text(), None, None
-        if self._match_text_seq("START", "OFFSET"):
-            offsets = self._parse_wrapped_csv(self._integer)
-        elif self._match_text_seq("START", "TIMESTAMP"):
-            timestamp = self._integer()
-        group = self._text() if self._match_text_seq("GROUP", "ID") else None
-        return nodes.KafkaFrom(broker=broker, topic=topic, start_offset=offsets, start_timestamp=timestamp, group=group)
+        found: dict[str, object] = {"broker": broker, "topic": self._text()}
+        for bound in ("START", "END"):
+            if self._match_text_seq(bound, "OFFSET"):
+                found[f"{bound.lower()}_offset"] = self._parse_wrapped_csv(self._integer)
+            elif self._match_text_seq(bound, "TIMESTAMP"):
+                found[f"{bound.lower()}_timestamp"] = self._integer()
+        if self._match_text_seq("GROUP", "ID"):
+            found["group"] = self._text()
+        return nodes.KafkaFrom(**found)
 
     def _kafka_connection(self) -> nodes.KafkaFrom:
         found: dict[str, object] = {"connection": self._object_name()}
@@ -120,6 +122,8 @@ class SourceParser(StreamParser, ConnectionParser):
                 "TRANSACTION TOPIC": lambda: found.update(transactions=self._text()),
                 "START OFFSET": lambda: found.update(start_offset=self._parse_wrapped_csv(self._integer)),
                 "START TIMESTAMP": lambda: found.update(start_timestamp=self._integer()),
+                "END OFFSET": lambda: found.update(end_offset=self._parse_wrapped_csv(self._integer)),
+                "END TIMESTAMP": lambda: found.update(end_timestamp=self._integer()),
                 "GROUP ID": lambda: found.update(group=self._text()),
             }
         )

@@ -203,25 +203,39 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     named, topic = connector.args.get("connection"), connector.args.get("topic")
     if topic is None or not topic.name or (named is None and not connector.args["broker"].name):
         raise InvalidOption("the broker and the topic cannot be empty")
-    timestamp, group = connector.args.get("start_timestamp"), connector.args.get("group")
+    group = connector.args.get("group")
+    starts, start_timestamp = _bounds(connector, "start")
+    ends, end_timestamp = _bounds(connector, "end")
+    if any(start > end for start, end in zip(starts, ends, strict=False)):
+        raise InvalidOption("a partition cannot end before it starts")
     upstream = KafkaConnector(
         names.connection(named, KAFKA) if named is not None else broker(connector.args["broker"].name),
         topic.name,
-        tuple(int(offset.name[:19]) for offset in connector.args.get("start_offset") or ()),
-        int(timestamp.name[:19]) if timestamp is not None else None,
+        starts,
+        start_timestamp,
         key,
         tuple(include),
         envelope,
         group.name if group is not None else None,
+        ends,
+        end_timestamp,
     )
     return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+
+
+def _bounds(connector: nodes.KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
+    """The offsets by partition, or the time in milliseconds, that the topic is read from or up to."""
+    offsets, timestamp = connector.args.get(f"{bound}_offset") or (), connector.args.get(f"{bound}_timestamp")
+    if offsets and timestamp is not None:
+        raise InvalidOption(f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other")
+    return tuple(int(offset.name[:19]) for offset in offsets), int(timestamp.name[:19]) if timestamp is not None else None
 
 
 def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
     """The tables of a connector that tells its transactions."""
     _refuse(node, "a transaction topic", "columns", "include", "all_tables")
     topic = connector.args["transactions"].name
-    for argument in ("topic", "start_offset", "start_timestamp", "group"):
+    for argument in ("topic", "start_offset", "start_timestamp", "end_offset", "end_timestamp", "group"):
         if connector.args.get(argument):
             raise InvalidOption(f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}")
     if "." not in topic:
