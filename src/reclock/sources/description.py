@@ -189,6 +189,11 @@ class DebeziumConnector:
     def prefix(self) -> str:
         return self.transaction_topic.rpartition(".")[0]
 
+    @property
+    def brokers(self) -> frozenset[str]:
+        """The addresses, as they are spelled in the connection."""
+        return frozenset(str(dict(self.connection.options)["BROKER"]).replace(" ", "").split(","))
+
 
 @dataclass(frozen=True, slots=True)
 class KinesisConnector:
