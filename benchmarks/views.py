@@ -79,7 +79,7 @@ class _Ours:
 
     def come(self, first: int, count: int) -> None:
         numbers = f"generate_series({first}, {first + count - 1}) AS s (n)"
-        self._sql(f"INSERT INTO orders SELECT n, n * 7919 % {CUSTOMERS}, n % 1000 FROM {numbers}")
+        self._sql(f"INSERT INTO orders SELECT n, n::bigint * 7919 % {CUSTOMERS}, n % 1000 FROM {numbers}")
 
     def go(self, first: int, count: int) -> None:
         self._sql(f"DELETE FROM orders WHERE id >= {first} AND id < {first + count}")
