@@ -192,6 +192,14 @@ def test_maintained_equals_recomputed(
         check(engine, folder, PLANS[name], [possible(changes, side) for side in (0, 1)], sorted(pauses), limit)
 
 
+def test_doubles_are_summed_in_their_order_however_they_come(duckdb_engine: tuple[Engine, Path]) -> None:
+    """One and one are lost when each is added to 1e16, and not when they are added to each other first."""
+    engine, root = duckdb_engine
+    coming = [Update(("a", 0, number), Timestamp(time), 1) for time, number in enumerate([1e16, 1.0, 1.0], start=1)]
+    with TemporaryDirectory(dir=root) as folder:
+        check(engine, folder, PLANS["doubles"], [coming, []], [1, 2, 3], 4)
+
+
 def test_any_plan_is_maintained(duckdb_engine: tuple[Engine, Path], request: pytest.FixtureRequest) -> None:
     """``--maintained-plans 5000`` tries more of them."""
     engine, root = duckdb_engine
