@@ -66,11 +66,12 @@ class Debezium:
         log = _first(fresh(log, known), set(self.outputs))
         wanted = known | {ended.id for ended in log}
         read = {partition: self._read_events(increment, wanted, skips) for partition, increment in reached.items()}
-        found = cut(log, known, read)
+        nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
+        found = cut(log, known, {**read, **{table: Stretch(table, (), 0) for table in nothing_new}})  # their events are waited for
         increments = [
-            _cut_to(reached[partition], upper, found.dropped[partition])
-            for partition, upper in sorted(found.uppers.items())
-            if upper > reached[partition].lower
+            _cut_to(increment, found.uppers[partition], found.dropped[partition])
+            for partition, increment in sorted(reached.items())
+            if found.uppers[partition] > increment.lower
         ]
         if log_reached is not None and found.bound:
             increments.append(_cut_to(log_reached, found.bound[-1].offset + 1, ()))
