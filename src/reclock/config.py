@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from reclock.errors import ConfigurationError
@@ -57,7 +59,9 @@ class Settings(BaseSettings):
     spark_remote: str = Field(default="", description="sc:// URL of a Spark Connect server to use instead of an own session")
     spark_driver_memory: str = Field(default="2g", description="memory of the Spark driver")
     spark_conf: dict[str, str] = Field(default={}, description="further options of Spark sessions, by their names in Spark")
-    spark_jars: str = Field(default="", description="folder of the fetched jars; the project's .cache/jars if empty")
+    spark_jars: str = Field(
+        default="", description="folder of the fetched jars; share/reclock/jars of the Python environment if empty"
+    )
     spark_threshold_bytes: int = Field(
         default=256 << 20,
         ge=0,
@@ -68,6 +72,17 @@ class Settings(BaseSettings):
         default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"
     )
     experimental_mode: bool = Field(default=True, description="whether statements about clusters and their replicas are allowed")
+    replica_autostart: bool = Field(
+        default=True,
+        description="whether who leads a cluster starts its replicas, as processes of its machine; otherwise whoever runs the "
+        "environment keeps a `reclock replica` for each, on any machine",
+    )
+    replica_host: str = Field(default="127.0.0.1", description="address of this machine that its replicas listen on, with TLS")
+    replica_advertised_host: str = Field(
+        default="",
+        validate_default=True,
+        description="name or address by which other machines reach the replicas of this one; replica_host if empty",
+    )
     replica_lease_ms: int = Field(
         default=5_000, gt=0, description="how long a replica that gives no sign of life counts as alive; then it is started anew"
     )
@@ -153,6 +168,13 @@ class Settings(BaseSettings):
             problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in invalid.errors(include_input=False)]
             raise ConfigurationError("invalid settings", detail="; ".join(problems)) from None
 
+    @field_validator("replica_advertised_host")
+    @classmethod
+    def _can_be_reached(cls, advertised: str, others: ValidationInfo) -> str:
+        if not advertised and _is_every_address(others.data.get("replica_host", "")):
+            raise PydanticCustomError("unreachable", "must be given where replica_host is every address of the machine")
+        return advertised
+
     @property
     def lake_root(self) -> str:
         return self.lake or str((self.home / "lake").absolute())
@@ -189,3 +211,10 @@ class Settings(BaseSettings):
     def consensus(self) -> SecretStr:
         given = self.consensus_url.get_secret_value()
         return SecretStr(given or f"sqlite:///{(self.home / 'consensus.db').absolute()}")
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:  # a name
+        return False

@@ -323,7 +323,7 @@ class Environment:
     @cached_property
     def orchestrator(self) -> Orchestrator:
         """Starts the processes of replicas."""
-        return ProcessOrchestrator(self.settings.home)
+        return ProcessOrchestrator(self.settings.home, autostart=self.settings.replica_autostart)
 
     def make_replica(self, pool: str = "default") -> VirtualReplica:
         """A replica in this process, with this environment's engines; its Spark jobs are in a scheduling pool of that name."""

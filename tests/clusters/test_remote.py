@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.flight as flight
 import pytest
 
 from reclock import tick
 from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
-from reclock.clusters.flight import ReplicaServer
+from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
+from reclock.clusters.identity import NAME, identity
 from reclock.clusters.remote import RemoteReplica
+from reclock.config import Settings
 from reclock.environment import Environment
-from reclock.errors import EvaluationError, QueryCanceled, ReplicaBehind, ReplicaLost, UnknownCollection, UnknownObject
+from reclock.errors import (
+    ConfigurationError,
+    EvaluationError,
+    QueryCanceled,
+    ReplicaBehind,
+    ReplicaLost,
+    UnknownCollection,
+    UnknownObject,
+)
+from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
 from reclock.sql.names import SessionNames
@@ -43,8 +56,8 @@ class World:
     def sql(self, text: str) -> list[tuple]:
         return [row for result in Session(self.environment).execute(text) for row in result.rows()]
 
-    def serve(self) -> ReplicaServer:
-        self.servers.append(ReplicaServer(self.replica, TOKEN))
+    def serve(self, **where: str) -> ReplicaServer:
+        self.servers.append(ReplicaServer(self.replica, TOKEN, **where))
         return self.servers[-1]
 
     def remote(self, server: ReplicaServer, *, token: str = TOKEN, is_alive: Callable[[], bool] = lambda: True) -> RemoteReplica:
@@ -128,10 +141,52 @@ def test_its_errors_are_the_callers(world: World) -> None:
     assert raised.value.sqlstate == "22012"
 
 
-def test_only_who_knows_the_token_is_answered(world: World) -> None:
-    for token in ("", TOKEN.upper()):
-        with pytest.raises(ReplicaLost):
-            world.remote(world.serve(), token=token).running()
+def test_it_is_reached_where_it_says(world: World) -> None:
+    near, everywhere = world.serve(host="127.0.0.2"), world.serve(host="0.0.0.0", advertised="127.0.0.3")  # noqa: S104
+    assert near.address == f"grpc+tls://127.0.0.2:{near.port}"
+    assert everywhere.address == f"grpc+tls://127.0.0.3:{everywhere.port}"
+    for server in (near, everywhere):
+        assert world.remote(server).running() == world.replica.running()
+    behind = world.serve(advertised="2001:db8::7")
+    assert behind.address == f"grpc+tls://[2001:db8::7]:{behind.port}"
+
+
+def test_who_listens_everywhere_says_where_to_reach_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECLOCK_REPLICA_HOST", "::")
+    with pytest.raises(ConfigurationError) as raised:
+        Settings.load(tmp_path)
+    assert "replica_advertised_host" in str(raised.value.detail)
+    monkeypatch.setenv("RECLOCK_REPLICA_ADVERTISED_HOST", "replicas.example")
+    assert Settings.load(tmp_path).replica_advertised_host == "replicas.example"
+
+
+def test_it_does_not_listen_on_another_machines_address(world: World) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape('cannot listen on "198.51.100.7"')):
+        world.serve(host="198.51.100.7")
+
+
+@pytest.mark.parametrize("token", ["", TOKEN.upper()])
+def test_who_has_another_token_talks_to_somebody_else(world: World, token: str) -> None:
+    """And does not say its own token to it."""
+    with pytest.raises(ReplicaLost, match="lost the replica"):
+        world.remote(world.serve(), token=token).running()
+
+
+@pytest.mark.parametrize("header", [b"", b"Bearer ", b"Bearer " + TOKEN.upper().encode(), TOKEN.encode()])
+def test_who_trusts_the_certificate_but_does_not_say_the_token_is_refused(world: World, header: bytes) -> None:
+    client = flight.connect(world.serve().address, tls_root_certs=identity(TOKEN).certificate, override_hostname=NAME)
+    options = flight.FlightCallOptions(headers=[(HEADER.encode(), header)] if header else [])
+    with pytest.raises(flight.FlightUnauthenticatedError):
+        list(client.do_action(flight.Action(RUNNING, b""), options))
+    with pytest.raises(flight.FlightUnauthenticatedError):
+        client.do_get(flight.Ticket(wire.encode(world.peek("SELECT a FROM t"))), options).read_all()
+
+
+def test_nothing_is_said_in_the_clear(world: World) -> None:
+    client = flight.connect(world.serve().address.replace("grpc+tls", "grpc"))
+    options = flight.FlightCallOptions(headers=[(HEADER.encode(), f"Bearer {TOKEN}".encode())])
+    with pytest.raises(flight.FlightUnavailableError):
+        list(client.do_action(flight.Action(RUNNING, b""), options))
 
 
 def test_a_peek_is_cancelled_from_afar(world: World) -> None:

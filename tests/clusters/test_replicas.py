@@ -68,7 +68,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     home = tmp_path_factory.mktemp("replicas")
     with killing(home):
-        made = World(home, QUICK | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200"})
+        made = World(home, QUICK | {"RECLOCK_INTROSPECTION_INTERVAL_MS": "200", "RECLOCK_REPLICA_HOST": "127.0.0.2"})
         try:
             with made.servers[0].connect() as connection:
                 connection.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
@@ -85,6 +85,13 @@ def test_a_replica_is_a_process_and_answers(world: World) -> None:
     assert replica.pid != world.servers[0].process.pid
     assert replica.ppid() == world.servers[0].process.pid
     assert world.sql("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+
+
+def test_it_is_reached_where_other_machines_would(world: World) -> None:
+    with Environment.open(world.home) as environment:
+        [registration] = environment.replicas.all()
+    assert registration.address is not None
+    assert registration.address.startswith("grpc+tls://127.0.0.2:")
 
 
 def test_an_endless_query_holds_up_nobody_on_another_cluster(world: World) -> None:

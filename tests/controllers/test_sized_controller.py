@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from reclock.consensus.replicas import Incarnation
 from reclock.environment import Environment
 from reclock.errors import StatementTimeout
 from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.replica import find, run
 
 
 class NeverUp:
@@ -48,3 +50,26 @@ def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path:
         assert "exit code 1: no memory" in raised.value.detail
         names, incarnations = zip(*orchestrator.started, strict=True)
         assert (set(names), incarnations) == ({"c.r1"}, tuple(range(1, len(incarnations) + 1)))
+
+
+def test_without_autostart_a_replica_is_whoever_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECLOCK_REPLICA_AUTOSTART", "false")
+    monkeypatch.setenv("RECLOCK_REPLICA_WARM_UP", "false")
+    with Environment.initialise(tmp_path) as environment, Environment.open(tmp_path) as elsewhere:
+        session, stopping = Session(environment), threading.Event()
+        list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"))
+        with pytest.raises(StatementTimeout) as raised:
+            list(session.execute("SET cluster = c; SET statement_timeout = 1000; SELECT a FROM t"))
+        assert '"c.r1" was not started yet' in str(raised.value.detail)
+
+        def be() -> None:
+            run(elsewhere, find(elsewhere, "c", "r1"), incarnation=None, stopping=stopping)
+
+        replica = threading.Thread(target=be)
+        replica.start()
+        try:
+            [*_, result] = session.execute("SET statement_timeout = 60000; SELECT a FROM t")
+            assert list(result.rows()) == [(1,)]
+        finally:
+            stopping.set()
+            replica.join()

@@ -162,7 +162,7 @@ def replica(
     home: Home = None,
     incarnation: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Be one replica of a cluster until SIGTERM or SIGINT; a controller starts it, nobody needs to. One that is there ends."""
+    """Be one replica of a cluster until SIGTERM or SIGINT; without replica_autostart, what keeps it. One that is there ends."""
     import os
     import signal
     import threading

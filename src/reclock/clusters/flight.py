@@ -1,4 +1,4 @@
-"""A replica on the wire: its protocol over Arrow Flight, for whoever knows the token of this incarnation.
+"""A replica on the wire: its protocol over Arrow Flight and TLS, for whoever knows the token of this incarnation.
 
 Commands and questions are Flight actions, rows are Flight streams. An error of ours travels with its class and fields.
 """
@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from reclock.errors import ReclockError
+from reclock.clusters.identity import identity
+from reclock.errors import ConfigurationError, ReclockError
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Peek, Refresh, Replica
 from reclock.protocol.introspection import LogName
@@ -31,11 +32,24 @@ _AGAIN_S = 0.02
 
 
 class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves ``replica`` on a free port of ``host`` from now on, until it is shut down. A context manager."""
+    """Serves ``replica`` on a free port of ``host`` from now on, until it is shut down. A context manager.
 
-    def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1") -> None:
-        super().__init__(f"grpc://{host}:0", middleware={"token": _Guard(token)})
-        self.address = f"grpc://{host}:{self.port}"
+    ``address`` is where callers reach it, who know ``host`` as ``advertised``. Raises ``ConfigurationError`` if it cannot listen.
+    """
+
+    def __init__(self, replica: Replica, token: str, *, host: str = "127.0.0.1", advertised: str = "") -> None:
+        own = identity(token)
+        try:
+            super().__init__(
+                f"grpc+tls://{_in_address(host)}:0",
+                tls_certificates=[(own.certificate, own.key)],
+                middleware={"token": _Guard(token)},
+            )
+        except pa.ArrowException as error:
+            raise ConfigurationError(
+                f'cannot listen on "{host}"', detail=str(error), hint="replica_host must be an address of this machine"
+            ) from error
+        self.address = f"grpc+tls://{_in_address(advertised or host)}:{self.port}"
         self._replica = replica
         self.asked_at = time.monotonic()
         """When somebody asked for something, or commanded, the last time."""
@@ -116,6 +130,10 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
                 self._replica.carry_out(CancelPeek(id))
             if abandoned:
                 time.sleep(_AGAIN_S)
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 @contextmanager

@@ -19,15 +19,15 @@ _TAIL_BYTES = 4_000
 
 class ProcessOrchestrator:
     """See `Orchestrator`. Each process is a session of its own, so that what ends its starter does not end it; it writes to a log
-    in ``<home>/replicas``."""
+    in ``<home>/replicas``. Without ``autostart`` it never has room: others keep the processes of replicas, on any machine."""
 
-    def __init__(self, home: Path) -> None:
-        self._home = home.absolute()
+    def __init__(self, home: Path, *, autostart: bool) -> None:
+        self._home, self._autostart = home.absolute(), autostart
         self._running: dict[int, tuple[Incarnation, subprocess.Popen[bytes], Path]] = {}
         self._failed: list[Ended] = []
 
     def has_room(self) -> bool:
-        return True
+        return self._autostart
 
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         folder = self._home / "replicas"

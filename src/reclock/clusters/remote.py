@@ -13,6 +13,7 @@ import pyarrow.flight as flight
 
 from reclock.algebra.ids import GlobalId
 from reclock.clusters.flight import CARRY_OUT, EMIT, ENGINE, ENGINE_OF, HEADER, LOG, REFRESH, RUNNING, TAKE_CHANGES
+from reclock.clusters.identity import NAME, identity
 from reclock.errors import ReplicaLost
 from reclock.protocol import wire
 from reclock.protocol.compute import ComputeCommand, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed
@@ -34,7 +35,7 @@ class RemoteReplica:
     def __init__(self, name: str, address: str, token: str, is_alive: Callable[[], bool]) -> None:
         """``is_alive`` says whether the replica still gives signs of life; it is asked while an answer is waited for."""
         self._name, self._is_alive = name, is_alive
-        self._client = flight.connect(address)
+        self._client = flight.connect(address, tls_root_certs=identity(token).certificate, override_hostname=NAME)
         self._headers = [(HEADER.encode(), f"Bearer {token}".encode())]
 
     def running(self) -> Mapping[GlobalId, Dataflow]:
