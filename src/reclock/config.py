@@ -67,6 +67,11 @@ class Settings(BaseSettings):
         ge=0,
         description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory",
     )
+    arrangements_bytes: int = Field(
+        default=256 << 20,
+        ge=0,
+        description="memory of a process for columns that rows are looked up by again and again; 0 for none",
+    )
 
     cluster_replica_sizes: str = Field(
         default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"

@@ -24,6 +24,7 @@ from reclock.clusters.remote import RemoteReplica
 from reclock.clusters.sizes import ReplicaSize, replica_sizes
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
+from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import TableLog
 from reclock.collections.tables import Tables
@@ -333,6 +334,7 @@ class Environment:
             self.frontiers,
             self.holds,
             self.settings,
+            self.arrangements,
             lambda: self.small_engine,
             lambda: self.large_engine(pool),
             self.published,
@@ -426,6 +428,11 @@ class Environment:
     def threads(self) -> ThreadPoolExecutor:
         """Work on many sources at once. They stay: Spark keeps a thread of its own for each."""
         return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
+
+    @cached_property
+    def arrangements(self) -> Arrangements:
+        """What is looked up again and again, in this process's memory."""
+        return Arrangements(self.settings.arrangements_bytes)
 
     @cached_property
     def small_engine(self) -> Engine:

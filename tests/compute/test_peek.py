@@ -10,6 +10,7 @@ from fixtures.plans import VALUES, cast, column, computed, get, rows, table
 
 from reclock.algebra.relations import TEXT
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs, TableInput
@@ -48,7 +49,16 @@ def ask(tmp_path: Path, flights: CollectionInput) -> Callable[..., Answer]:
         large: Callable[[], Engine] = lambda: Large([str(tmp_path)], refuses=refuses)  # noqa: E731
         small = DuckDbEngine([str(tmp_path)])
         plan, inputs = get(FLIGHTS, DESC), {FLIGHTS: flights}
-        return peek(plan, Finishing(), inputs, Timestamp(at), small=small, large=large, threshold_bytes=threshold_bytes)
+        return peek(
+            plan,
+            Finishing(),
+            inputs,
+            Timestamp(at),
+            arrangements=Arrangements(0),
+            small=small,
+            large=large,
+            threshold_bytes=threshold_bytes,
+        )
 
     return ask
 
@@ -75,5 +85,6 @@ def test_no_large_engine_is_started_for_a_small_read(tmp_path: Path) -> None:
 
     plan = computed(get(), cast(column("i"), TEXT))
     inputs = {VALUES: TableInput(table())}
-    answer = peek(plan, Finishing(), inputs, Timestamp(0), small=DuckDbEngine(), large=large, threshold_bytes=0)
+    arrangements, small = Arrangements(0), DuckDbEngine()
+    answer = peek(plan, Finishing(), inputs, Timestamp(0), arrangements=arrangements, small=small, large=large, threshold_bytes=0)
     assert len(rows(answer)) == len(table())

@@ -14,6 +14,7 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.clusters.measurements import Measurements
 from reclock.clusters.refresh import Refresher
+from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
 from reclock.compute import peek as peeks
@@ -53,6 +54,7 @@ class VirtualReplica:
     frontiers: Frontiers
     holds: ReadHolds
     settings: Settings
+    arrangements: Arrangements
     small: Callable[[], Engine]
     large: Callable[[], Engine]
     published: Mapping[str, Timestamp]
@@ -95,6 +97,7 @@ class VirtualReplica:
                 peek.finishing,
                 inputs,
                 peek.as_of,
+                arrangements=self.arrangements,
                 small=self.small(),
                 large=self.large,
                 threshold_bytes=self.settings.spark_threshold_bytes,
@@ -102,7 +105,14 @@ class VirtualReplica:
         return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns))
 
     def engine_of(self, peek: Peek) -> str:
-        return "spark" if peeks.is_large(self._inputs(peek), peek.as_of, self.settings.spark_threshold_bytes) else "duckdb"
+        return peeks.engine_of(
+            peek.plan,
+            peek.finishing,
+            self._inputs(peek),
+            peek.as_of,
+            arrangements=self.arrangements,
+            threshold_bytes=self.settings.spark_threshold_bytes,
+        )
 
     def refresh(self, refresh: Refresh) -> Refreshed:
         self._require(refresh.catalog_ts)

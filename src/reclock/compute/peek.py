@@ -1,10 +1,12 @@
-"""One question, one engine: small reads are answered in this process, large ones by Spark."""
+"""One question, one engine: lookups are answered from memory, small reads in this process, large ones by Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.arrangements import Arrangements
+from reclock.compute import lookups
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs
 from reclock.compute.plan import Finishing, Plan
 from reclock.errors import UnsupportedSql
@@ -27,6 +29,7 @@ def peek(
     inputs: Inputs,
     as_of: Timestamp,
     *,
+    arrangements: Arrangements,
     small: Engine,
     large: Callable[[], Engine],
     threshold_bytes: int,
@@ -36,9 +39,23 @@ def peek(
     ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine cannot write is
     answered by the small one, which spills to disk.
     """
-    if is_large(inputs, as_of, threshold_bytes):
+    narrowed = lookups.narrowed(plan, inputs, as_of, arrangements)
+    answer = lookups.answered(plan, finishing, narrowed, as_of)
+    if answer is not None:
+        return answer
+    if is_large(narrowed, as_of, threshold_bytes):
         try:
             return large().run(plan, finishing, inputs, as_of)
         except UnsupportedSql:
             pass
-    return small.run(plan, finishing, inputs, as_of)
+    return small.run(plan, finishing, narrowed, as_of)
+
+
+def engine_of(
+    plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
+) -> str:
+    """What would answer. A column that is looked up by for the first time is not in memory yet."""
+    narrowed = lookups.narrowed(plan, inputs, as_of, arrangements)
+    if lookups.answered(plan, finishing, narrowed, as_of) is not None:
+        return lookups.NAME
+    return "spark" if is_large(narrowed, as_of, threshold_bytes) else "duckdb"

@@ -111,12 +111,12 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) 
     """Every input under a name of the session."""
     relations = {}
     for number, (id, given) in enumerate(inputs.items()):
+        name = f"input{number}"
         if isinstance(given, CollectionInput):
-            read = _updates(session, f"input{number}", given, as_of)
-            relations[str(id)] = given.relation(read, as_of)
+            name = _updates(session, name, given, as_of)
         else:
-            session.register(f"input{number}", given.table)
-            relations[str(id)] = Relation(f"input{number}", is_counted=False)
+            session.register(name, given.table)
+        relations[str(id)] = given.relation(name, as_of)
     return relations
 
 

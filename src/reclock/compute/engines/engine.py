@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,14 +33,9 @@ class CollectionInput:
         """What it is called, and what is known of its diffs (``after`` a time) up to ``as_of`` by the statistics of its files."""
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
-        if self.tail is not None and self.tail.num_rows:
-            found = pc.min_max(self.tail[DIFF_COLUMN])
-            bounds += [found["min"].as_py(), found["max"].as_py()]
-        known = [bound for bound in bounds if bound is not None]
-        if len(known) < len(bounds):
-            return Relation(name, is_counted=True, is_monotonic=self.version.is_monotonic)
-        low, high = min(known, default=1), max(known, default=1)
-        return Relation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
+        if self.tail is not None:
+            bounds += _bounds(self.tail)
+        return _relation(name, bounds, is_monotonic=self.version.is_monotonic)
 
     def files(self, as_of: Timestamp, *, after: Timestamp | None = None) -> list[DataFile]:
         """Those with updates at times (``after`` one) up to ``as_of``, perhaps with others."""
@@ -53,13 +48,34 @@ class CollectionInput:
 
 @dataclass(frozen=True, slots=True)
 class TableInput:
-    """Rows as they are, whatever the time: a system relation. Columns are found by name."""
+    """What is in memory; columns are found by name. Rows as they are, whatever the time: a system relation.
+
+    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others.
+    """
 
     table: pa.Table
+    has_updates: bool = False
+
+    def relation(self, name: str, as_of: Timestamp) -> Relation:
+        return _relation(name, _bounds(self.table)) if self.has_updates else Relation(name, is_counted=False)
 
 
 Input = CollectionInput | TableInput
 Inputs = Mapping[StorageCollectionId, Input]
+
+
+def _bounds(updates: pa.Table) -> list[int | None]:
+    """The least and the largest diff, if there is any."""
+    found = pc.min_max(updates[DIFF_COLUMN])
+    return [found["min"].as_py(), found["max"].as_py()] if updates.num_rows else []
+
+
+def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False) -> Relation:
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return Relation(name, is_counted=True, is_monotonic=is_monotonic)
+    low, high = min(known, default=1), max(known, default=1)
+    return Relation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,10 +141,7 @@ class SparkEngine:
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
     """Every input under a name that no other statement of the session uses."""
-    return {
-        str(id): given.relation(_unique(), as_of) if isinstance(given, CollectionInput) else Relation(_unique(), is_counted=False)
-        for id, given in inputs.items()
-    }
+    return {str(id): given.relation(_unique(), as_of) for id, given in inputs.items()}
 
 
 def _unique() -> str:

@@ -1,0 +1,182 @@
+"""A lookup finds in memory what a scan finds in the files, at every time, and takes no more memory than it may."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fixtures.lakes import FLIGHTS, put, updates_table
+from fixtures.plans import rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, INTEGER, TEXT, Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Update
+from reclock.collections import arrangements as module
+from reclock.collections.arrangements import Arrangements
+from reclock.collections.lake import Lake
+from reclock.compute import lookups
+from reclock.compute.engines.duckdb import DuckDbEngine
+from reclock.compute.engines.engine import Answer, CollectionInput, Engine
+from reclock.compute.peek import engine_of, peek
+from reclock.compute.plan import Filter, Finishing, Get, Ordering, Plan, Project
+from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
+
+DESC = RelationDesc((Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT)))
+GET = Get(FLIGHTS, "flights", DESC)
+LAST = 12
+
+values = st.tuples(
+    st.sampled_from([None, -1, 0, 1, 2**31 - 1]),
+    st.sampled_from([None, "", "a", "ä", "\U0001f600", "\uffff"]),
+    st.sampled_from([None, b"", b"\x00", b"\xff"]),
+    st.sampled_from([None, 5, 2**62]),
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[list[Update]]:
+    """Updates of a few appends, of which each row's diffs sum to no less than zero at any time; the last is not in the lake."""
+    there: Counter[tuple[Any, ...]] = Counter()
+    parts: list[list[Update]] = []
+    for low in range(0, LAST, 4):
+        parts.append([])
+        for time in sorted(draw(st.lists(st.integers(low, low + 3), max_size=6))):
+            row = draw(st.sampled_from(sorted(there, key=repr))) if there and draw(st.booleans()) else draw(values)
+            diff = draw(st.integers(-there[row], 2).filter(bool))
+            there[row] += diff
+            parts[-1].append(Update(row, Timestamp(time), diff))
+    return parts
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    """Rows that have a value in some columns, with something else beside it now and then."""
+    predicates: list[Scalar] = []
+    for index in draw(st.lists(st.integers(0, 3), min_size=1, max_size=2, unique=True)):
+        column: Scalar = ColumnRef(index, DESC.types[index])
+        value = draw(values)[index]
+        if index == 0 and draw(st.booleans()):
+            column, value = Cast(column, BIGINT), draw(st.sampled_from([value, 2**40]))
+        sides = (column, Literal(value, column.type))
+        predicates.append(Call("=", sides if draw(st.booleans()) else sides[::-1], BOOLEAN))
+    if draw(st.booleans()):
+        predicates.append(Call("is_null", (ColumnRef(1, TEXT),), BOOLEAN))
+    plan: Plan = Filter(GET, tuple(predicates))
+    shown = draw(st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple))
+    if shown is None:
+        return plan
+    return Project(plan, shown, RelationDesc(tuple(Column(f"c{i}", DESC.types[index]) for i, index in enumerate(shown))))
+
+
+finishings = st.sampled_from([Finishing(), Finishing(visible=1), Finishing(order=(Ordering(0),), limit=1)])
+
+
+def none() -> Engine:
+    raise AssertionError("no engine for large reads is needed")
+
+
+def ask(plan: Plan, finishing: Finishing, read: CollectionInput, at: int, arrangements: Arrangements, small: Engine) -> Answer:
+    inputs, limit = {FLIGHTS: read}, 1 << 30
+    return peek(plan, finishing, inputs, Timestamp(at), arrangements=arrangements, small=small, large=none, threshold_bytes=limit)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> tuple[DuckDbEngine, Path]:
+    root = tmp_path_factory.mktemp("lookups")
+    return DuckDbEngine([str(root)], threads=1), root
+
+
+@given(histories(), st.lists(st.tuples(plans(), finishings, st.integers(0, LAST)), min_size=1, max_size=6))
+@settings(max_examples=40)
+def test_a_lookup_is_the_scan_at_every_time(
+    engine: tuple[DuckDbEngine, Path], parts: list[list[Update]], asked: list[tuple[Plan, Finishing, int]]
+) -> None:
+    small, root = engine
+    lake = Lake(str(root / str(len(list(root.iterdir())))))
+    collection = lake.create(FLIGHTS, DESC)
+    *stored, tail = parts
+    for number, part in enumerate(stored):
+        put(collection, *part, to=4 * number + 4)
+    read, arrangements = CollectionInput(collection.pin(), updates_table(tail, DESC)), Arrangements(1 << 20)
+    for plan, finishing, at in asked * 2:
+        scanned = rows(small.run(plan, finishing, {FLIGHTS: read}, Timestamp(at)))
+        found = ask(plan, finishing, read, at, arrangements, small)
+        assert Counter(rows(found)) == Counter(scanned)
+        assert tuple(found.columns) == plan.desc.columns[: finishing.visible]
+
+
+def lookup(value: int) -> Plan:
+    return Project(
+        Filter(GET, (Call("=", (ColumnRef(0, INTEGER), Literal(value, INTEGER)), BOOLEAN),)), (1,), RelationDesc((DESC.columns[1],))
+    )
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> CollectionInput:
+    collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
+    for part in range(2):
+        put(collection, *(Update((n, str(n), b"", n), Timestamp(part), 1) for n in range(100)), to=part + 1)
+    return CollectionInput(collection.pin())
+
+
+def test_a_column_is_arranged_when_it_is_looked_up_by_again(tmp_path: Path, read: CollectionInput) -> None:
+    small, arrangements = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20)
+    engines = [ask(lookup(7), Finishing(), read, 5, arrangements, small).engine for _ in range(3)]
+    assert engines == ["duckdb", lookups.NAME, lookups.NAME]
+    others = {"arrangements": arrangements, "threshold_bytes": 1}
+    assert engine_of(lookup(8), Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == lookups.NAME
+    assert engine_of(GET, Finishing(), {FLIGHTS: read}, Timestamp(5), **others) == "spark"
+
+
+def test_files_are_read_once_however_many_ask(tmp_path: Path, read: CollectionInput, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, arrangements, opened = DuckDbEngine([str(tmp_path)]), Arrangements(1 << 20), []
+
+    class Counted(pq.ParquetFile):
+        def __init__(self, path: str, **others: Any) -> None:
+            opened.append(path)
+            super().__init__(path, **others)
+
+    monkeypatch.setattr(module.pq, "ParquetFile", Counted)
+    ask(lookup(1), Finishing(), read, 5, arrangements, small)
+    threads = [threading.Thread(target=ask, args=(lookup(1), Finishing(), read, 5, arrangements, small)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(opened) == sorted(file.path for file in read.version.all_files)
+    assert rows(ask(lookup(1), Finishing(), read, 5, arrangements, small)) == [("1",), ("1",)]
+
+
+def test_what_is_in_use_is_not_thrown_out_for_something_else(read: CollectionInput, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, now = read.version.all_files, [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    arrangements = Arrangements(sum(file.size_bytes for file in files) * module._GROWTH)
+
+    def asked(column: str, value: Any) -> pa.Table | None:
+        arrangements.having(read.version, files, column, value)
+        return arrangements.having(read.version, files, column, value)
+
+    assert asked("n", 3).num_rows == 2
+    assert asked("name", "3") is None
+    now[0] = 2 * module._HOT_S
+    assert asked("name", "3").num_rows == 2
+    assert arrangements._bytes <= arrangements.limit_bytes
+    assert asked("n", 3) is None
+
+
+def test_nothing_is_kept_beyond_the_limit(read: CollectionInput) -> None:
+    arrangements = Arrangements(1)
+    assert [arrangements.having(read.version, read.version.all_files, "n", 3) for _ in range(3)] == [None] * 3
+
+
+def test_a_row_with_a_negative_multiplicity_is_told_of(tmp_path: Path) -> None:
+    broken = updates_table([Update((1, "a", None, None), Timestamp(0), -1)], DESC)
+    collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
+    answer = ask(lookup(1), Finishing(), CollectionInput(collection.pin(), broken), 3, Arrangements(0), DuckDbEngine())
+    with pytest.raises(Exception, match="negative multiplicity"):
+        answer.batches.read_all()
