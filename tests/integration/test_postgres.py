@@ -264,10 +264,10 @@ def test_rows_of_rolled_back_transactions_never_come(upstream: Upstream, here: L
 
 def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: Lakehouse) -> None:
     """It is read as it was before, and raises from then on, for good, what stands on it too; the others go on."""
-    for table in ("kept", "loses_column", "gets_type", "gets_identity", "left_out", "dropped", "made_anew", "renamed"):
+    for table in ("kept", "loses_column", "gets_type", "gets_identity", "left_out", "dropped", "made_anew", "renamed", "put_back"):
         upstream.run(f"CREATE TABLE {table} (id int PRIMARY KEY, n int)", f"INSERT INTO {table} VALUES (1, 1)")
-    upstream.run("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLES IN SCHEMA public")
-    upstream.run("CREATE SCHEMA other")
+    upstream.run("CREATE SCHEMA other", "ALTER TABLE put_back SET SCHEMA other")
+    upstream.run("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLES IN SCHEMA public, TABLE other.put_back, public.kept")
     here.create(upstream)
     assert here.tick() == []
     here.sql("CREATE VIEW seen AS SELECT sum(n) AS n FROM loses_column; CREATE INDEX lost ON loses_column (id)")
@@ -280,6 +280,9 @@ def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: L
         "ALTER TABLE gets_identity REPLICA IDENTITY FULL", "DELETE FROM gets_identity",
         "DROP TABLE dropped", "DROP TABLE made_anew", "CREATE TABLE made_anew (id int PRIMARY KEY, n int)",
         "ALTER TABLE left_out SET SCHEMA other", "ALTER TABLE renamed RENAME TO other_name", "INSERT INTO kept VALUES (3, 3)",
+        "ALTER PUBLICATION p DROP TABLE kept",  # its schema is there still
+        "ALTER PUBLICATION p DROP TABLE other.put_back", "INSERT INTO other.put_back VALUES (2, 2)",
+        "ALTER PUBLICATION p ADD TABLE other.put_back",
     )  # fmt: skip
     gone = 'is not in publication "p" any more'
     errors = {
@@ -290,6 +293,7 @@ def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: L
         "dropped": f'table "public.dropped" {gone}',
         "made_anew": 'table "public.made_anew" is another one of the same name',
         "renamed": f'table "public.renamed" {gone}',
+        "put_back": 'table "other.put_back" was taken out of publication "p" and put back',
     }
     index = errors["loses_column"]  # on it, which is told with every tick
     assert sorted(here.tick()) == sorted([*errors.values(), index])
@@ -310,6 +314,28 @@ def test_a_table_that_cannot_be_followed_fails_alone(upstream: Upstream, here: L
         here.sql("SELECT * FROM seen")
     stalled = dict(here.sql("SELECT name, error FROM mz_source_statuses WHERE status = 'stalled' AND name <> 'lost'"))
     assert stalled == errors
+
+
+def test_of_a_table_is_there_what_the_publication_has(upstream: Upstream, here: Lakehouse) -> None:
+    """Of its columns and of its rows, in the copy as in the changes."""
+    upstream.run("CREATE TABLE t (id int PRIMARY KEY, n int, x text)")
+    upstream.run("INSERT INTO t VALUES (1, 1, 'x'), (2, 20, 'y')")
+    upstream.run("ALTER TABLE t REPLICA IDENTITY FULL", "DROP PUBLICATION p")
+    upstream.run("CREATE TABLE listed (id int PRIMARY KEY, n int, secret text)", "INSERT INTO listed VALUES (1, 1, 'x')")
+    upstream.run("CREATE TABLE computed (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
+    upstream.run("INSERT INTO computed VALUES (1)", "CREATE PUBLICATION p FOR TABLE t WHERE (n < 10), listed (id, n), computed")
+    here.create(upstream)
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t") == [(1, 1, "x")]
+    upstream.run("UPDATE t SET n = n + 5", "UPDATE t SET n = n - 20 WHERE id = 2", "INSERT INTO listed VALUES (2, 2, 'y')")
+    upstream.run("INSERT INTO computed VALUES (2)")
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t ORDER BY id") == [(1, 6, "x"), (2, 5, "y")]
+    upstream.run("UPDATE t SET n = 100 WHERE id = 1")
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t") == [(2, 5, "y")]
+    assert here.sql("SELECT * FROM listed ORDER BY id") == [(1, 1), (2, 2)]
+    assert here.sql("SELECT * FROM computed ORDER BY id") == [(1,), (2,)]
 
 
 def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(upstream: Upstream, here: Lakehouse) -> None:
@@ -379,6 +405,8 @@ def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse)
     upstream.run("ALTER TABLE t REPLICA IDENTITY FULL")
     assert refused(own, "p", "FOR TABLES (s.t)") == 'table "s.t" is not in the publication'
     assert refused(own, "q", "FOR ALL TABLES") == 'publication "q" does not exist'
+    upstream.run("CREATE PUBLICATION some FOR TABLE t WITH (publish = 'insert, update')")
+    assert refused(own, "some", "FOR ALL TABLES") == 'publication "some" does not tell of every delete and truncate'
     assert "several tables" in refused(own, "p", "")
     assert "password" in refused(f"{own} password=secret", "p", "FOR ALL TABLES")
     assert "libpq" in refused("what=is this", "p", "FOR ALL TABLES")

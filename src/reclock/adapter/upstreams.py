@@ -167,7 +167,7 @@ def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnect
     else:
         wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
     node.set("all_tables", None)
-    node.set("tables", [_described(table, alias, found[table].desc, found[table].oid) for table, alias in wanted.items()])
+    node.set("tables", [_published(found[table], alias) for table, alias in wanted.items()])
     return node
 
 
@@ -179,7 +179,14 @@ def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
     return name
 
 
-def _described(table: str, alias: exp.Expression | None, desc: RelationDesc, oid: int | None = None) -> nodes.SubsourceOf:
+def _published(found: Described, alias: exp.Expression | None) -> nodes.SubsourceOf:
+    node = _described(found.table.name, alias, found.desc)
+    node.set("oid", exp.Literal.number(found.table.oid))
+    node.set("entries", [exp.Literal.number(entry) for entry in found.table.entries])
+    return node
+
+
+def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
     if desc.key == ():
@@ -196,7 +203,6 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc, oid
         alias=alias,
         columns=[_source_column(c) for c in described.args["columns"]],
         key=[identifier(column) for column in desc.key or ()],
-        oid=exp.Literal.number(oid) if oid is not None else None,
     )
 
 

@@ -255,14 +255,24 @@ class PubNubConnector:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedTable:
+    """A table as it was found in a publication, so that no other one of its ``name`` is taken for it (by ``oid``), and it is
+    noticed if it was taken out and put back: then none of its ``entries`` there is left, of which there may be several, such as
+    its own and its schema's."""
+
+    name: str
+    oid: int
+    entries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PostgresConnector:
     """The tables of ``publication`` at ``connection`` (which may be libpq's text, without a password), read through the slot."""
 
     connection: Connection | str
     publication: str
     slot: str
-    oids: tuple[tuple[str, int], ...] = ()
-    """Of the tables, so that another one of the same name is not taken for one of them."""
+    known: tuple[PublishedTable, ...] = ()
 
     is_monotonic: ClassVar[bool] = False
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"

@@ -28,7 +28,7 @@ from reclock.errors import InvalidOption, OutputFailed, SourceError, UpstreamCha
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources import pgoutput, postgres_types
 from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, left
-from reclock.sources.description import PostgresConnector
+from reclock.sources.description import PostgresConnector, PublishedTable
 from reclock.sources.postgres_changes import Range, Read, Reading, undecodable
 
 BATCH_ROWS = 25_000
@@ -79,7 +79,7 @@ class Described:
     """A table as it was found."""
 
     desc: RelationDesc
-    oid: int
+    table: PublishedTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +188,23 @@ class Postgres:
 
     def describe(self) -> dict[str, Described]:
         """The tables of the publication, by ``schema.table``; with their keys, if that is how their changes say which row went:
-        empty ones, if they do not say it at all. Raises ``InvalidOption`` if there is no such publication."""
+        empty ones, if they do not say it at all. Raises ``InvalidOption`` if there is no such publication, or it tells only part
+        of what happens."""
         with self._connected() as connection:
+            self._refuse_partial(connection)
+            known = {table.name: table for table in self._published(connection)}
             rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
-            if not rows and not connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone():
-                raise InvalidOption(f'publication "{self.upstream.publication}" does not exist')
         found: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
-        for schema, table, _, identity, name, type_oid, modifier, not_null, is_key in rows:
+        for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
             type = postgres_types.scalar_type(type_oid, modifier)
             found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
             keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
-        oids = {f"{schema}.{table}": oid for schema, table, oid, *_ in rows}
-        full = {f"{schema}.{table}" for schema, table, _, identity, *_ in rows if identity == "f"}
+        full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
         return {
-            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), oids[table])
+            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), known[table])
             for table, columns in found.items()
+            if table in known
         }
 
     # --- in executors ---
@@ -219,16 +220,20 @@ class Postgres:
                     yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
 
     def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[tuple[str, pa.Table]]:
-        desc = self.outputs[task.table]
-        last = sql.SQL(" AND ctid < {}::tid").format(f"({task.upper},0)") if task.upper is not None else sql.SQL("")
-        query = sql.SQL("COPY (SELECT {} FROM {} WHERE ctid >= {}::tid{}) TO STDOUT (FORMAT csv)").format(
-            sql.SQL(", ").join(map(sql.Identifier, desc.names)),
-            sql.Identifier(*task.table.split(".", 1)),
-            f"({task.lower},0)",
-            last,
-        )
+        desc, name = self.outputs[task.table], task.table.split(".", 1)
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
+        [row_filter] = connection.execute(_ROW_FILTER, [self.upstream.publication, *name]).fetchone() or [None]
+        conditions = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
+        if task.upper is not None:
+            conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
+        if row_filter is not None:
+            conditions.append(sql.SQL(row_filter))  # the publication's own, as the server spells it
+        query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT (FORMAT csv)").format(
+            sql.SQL(", ").join(map(sql.Identifier, desc.names)),
+            sql.Identifier(*name),
+            sql.SQL(" AND ").join(sql.SQL("({})").format(condition) for condition in conditions),
+        )
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             lines, size = [], 0
             for line in copy:  # a row each
@@ -302,16 +307,34 @@ class Postgres:
         return connection.execute(query, arguments).fetchone() is not None
 
     def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
-        """The tables that the publication does not have any more, and why."""
-        rows = connection.execute(_PUBLISHED, [self.upstream.publication]).fetchall()
-        published, known = {f"{schema}.{table}": oid for schema, table, oid in rows}, dict(self.upstream.oids)
+        """The tables that the publication does not have any more, or not without a break, and why."""
+        published = {table.name: table for table in self._published(connection)}
+        known = published | {table.name: table for table in self.upstream.known}
         gone = {}
         for table in self.outputs:
             if table not in published:
                 gone[table] = f'is not in publication "{self.upstream.publication}" any more'
-            elif known.get(table, published[table]) != published[table]:
+            elif known[table].oid != published[table].oid:
                 gone[table] = "is another one of the same name"
+            elif known[table].entries and not {*known[table].entries} & {*published[table].entries}:
+                gone[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
         return gone
+
+    def _published(self, connection: psycopg.Connection[Any]) -> list[PublishedTable]:
+        """The tables of the publication."""
+        query = _PUBLISHED.format(by_schema=_BY_SCHEMA if connection.info.server_version >= _SCHEMAS_SINCE else "")
+        rows = connection.execute(query, {"publication": self.upstream.publication}).fetchall()
+        return [PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries))) for schema, table, oid, entries in rows]
+
+    def _refuse_partial(self, connection: psycopg.Connection[Any]) -> None:
+        """Raises ``InvalidOption`` if the publication is not there, or does not tell every kind of change."""
+        publication = f'publication "{self.upstream.publication}"'
+        kinds = connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone()
+        if kinds is None:
+            raise InvalidOption(f"{publication} does not exist")
+        if missing := [kind for kind, is_told in zip(_KINDS, kinds, strict=True) if not is_told]:
+            hint = f"ALTER PUBLICATION … SET (publish = '{', '.join(_KINDS)}')"
+            raise InvalidOption(f"{publication} does not tell of every {' and '.join(missing)}", hint=hint)
 
     def _pages(self, connection: psycopg.Connection[Any], table: str) -> int:
         name = sql.Identifier(*table.split(".", 1)).as_string(connection)
@@ -332,24 +355,44 @@ _LOST = "the changes since the last step cannot be had any more; DROP the source
 GONE = "it was dropped, renamed, or taken out of the publication"
 
 _PUBLISHED: LiteralString = """
-    SELECT p.schemaname, p.tablename, c.oid::int8 FROM pg_publication_tables p
-    JOIN pg_namespace n ON n.nspname = p.schemaname JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
-    WHERE p.pubname = %s
+    SELECT t.schemaname, t.tablename, c.oid::int8, ARRAY(
+        WITH tree AS (SELECT c.oid AS relid UNION SELECT relid FROM pg_partition_ancestors(c.oid))
+        SELECT e.oid::int8 FROM pg_publication_rel e JOIN tree ON tree.relid = e.prrelid WHERE e.prpubid = p.oid
+        {by_schema}
+        UNION SELECT p.oid::int8 WHERE p.puballtables
+    )
+    FROM pg_publication p
+    JOIN pg_publication_tables t ON t.pubname = p.pubname
+    JOIN pg_namespace n ON n.nspname = t.schemaname
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
+    WHERE p.pubname = %(publication)s
 """
+_BY_SCHEMA: LiteralString = """
+        UNION SELECT e.oid::int8 FROM pg_publication_namespace e
+        JOIN pg_class r ON r.relnamespace = e.pnnspid JOIN tree ON tree.relid = r.oid WHERE e.pnpubid = p.oid
+"""
+_SCHEMAS_SINCE = 150000
+"""The version in which publications of schemas came."""
 
 _PEEK: LiteralString = (
     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
 )
 
-_PUBLICATION: LiteralString = "SELECT 1 FROM pg_publication WHERE pubname = %s"
+_KINDS = ("insert", "update", "delete", "truncate")
+_PUBLICATION: LiteralString = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
+
+_ROW_FILTER: LiteralString = """
+    SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_publication_tables p WHERE p.pubname = %s AND p.schemaname = %s AND p.tablename = %s
+"""
 
 _DESCRIBE: LiteralString = """
-    SELECT p.schemaname, p.tablename, c.oid::int8, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
+    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
         COALESCE(a.attnum = ANY (i.indkey), false)
     FROM pg_publication_tables p
     JOIN pg_namespace n ON n.nspname = p.schemaname
     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        AND COALESCE(to_jsonb(p) -> 'attnames' @> to_jsonb(a.attname::text), true)
     LEFT JOIN pg_index i ON i.indrelid = c.oid
         AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
     WHERE p.pubname = %s

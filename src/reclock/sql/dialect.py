@@ -133,9 +133,9 @@ def _subsource_of(write: Generator, node: exp.Expression) -> str:
     schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
     key = f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else ""
-    return joined(
-        f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"), columns, key, clause(write, "OID", node, "oid")
-    )
+    entries = f"ENTRY ({listed(write, node, 'entries')})" if node.args.get("entries") else ""
+    name = joined(f"{schema}{write.sql(node, 'this')}", clause(write, "AS", node, "alias"))
+    return joined(name, columns, key, clause(write, "OID", node, "oid"), entries)
 
 
 @writes(nodes.CreateSubsourceStatement)

@@ -172,7 +172,7 @@ class Metadata(exp.Expression):
 
 class SubsourceOf(exp.Expression):
     """A table of the upstream in ``FOR TABLES``; the name of its subsource, if it is another; its columns, and
-    the key by which it is replicated, and its number there, once they are known."""
+    the key by which it is replicated, its number there, and those of its entries in the publication, once they are known."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": True,
@@ -181,6 +181,7 @@ class SubsourceOf(exp.Expression):
         "columns": False,
         "key": False,
         "oid": False,
+        "entries": False,
     }
 
 

@@ -231,7 +231,8 @@ class SourceParser(StreamParser, ConnectionParser):
         columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
         key = self._parse_wrapped_csv(self._name) if columns and self._match_text_seq("KEY") else None
         oid = self._parse_number() if columns and self._match_text_seq("OID") else None
-        return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid)
+        entries = self._parse_wrapped_csv(self._parse_number) if oid and self._match_text_seq("ENTRY") else None
+        return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
 
     def _source_option(self) -> nodes.Option | nodes.RetainHistory:
         if self._match_text_seq("RETAIN", "HISTORY"):

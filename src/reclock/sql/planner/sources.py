@@ -24,6 +24,7 @@ from reclock.sources.description import (
     LoadGenerator,
     ObjectsConnector,
     PostgresConnector,
+    PublishedTable,
     SchemaFormat,
     TextFormat,
 )
@@ -308,10 +309,12 @@ def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: N
     written, publication = connector.args["connection"], connector.args["publication"].name
     connection = names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
     slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
-    oids = tuple(
-        (upstream_name(table), int(table.args["oid"].name)) for table in node.args.get("tables") or () if table.args.get("oid")
+    known = tuple(
+        PublishedTable(upstream_name(table), int(table.args["oid"].name), tuple(int(n.name) for n in table.args["entries"] or ()))
+        for table in node.args.get("tables") or ()
+        if table.args.get("oid")
     )
-    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot, oids), None, tables)
+    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot, known), None, tables)
 
 
 def upstream_name(table: exp.Expression) -> str:
