@@ -34,6 +34,7 @@ from reclock.consensus.elections import Seat, Term
 from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
+from reclock.consensus.leftovers import Leftovers
 from reclock.consensus.passwords import Passwords
 from reclock.consensus.replicas import Registration, Replicas
 from reclock.consensus.reporters import Reporters
@@ -177,6 +178,10 @@ class Environment:
     @property
     def statuses(self) -> Statuses:
         return Statuses(self.consensus, self.leadership)
+
+    @property
+    def leftovers(self) -> Leftovers:
+        return Leftovers(self.consensus, self.leadership)
 
     @property
     def statistics(self) -> Statistics:

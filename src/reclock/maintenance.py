@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reclock import crashpoints
+from reclock.adapter import leftovers
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
@@ -52,13 +53,14 @@ class GroupReport:
 @dataclass(frozen=True, slots=True)
 class SweepReport:
     """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
-    whose CREATE or ALTER was never committed.
+    whose CREATE or ALTER was never committed. Of ``leftovers``, what upstreams keep for dropped sources, as many are there still.
     """
 
     orphans: tuple[StorageCollectionId, ...]
     holds: int
     statuses: int
     secrets: int
+    leftovers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ def sweep(environment: Environment) -> SweepReport:
         environment.lake.drop(id)
     history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
     statuses = environment.statuses.prune(history_from)
-    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment))
+    left = leftovers.settle_all(environment)
+    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment), left)
 
 
 def _sweep_secrets(environment: Environment) -> int:
@@ -111,8 +114,9 @@ def _sweep_secrets(environment: Environment) -> int:
     names.
     """
     old = environment.secrets.kept_before(Timestamp(environment.clock() - _SECRET_GRACE_MS))
+    needed = leftovers.secrets_of(environment.leftovers.get_all())
     named = {entry.reference for entry in environment.planner_catalog().entries() if isinstance(entry, SecretEntry)}
-    if unnamed := old - named:
+    if unnamed := old - named - needed:
         environment.secrets.forget(unnamed)
     return len(unnamed)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import structlog
 
+from reclock.adapter import leftovers
 from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
@@ -248,6 +249,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
     for spec in specs:
         if spec.name in published.steps:
             _acknowledge(environment, spec, published.steps[spec.name])
+    leftovers.settle_all(environment, is_patient=True)
     return PublishReport(
         Timestamp(at),
         published.upper,

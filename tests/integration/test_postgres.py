@@ -14,7 +14,8 @@ import psycopg
 import pytest
 from fixtures.postgres import PASSWORD, PostgresServer
 
-from reclock import tick
+from reclock import maintenance, tick
+from reclock.adapter import leftovers
 from reclock.adapter.session import Session
 from reclock.environment import Environment
 from reclock.errors import InvalidOption, OutputFailed, UpstreamUnavailable
@@ -377,12 +378,8 @@ def test_killed_at_the_beginning_it_begins_again(
     upstream.run("INSERT INTO t VALUES (1)")
     here.create(upstream)
 
-    def reach(name: str) -> None:
-        if name == point:
-            raise Killed(name)
-
     with monkeypatch.context() as patched:
-        patched.setattr("reclock.crashpoints.reach", reach)
+        patched.setattr("reclock.crashpoints.reach", killing_at(point))
         with pytest.raises(Killed):
             here.tick()
     upstream.run("INSERT INTO t VALUES (2)")
@@ -434,10 +431,55 @@ def test_a_connection_has_the_password_from_a_secret(upstream: Upstream, here: L
     assert upstream.slots() == []
 
 
-def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse) -> None:
+def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     upstream.table("t (n int)")
     here.create(upstream)
     assert here.tick() == []
     assert len(upstream.slots()) == 1
+    with monkeypatch.context() as patched:
+        patched.setattr("reclock.crashpoints.reach", killing_at("definitions.after_commit"))
+        with pytest.raises(Killed):
+            here.sql("DROP SOURCE pg CASCADE")
+    assert len(upstream.slots()) == 1
+    assert maintenance.sweep(here.environment).leftovers == 0
+    assert upstream.slots() == []
+    here.create(upstream)
+    assert here.tick() == []
     here.sql("DROP SOURCE pg CASCADE")
     assert (upstream.slots(), here.notices) == ([], [])
+    assert here.sql("SELECT * FROM mz_source_leftovers") == []
+
+
+def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then it is told where to see it, and the password is kept, whatever of the definitions is gone."""
+    upstream.table("t (n int)")
+    place = f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', USER 'postgres'"
+    here.sql(f"CREATE SECRET word AS '{PASSWORD}'; CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word)")
+    here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
+    assert here.tick() == []
+    [(slot, _)] = upstream.slots()
+    kept = f'replication slot "{slot}" of publication "p"'
+    with monkeypatch.context() as patched:
+        patched.setattr(connector.Postgres, "dismiss", _away)
+        here.sql("DROP SECRET word CASCADE")
+        assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; it will be told later']
+        query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
+        assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
+        assert maintenance.sweep(here.environment).leftovers == 1
+    assert here.tick() == []
+    assert upstream.slots() == [(slot, upstream.slots()[0][1])]  # it was tried a moment ago
+    monkeypatch.setattr(leftovers, "AGAIN_AFTER_MS", 0)
+    assert here.tick() == []
+    assert (upstream.slots(), here.sql(query)) == ([], [])
+
+
+def _away(self: connector.Postgres) -> None:
+    raise UpstreamUnavailable("it is away", detail="no route")
+
+
+def killing_at(point: str) -> Callable[[str], None]:
+    def reach(name: str) -> None:
+        if name == point:
+            raise Killed(name)
+
+    return reach

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from reclock import crashpoints
+from reclock.adapter import leftovers
 from reclock.adapter.author import Author
 from reclock.adapter.definitions import Change, define
 from reclock.adapter.interruption import Interruption
-from reclock.adapter.upstreams import dismiss
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
@@ -125,17 +126,25 @@ class Definitions:
             for attempt in range(1, ATTEMPTS + 1):
                 try:
                     self._plan_on_newest()
-                    change = self._states[-1].change
+                    change, left = self._states[-1].change, []
                     if change is not None:
+                        dropped = change.tx.removed(Kind.ITEM)
+                        left = leftovers.of(self._states[0].newest, dropped, self._environment)
+                        self._environment.leftovers.put(left)  # first, lest nobody knows of it once the source is gone
                         self._environment.catalog.commit_transaction(change.tx)
-                        change.finish()
+                        crashpoints.reach("definitions.after_commit")
+                        change.set_passwords()
                     break
                 except UpperMismatch:
                     if attempt == ATTEMPTS:
                         raise
                     self._interruption.back_off(attempt)
         self._environment.storage_controller.wake()
-        self._dismiss_upstreams()
+        left = leftovers.settle(self._environment, left)
+        for own in left:
+            self._notice(f'the upstream of "{own.name}" still has the {own.what}: {own.error}; it will be told later')
+        if change is not None:
+            change.forget_secrets(but=leftovers.secrets_of(left))
 
     # --- inside ---
 
@@ -163,8 +172,3 @@ class Definitions:
                 except UpperMismatch:
                     self._interruption.back_off(attempt)
         raise UpperMismatch("catalog", expected=tx.base.upper, found=self._environment.catalog.upper)
-
-    def _dismiss_upstreams(self) -> None:
-        change, before = self._states[-1].change, self._states[0].newest
-        if change is not None:
-            dismiss(self._environment, before, change.tx.removed(Kind.ITEM), self._notice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from functools import singledispatch
 
@@ -59,13 +59,16 @@ class Change:
         self._secrets.put(secret.reference, secret.value)
 
     def forget_secret(self, item: Item) -> None:
-        """Once the change is committed, the value that the item has now is not kept any more."""
+        """Once the change is carried out, the value that the item has now is not kept any more."""
         self._old_secrets.append(parse_one(item.create_sql or "").args["reference"].name)
 
-    def finish(self) -> None:
-        """Do what follows the committed change."""
-        if self._old_secrets:
-            self._secrets.forget(self._old_secrets)
+    def forget_secrets(self, *, but: Set[str]) -> None:
+        """After everything else, that may need them; those in ``but`` are still needed, and maintenance sees to them."""
+        if old := {*self._old_secrets} - but:
+            self._secrets.forget(old)
+
+    def set_passwords(self) -> None:
+        """Once the change is committed."""
         for role_id, verifier in self._new_passwords:
             self._passwords.set(role_id, verifier)
 

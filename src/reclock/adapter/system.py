@@ -70,6 +70,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),
         status_history=environment.statuses.history,
+        leftovers=environment.leftovers.get_all,
         audit_events=environment.catalog.get_audit_logs,
         storage_usages=environment.catalog.get_storage_usages,
         queries=lambda: _queries(catalog),

@@ -1,21 +1,18 @@
-"""Upstreams as definitions meet them: asked for tables before a source is made, told to keep nothing once it is gone."""
+"""Upstreams as definitions meet them: asked for what a statement leaves to them, such as tables, before a source is made."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
-from reclock.controllers.implied import source_spec
-from reclock.environment import Environment
-from reclock.errors import InvalidOption, SourceError
+from reclock.errors import InvalidOption
 from reclock.sources import registry
 from reclock.sources.avro_schemas import row_columns_of
 from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
@@ -29,10 +26,9 @@ from reclock.sources.description import (
     PostgresConnector,
     SchemaFormat,
 )
-from reclock.sources.opening import open_connector
 from reclock.sources.protobuf_schemas import compiled, messages_of
 from reclock.sql import nodes, statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
+from reclock.sql.catalog import nearest
 from reclock.sql.names import fold, identifier
 from reclock.sql.parse import ParsedStatement, parse_one
 from reclock.sql.planner.sources import upstream_name
@@ -41,17 +37,6 @@ if TYPE_CHECKING:
     from reclock.sources.postgres import Described  # psycopg is a library that others need not load
 
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
-
-
-def dismiss(environment: Environment, catalog: PlannerCatalog, dropped: Iterable[GlobalId], notice: Callable[[str], None]) -> None:
-    """Tell the upstreams of those of ``dropped`` that are sources, in ``catalog``, which is from before."""
-    for id in dropped:
-        entry = catalog.entry(id)
-        if isinstance(entry, RelationEntry) and entry.source is not None:
-            try:
-                open_connector(source_spec(catalog, entry), environment.means).dismiss()
-            except SourceError as error:
-                notice(f'the upstream of "{entry.name}" was not told that it is gone: {error.message}')
 
 
 def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Reveal) -> ParsedStatement:

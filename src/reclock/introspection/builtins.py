@@ -94,6 +94,13 @@ def _statuses(state: State, statuses: Iterable[Status]) -> Rows:
             yield status.name, item.name, status.status, status.error, status.detail, status.hint, _moment(status.at)
 
 
+def _leftovers(state: State) -> Rows:
+    """What upstreams still keep for sources that were dropped."""
+    for own in state.leftovers():
+        if own.source_id not in state.catalog.items:
+            yield own.source_id, own.name, own.what, _moment(own.at), own.error, own.detail
+
+
 def _frontiers(state: State) -> Rows:
     for id, frontier in state.frontiers().items():
         claim = frontier.claim
@@ -273,6 +280,12 @@ _RELATIONS: tuple[Builtin, ...] = (
     ),
     Builtin("mz_internal", "mz_source_statuses", _STATUS, lambda state: _statuses(state, state.statuses())),
     Builtin("mz_internal", "mz_source_status_history", _STATUS, lambda state: _statuses(state, state.status_history())),
+    Builtin(
+        "mz_internal",
+        "mz_source_leftovers",
+        desc(source_id=TEXT, name=TEXT, kept=TEXT, tried_at=TIMESTAMPTZ, error=TEXT, detail=TEXT),
+        _leftovers,
+    ),
     Builtin(
         "mz_internal",
         "mz_frontiers",

@@ -14,6 +14,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers import GroupFrontier
+from reclock.consensus.leftovers import Leftover
 from reclock.consensus.statistics import Total
 from reclock.consensus.statuses import Status
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
@@ -51,6 +52,7 @@ class State:
     """How far the collection of each object is."""
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
+    leftovers: Callable[[], Sequence[Leftover]]
     audit_events: Callable[[], Sequence[AuditEvent]]
     storage_usages: Callable[[], Sequence[StorageUsage]]
     queries: Callable[[], Mapping[GlobalId, str]]

@@ -81,9 +81,6 @@ class Connector(Protocol):
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
 
-    def dismiss(self) -> None:
-        """The source is no more: nothing is kept for it upstream. Raises a ``SourceError``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -98,9 +98,6 @@ class Debezium:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Nobody is told."""
 
-    def dismiss(self) -> None:
-        """A topic keeps nothing for its readers."""
-
     # --- in executors ---
 
     def read(self, task: TablePiece) -> Iterator[tuple[str, pa.Table]]:

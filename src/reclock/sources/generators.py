@@ -73,9 +73,6 @@ class Generator:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """There is nobody to tell."""
 
-    def dismiss(self) -> None:
-        """Nothing is kept."""
-
     def _moments(self, ticks: Numbers, after_ms: int | Numbers = 0) -> pa.Array:
         return pa.array((self.start + ticks * self.upstream.tick_interval_ms + after_ms) * 1000).cast(pa.timestamp("us", "UTC"))
 

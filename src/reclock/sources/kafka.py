@@ -164,9 +164,6 @@ class Kafka:
         finally:
             consumer.close()
 
-    def dismiss(self) -> None:
-        """A topic keeps nothing for its readers."""
-
     def check(self) -> Iterator[Finding]:
         admin = self._admin()
         user = self.client.get("sasl.username")

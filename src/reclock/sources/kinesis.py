@@ -209,9 +209,6 @@ class Kinesis:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A stream does not know its readers."""
 
-    def dismiss(self) -> None:
-        """A stream keeps nothing for its readers."""
-
     def check(self) -> Iterator[Finding]:
         stream = self._describe(self._client(), {})
         yield Finding("stream", True, f'"{self.upstream.stream}" at "{self.upstream.endpoint or self.upstream.region}"')

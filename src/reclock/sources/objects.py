@@ -182,9 +182,6 @@ class Objects:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A bucket is told nothing."""
 
-    def dismiss(self) -> None:
-        """A bucket keeps nothing for its readers."""
-
 
 def _known(bound: Bound) -> dict[str, Evidence]:
     return {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}

@@ -158,7 +158,7 @@ class Postgres:
                 connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.upstream.slot, format_lsn(frontier[()])])
 
     def dismiss(self) -> None:
-        """The slot is gone: the source is no more, and the upstream keeps nothing for it."""
+        """The source is no more: the upstream keeps no slot for it. Once more does no harm. Raises a ``SourceError``."""
         with self._connected() as connection:
             if self._slot(connection) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
@@ -224,7 +224,7 @@ class Postgres:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
         [row_filter] = connection.execute(_ROW_FILTER, [self.upstream.publication, *name]).fetchone() or [None]
-        conditions = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
+        conditions: list[sql.Composable] = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
         if task.upper is not None:
             conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
         if row_filter is not None:

@@ -176,9 +176,6 @@ class PubNub:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A channel does not know its readers."""
 
-    def dismiss(self) -> None:
-        """A channel keeps nothing for its readers."""
-
     def check(self) -> Iterator[Finding]:
         now = self._ask(0, None)
         if now is None:
