@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -45,6 +46,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.ticks < 2 or arguments.days < 1:
         parser.error("two ticks and one day at least")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped then too
     try:
         return run(arguments.home, arguments.ticks, arguments.days)
     except StackError as error:

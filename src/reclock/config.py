@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from pathlib import Path
+from tomllib import TOMLDecodeError
 from typing import Literal
 
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -11,6 +12,8 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from reclock.errors import ConfigurationError
+
+_HINT = "docs/settings.md has all settings; they come from reclock.toml in the home, and from RECLOCK_... variables"
 
 
 class Settings(BaseSettings):
@@ -170,8 +173,15 @@ class Settings(BaseSettings):
         try:
             return cls(home=Path(home)) if home is not None else cls()
         except ValidationError as invalid:
-            problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in invalid.errors(include_input=False)]
-            raise ConfigurationError("invalid settings", detail="; ".join(problems)) from None
+            problems = [
+                f"{'.'.join(map(str, e['loc']))}: {'there is no such setting' if e['type'] == 'extra_forbidden' else e['msg']}"
+                for e in invalid.errors(include_input=False)
+            ]
+            raise ConfigurationError("invalid settings", detail="; ".join(problems), hint=_HINT) from None
+        except TOMLDecodeError as invalid:
+            raise ConfigurationError(
+                "reclock.toml is not TOML", detail=str(invalid), hint='text stands in quotes: log_level = "INFO"'
+            ) from None
 
     @field_validator("replica_advertised_host")
     @classmethod
@@ -214,8 +224,13 @@ class Settings(BaseSettings):
 
     @property
     def consensus(self) -> SecretStr:
-        given = self.consensus_url.get_secret_value()
-        return SecretStr(given or f"sqlite:///{(self.home / 'consensus.db').absolute()}")
+        file = self.consensus_file
+        return self.consensus_url if file is None else SecretStr(f"sqlite:///{file}")
+
+    @property
+    def consensus_file(self) -> Path | None:
+        """Where consensus is kept if no URL says where."""
+        return None if self.consensus_url.get_secret_value() else (self.home / "consensus.db").absolute()
 
 
 def _is_every_address(host: str) -> bool:

@@ -50,7 +50,7 @@ from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogSealed, InvalidOption
+from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError, InvalidOption
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
 from reclock.introspection.reports import Reports
@@ -81,6 +81,8 @@ class Environment:
 
     def __init__(self, settings: Settings, clock: Clock, spark: SparkSession | None, *, may_make: bool) -> None:
         """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
+        if not may_make and settings.consensus_file is not None and not settings.consensus_file.exists():
+            raise CatalogUninitialized(settings.home)  # nothing is made where somebody only looked
         self.settings = settings
         self.clock = clock
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
@@ -124,13 +126,16 @@ class Environment:
         A ``spark`` session that is given is used and left running.
         """
         settings = Settings.load(home)
-        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = settings.home / "reclock.toml"
-        if not file.exists():
-            file.write_text(_SETTINGS_FILE)
-        for root in (settings.lake_root, settings.buckets_root):
-            if "://" not in root:
-                Path(root).mkdir(parents=True, exist_ok=True)
+        try:
+            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = settings.home / "reclock.toml"
+            if not file.exists():
+                file.write_text(_SETTINGS_FILE)
+            for root in (settings.lake_root, settings.buckets_root):
+                if "://" not in root:
+                    Path(root).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'cannot make "{error.filename}"', detail=error.strerror) from error
         return cls(settings, clock, spark, may_make=True)._started(may_lead=True)
 
     @classmethod

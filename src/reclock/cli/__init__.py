@@ -116,7 +116,10 @@ def maintain(home: Home = None) -> None:
 def sql(
     home: Home = None,
     command: Annotated[list[str] | None, typer.Option("-c", "--command", help="run these statements and leave")] = None,
-    file: Annotated[list[Path] | None, typer.Option("-f", "--file", help="run the statements of this file and leave")] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("-f", "--file", exists=True, dir_okay=False, readable=True, help="run the statements of this file and leave"),
+    ] = None,
     output: Annotated[str, typer.Option("--format", help="table, csv or json")] = "table",
     timing: Annotated[bool, typer.Option(help="say how long each statement took")] = False,
     user: Annotated[str, typer.Option(help="the role to begin with")] = "reclock",
@@ -134,7 +137,7 @@ def sql(
 def serve(
     home: Home = None,
     host: Annotated[str, typer.Option(help="address to listen on; others than loopback need passwords and TLS")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="port; 0 takes a free one and says which")] = 6875,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and says which")] = 6875,
 ) -> None:
     """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT."""
     import asyncio
@@ -209,7 +212,7 @@ def password(
 @app.command()
 def spark(
     home: Home = None,
-    port: Annotated[int, typer.Option(help="port on loopback")] = 15002,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="port on loopback")] = 15002,
 ) -> None:
     """Run a warm Spark Connect server for this environment; other processes use it through RECLOCK_SPARK_REMOTE."""
     from reclock.clusters.connect import serve

@@ -13,6 +13,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from reclock import tick
+from reclock.cli.output import print_notice
+from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
 
@@ -39,7 +41,11 @@ def run_ticks(home: Path | None, *, every: str, count: int | None, only: Sequenc
         signal.signal(name, lambda *_: stopping.set())
     owner = f"tick-{socket.gethostname()}-{os.getpid()}"
     failed = False
+    folder = Settings.load(home).home.absolute()
+    is_new = not folder.exists()
     tick.migrate(home)
+    if is_new:
+        print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
     with Environment.open(home) as environment, environment.reporting() if pause is not None else nullcontext():
         while remaining is None or remaining > 0:
             started = time.monotonic()

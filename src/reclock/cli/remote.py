@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 
 from reclock.adapter.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
-from reclock.errors import ReclockError, UnknownObject
+from reclock.errors import InvalidOption, ReclockError, UnknownObject
 from reclock.server.values import type_of
 
 
@@ -31,6 +31,10 @@ class RemoteSession:
     def __init__(self, url: str, notice: Callable[[str], None]) -> None:
         try:
             self._connection = psycopg.connect(url, autocommit=True)
+        except psycopg.ProgrammingError:
+            raise InvalidOption(
+                "the URL is not one of a server", hint="write postgresql://user:password@host:port/database"
+            ) from None
         except psycopg.Error as error:
             raise ServerError(error) from error
         self._connection.add_notice_handler(lambda diagnosis: notice(diagnosis.message_primary or ""))

@@ -9,6 +9,7 @@ import warnings
 from importlib.resources import files
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from reclock.clusters import jars
@@ -90,4 +91,9 @@ def start(settings: Settings) -> SparkSession:
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
     for name, value in configuration(settings).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise ConfigurationError(
+            "the Java process of Spark does not start", detail=str(error), hint="install a Java 17 runtime, or set JAVA_HOME"
+        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from reclock.errors.root import ReclockError
 
 
@@ -14,8 +16,12 @@ class CatalogError(ReclockError):
 class CatalogUninitialized(CatalogError):
     """The catalog has never been opened for writing."""
 
-    def __init__(self) -> None:
-        super().__init__("the catalog is not initialized", hint='run "reclock init"')
+    def __init__(self, home: Path | None = None) -> None:
+        super().__init__(
+            "the catalog is not initialized",
+            detail=f'there is no environment in "{home.absolute()}"' if home is not None else None,
+            hint='run "reclock init", or name the folder of an environment by --home or RECLOCK_HOME',
+        )
 
 
 class CatalogReadOnly(CatalogError):

@@ -113,6 +113,7 @@ class Reports:
                 self._is_lost.clear()
                 self._reporter = self.recorder.report(self.process, self._is_lost.set)
                 self._reporter.append(IntrospectionType.SESSIONS, [(row, 1) for row in self._sessions.values()])
+            reporter = self._reporter  # may be closed meanwhile: then what is said to it is nothing
         now = self.clock()
         if now - self._sampled_at < self.sample_ms:
             return
@@ -120,8 +121,8 @@ class Reports:
         lags = self.lags_ms()
         if lags is not None:
             rows: list[Row] = [(self.process, id, lag_ms // 1000, _moment(now)) for id, lag_ms in lags.items()]
-            self._reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
-            self._forget(self._reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
+            reporter.append(IntrospectionType.WALLCLOCK_LAG_HISTORY, [(row, 1) for row in rows])
+            self._forget(reporter, _moment(now) - timedelta(milliseconds=self.retention_ms))
 
     def close(self) -> None:
         with self._guard:

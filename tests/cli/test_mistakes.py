@@ -1,0 +1,66 @@
+"""Common mistakes at the command line are answered in PostgreSQL's style, in few lines, and leave nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from reclock.cli import app
+from reclock.clusters.session import start
+from reclock.config import Settings
+from reclock.errors import ConfigurationError
+
+
+def refused(*arguments: str) -> str:
+    """What is said of a command that fails, without a traceback."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert isinstance(result.exception, SystemExit), result.output
+    assert result.exit_code in (1, 2)
+    return " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", [["sql", "-c", "SELECT 1"], ["serve", "--port", "0"], ["maintain"], ["catalog", "dump"]])
+def test_a_folder_without_an_environment_is_left_as_it_is(tmp_path: Path, command: list[str]) -> None:
+    answer = refused(*command, "--home", str(tmp_path))
+    assert f'DETAIL: there is no environment in "{tmp_path}" HINT: run "reclock init"' in answer
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_there_is_not_is_named(tmp_path: Path) -> None:
+    (tmp_path / "reclock.toml").write_text('log_levl = "INFO"')
+    assert "DETAIL: log_levl: there is no such setting HINT: docs/settings.md" in refused("init", "--home", str(tmp_path))
+
+
+def test_settings_that_are_not_toml_are_told_by_line(tmp_path: Path) -> None:
+    (tmp_path / "reclock.toml").write_text("log_level = INFO")
+    answer = refused("init", "--home", str(tmp_path))
+    assert "ERROR: F0000: reclock.toml is not TOML DETAIL: Invalid value (at line 1" in answer
+
+
+def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert f'ERROR: F0000: cannot make "{tmp_path}/file/home"' in refused("init", "--home", str(tmp_path / "file" / "home"))
+
+
+def test_a_file_of_statements_must_be_there(tmp_path: Path) -> None:
+    assert "does not exist" in refused("sql", "--home", str(tmp_path), "-f", str(tmp_path / "a.sql"))
+
+
+def test_what_is_no_url_of_a_server_is_not_repeated(tmp_path: Path) -> None:
+    answer = refused("sql", "--home", str(tmp_path), "--url", "http://reclock:secret@host")
+    assert "HINT: write postgresql://" in answer
+    assert "secret" not in answer
+
+
+def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reclock.clusters import session
+
+    def no_gateway(*_: object) -> None:
+        raise session.PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+
+    monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", no_gateway)
+    with pytest.raises(ConfigurationError, match="Java process") as refusal:
+        start(Settings.load(tmp_path))
+    assert refusal.value.hint == "install a Java 17 runtime, or set JAVA_HOME"
