@@ -9,13 +9,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from reclock.adapter import envelopes, subscription
 from reclock.adapter.queries import Query
 from reclock.adapter.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.engines import duckdb
+from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.environment import Environment
 from reclock.errors import DroppedMeanwhile, InvalidOption, QueryCanceled, StatementTimeout, TransactionActive, UnsupportedSql
+from reclock.protocol.compute import Refresh
 from reclock.sql.names import SessionNames
 
 QUERIES = (
@@ -96,6 +100,100 @@ def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
             [(1, 1, 10), (1, None, None)],
             [(-2, 1, 10)],
         ]
+
+
+def refresh(environment: Environment) -> None:
+    """What a tick does to the indexes of the default cluster."""
+    at, snapshot = environment.oracle.read_ts(EPOCH_MS), environment.catalog.sync()
+    controller = environment.compute_controller(environment.planner_catalog().cluster_id("default"))
+    for dataflow in controller.dataflows():
+        controller.refresh(Refresh(dataflow.id, at, "test", snapshot.content_upper))
+
+
+def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(
+    ada: Session, bob: Session, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(bob, "CREATE MATERIALIZED VIEW v AS SELECT n, count(*) AS c FROM a GROUP BY n; CREATE VIEW w AS SELECT c, n FROM v")
+    run(bob, "SELECT * FROM v")  # now the index is there
+    environment.tables.apply()
+    refresh(environment)
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v; DECLARE w CURSOR FOR SUBSCRIBE w")
+    assert [row[1:] for row in everything(ada, "c")] == [(1, 10, 1), (1, 20, 2)]
+    assert [row[1:] for row in everything(ada, "w")] == [(1, 1, 10), (1, 2, 20)]
+    computed = []
+    monkeypatch.setattr(DuckDbEngine, "compare", lambda engine, plan, *_: computed.append(plan) or engine.run(plan, *_))
+    run(bob, "UPDATE a SET n = 20 WHERE id = 1")
+    environment.tables.apply()
+    assert everything(ada, "c") == []  # it is as new as the index
+    refresh(environment)
+    assert [row[1:] for row in everything(ada, "c")] == [(-1, 10, 1), (-1, 20, 2), (1, 20, 3)]
+    assert computed == []
+    monkeypatch.undo()
+    assert [row[1:] for row in everything(ada, "w")] == [(-1, 1, 10), (-1, 2, 20), (1, 3, 20)]
+    monkeypatch.setattr(subscription, "INDEX_PATIENCE_S", 0.0)
+    run(bob, "DELETE FROM a WHERE id = 1")
+    assert [row[1:] for row in everything(ada, "c")] == [(1, 20, 2), (-1, 20, 3)]
+    run(bob, "DROP INDEX v_primary_idx; TRUNCATE a")
+    assert [row[1:] for row in everything(ada, "c")] == [(-1, 20, 2)]
+
+
+def test_changes_of_a_query_are_made_of_those_of_what_it_reads(ada: Session, bob: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every operator has a rule; the others are computed twice and compared."""
+    rendered: list[bool] = []
+    for name, is_by_rule in (("delta.render", True), ("rendering.comparison", False)):
+        module, function = name.split(".")
+        original = getattr(getattr(duckdb, module), function)
+        spied = lambda *given, original=original, way=is_by_rule: rendered.append(way) or original(*given)  # noqa: E731
+        monkeypatch.setattr(f"reclock.compute.{name}", spied)
+    run(ada, "BEGIN")
+    for number, query in enumerate(QUERIES[1:]):
+        run(ada, f"DECLARE c{number} CURSOR FOR SUBSCRIBE TO ({query}) WITH (SNAPSHOT = false)")
+    run(bob, "BEGIN; UPDATE a SET n = n + 1; INSERT INTO b VALUES (7, 11); COMMIT")
+    assert [[row[1:] for row in everything(ada, f"c{number}")] for number in range(4)] == [
+        [(-1, 10, 1), (1, 11, 1), (-1, 20, 2), (1, 21, 2)],
+        [(1, 1, 7)],
+        [(-1, 20), (1, 21)],
+        [],
+    ]
+    assert rendered == [True, True, False, False]
+
+
+def test_what_has_one_time_comes_in_the_order_of_its_rows(ada: Session, bob: Session) -> None:
+    run(bob, "CREATE TABLE t (x text, d double precision, i int)")
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE t")
+    some = "('b', 1, 2), ('a', 2, 2), (NULL, 1, 1), ('a', NULL, 1), ('B', 0, 0), ('a', 'NaN', 1), ('a', -0.0, 5), ('a', 0, 5)"
+    run(bob, f"INSERT INTO t VALUES {some}; DELETE FROM t WHERE i = 1")
+    run(bob, "INSERT INTO t SELECT 'c', i, i FROM generate_series(1, 9) g (i) ORDER BY i DESC")
+    updates = everything(ada, "c")
+    assert [row[1:] for row in updates[:7]] == [
+        (1, "B", 0.0, 0),
+        (2, "a", 0.0, 5),
+        (1, "a", 2.0, 2),
+        *((1, "a", nan, 1) for nan in [updates[3][3]]),
+        (1, "a", None, 1),
+        (1, "b", 1.0, 2),
+        (1, None, 1.0, 1),
+    ]
+    assert [row[2:] for row in updates[7:10]] == [("a", updates[7][3], 1), ("a", None, 1), (None, 1.0, 1)]
+    assert [row[1:] for row in updates[10:]] == [(1, "c", float(i), i) for i in range(1, 10)]
+
+
+def test_a_snapshot_is_sent_no_faster_than_it_is_taken(ada: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(ada, "CREATE TABLE big (i int); INSERT INTO big SELECT * FROM generate_series(1, 300000)")
+    sent: list[int] = []
+    original = envelopes.messages
+
+    def counted(*given: object) -> Iterator[pa.RecordBatch]:
+        for batch in original(*given):  # type: ignore[arg-type]
+            sent.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(envelopes, "messages", counted)
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE big")
+    assert [row[1:] for row in run(ada, "FETCH 3 FROM c")] == [(1, 1), (1, 2), (1, 3)]
+    assert len(sent) == 1
+    assert len(run(ada, "FETCH 299997 FROM c")) == 299997
+    assert len(sent) > 1
 
 
 def test_progress_says_up_to_where_everything_was_sent(ada: Session, bob: Session) -> None:

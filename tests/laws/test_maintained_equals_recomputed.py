@@ -173,6 +173,12 @@ def check(engine: Engine, folder: str, plan: Plan, sides: Sequence[list[Update]]
             for record in index.pin().snapshot(Timestamp(time)).to_pylist()
         }
         assert maintained == recomputed, f"at {time}"
+    earlier, last = Timestamp(min(pauses) - 1), Timestamp(max(pauses))
+    held = Counter(map(shown, rows(engine.run(plan, Finishing(), inputs, earlier))))
+    for *values, diff in rows(engine.compare(plan, inputs, last, earlier, {})):
+        held[shown(values)] += diff
+    assert +held == held, "a row was taken away that was not there"
+    assert +held == Counter(map(shown, rows(engine.run(plan, Finishing(), inputs, last))))
 
 
 @pytest.fixture(scope="module")

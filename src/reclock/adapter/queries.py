@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import pyarrow as pa
@@ -23,12 +23,13 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.index import maintainer
 from reclock.compute.plan import Plan, collections
+from reclock.consensus.frontiers import GroupFrontier
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import dataflow
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, ResultTooLarge, UnknownCollection, VersionGone
-from reclock.protocol.compute import CancelPeek, Peek, Replica
+from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
@@ -62,6 +63,8 @@ class Query:
     interruption: Interruption = field(default_factory=Interruption)
     transaction: Transaction | None = None
     """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
+    changes: Changes | None = None
+    """What is wanted in the place of the rows; as many as there are."""
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
@@ -110,7 +113,7 @@ class Query:
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
-        limit_bytes, size = self.variables.max_result_bytes, 0
+        limit_bytes, size = self.variables.max_result_bytes if self.changes is None else 0, 0
         for batch in batches:
             size += batch.nbytes
             if 0 < limit_bytes < size:
@@ -128,19 +131,10 @@ class Query:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
         definition = expand(self.select.plan, self.catalog)
         time = self.time_of(definition)
-        usable = self._usable_indexes(time.at)
-        chosen: dict[GlobalId, IndexEntry] = {}
-
-        def arranged(collection: StorageCollectionId) -> StorageCollectionId | None:
-            item = self.catalog.kept_in(collection)
-            index = usable.get(item.id) if item is not None else None
-            if index is None or collection.collection is CollectionType.REMAPPING:
-                return None
-            chosen[index.on] = index
-            return StorageCollectionId(index.id)
-
-        plan = expand(self.select.plan, self.catalog, arranged)
-        return ReadPlan(time, plan, tuple(chosen.values()), self._groups(plan))
+        after = self.changes.after if self.changes is not None else None
+        usable = self._usable_indexes(time.at if after is None else after, time.at)
+        plan, chosen = arranged(self.select.plan, self.catalog, usable)
+        return ReadPlan(time, plan, chosen, self._groups(plan))
 
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
@@ -189,13 +183,19 @@ class Query:
         entry = self.catalog.entry(GlobalId(group))
         return str(entry.name) if entry else group
 
-    def _usable_indexes(self, at: Timestamp) -> Mapping[GlobalId, IndexEntry]:
+    def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
+        """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
         if self.transaction is not None and self.transaction.writes:
             return {}  # they hold nothing of what is not committed
+        kept = self.indexes()
+        return {index.on: index for index, frontier in kept if frontier.is_readable_at(first) and frontier.is_readable_at(last)}
+
+    def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
+        """Those that the active cluster maintains, and how far each is."""
         running = self._controller().maintained()
         indexes = [index for index in self.catalog.indexes() if index.id in running]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
-        return {index.on: index for index in indexes if index.id in frontiers and frontiers[index.id].is_readable_at(at)}
+        return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 
     def _controller(self) -> ClusterController:
         id = self._cluster_id()
@@ -243,6 +243,15 @@ class Query:
     def _peek(self, ready: ReadPlan) -> Peek:
         """System relations and progress as the rows they are now, or then; the rest is for the replica to read."""
         read, at = collections(ready.plan), ready.time.at
+        rows, changes = self._rows(read, at), self.changes
+        if changes is not None and changes.after is not None:
+            changes = replace(changes, rows=self._rows(read, changes.after))
+        own = self.transaction.own_updates(at) if self.transaction is not None else {}
+        dataflows = frozenset(index.id for index in ready.indexes)
+        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own, changes)
+
+    def _rows(self, read: Set[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
+        """The relations among ``read`` that are no collections."""
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id.is_transient:
@@ -251,9 +260,7 @@ class Query:
                 rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
             elif id.source_id in self._made and self.transaction is not None:
                 rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
-        own = self.transaction.own_updates(at) if self.transaction is not None else {}
-        dataflows = frozenset(index.id for index in ready.indexes)
-        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own)
+        return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
         def replica() -> Replica:
@@ -262,6 +269,21 @@ class Query:
             return controller.target(self.variables.get("cluster_replica"))
 
         return system_rows(self.environment, self.catalog, id, replica, at if self._is_as_of else None)
+
+
+def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
+    """``plan`` over collections, those of ``indexes`` in the place of what they are on; and the ones that it reads then."""
+    chosen: dict[GlobalId, IndexEntry] = {}
+
+    def instead(collection: StorageCollectionId) -> StorageCollectionId | None:
+        item = catalog.kept_in(collection)
+        index = indexes.get(item.id) if item is not None else None
+        if index is None or collection.collection is CollectionType.REMAPPING:
+            return None
+        chosen[index.on] = index
+        return StorageCollectionId(index.id)
+
+    return expand(plan, catalog, instead), tuple(chosen.values())
 
 
 def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:

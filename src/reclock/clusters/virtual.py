@@ -23,7 +23,7 @@ from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
-from reclock.errors import ReplicaBehind, UnknownCollection, VersionGone
+from reclock.errors import NotReadable, ReplicaBehind, UnknownCollection, VersionGone
 from reclock.protocol.compute import (
     CancelPeek,
     ComputeCommand,
@@ -92,17 +92,33 @@ class VirtualReplica:
         inputs = self._inputs(peek)
         began_ns = time.monotonic_ns()
         with self._reading(inputs):
-            answer = peeks.peek(
+            answer = self._answer(peek, inputs)
+        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns))
+
+    def _answer(self, peek: Peek, inputs: Inputs) -> Answer:
+        threshold_bytes = self.settings.spark_threshold_bytes
+        if peek.changes is not None:
+            earlier = {id: TableInput(rows) for id, rows in peek.changes.rows.items()}
+            return peeks.compare(
                 peek.plan,
-                peek.finishing,
                 inputs,
                 peek.as_of,
-                arrangements=self.arrangements,
+                peek.changes.after,
+                earlier,
                 small=self.small(),
                 large=self.large,
-                threshold_bytes=self.settings.spark_threshold_bytes,
+                threshold_bytes=threshold_bytes,
             )
-        return PeekResponse(answer.engine, answer.batches.schema, self._batches(peek, answer, inputs, began_ns))
+        return peeks.peek(
+            peek.plan,
+            peek.finishing,
+            inputs,
+            peek.as_of,
+            arrangements=self.arrangements,
+            small=self.small(),
+            large=self.large,
+            threshold_bytes=threshold_bytes,
+        )
 
     def engine_of(self, peek: Peek) -> str:
         return peeks.engine_of(
@@ -178,6 +194,8 @@ class VirtualReplica:
             own = peek.uncommitted.get(table_id(source_id))
             tail = table.tail if own is None else pa.concat_tables([table.tail, own])
             inputs[table_id(source_id)] = CollectionInput(table.version, tail)
+        if peek.changes is not None and peek.changes.after is not None:
+            _check_readable(inputs, peek.changes.after)
         return inputs
 
     def _require(self, catalog_ts: Timestamp) -> None:
@@ -195,3 +213,10 @@ class VirtualReplica:
             self.tables.forget(collection.source_id)
         else:
             self.lake.open(collection).pin()
+
+
+def _check_readable(inputs: Inputs, at: Timestamp) -> None:
+    """Raises ``NotReadable`` if a version was compacted beyond that time."""
+    for id, given in inputs.items():
+        if isinstance(given, CollectionInput) and at < given.version.since:
+            raise NotReadable(id.group, at=at, since=given.version.since, upper=given.version.upper)

@@ -22,7 +22,7 @@ from reclock.errors import InternalError
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
-Updates: TypeAlias = "pa.Table | Dataset"
+Updates: TypeAlias = "pa.Table | pa.RecordBatchReader | Dataset"
 
 
 def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:
@@ -32,7 +32,7 @@ def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) ->
         FROM updates WHERE updates.{TIME_COLUMN} <= {as_of:d}
         GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0
     """
-    return _run(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
+    return streamed(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
 
 
 def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
@@ -43,13 +43,13 @@ def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, 
 def streamed_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.RecordBatchReader:
     """As ``consolidated_changes``, batch by batch."""
     times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
-    return _run(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
+    return streamed(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
 
 
 def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
     """All updates below ``upper``, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
     moved = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
-    return _run(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
+    return streamed(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
 
 
 def _changes_sql(schema: pa.Schema, time: str, condition: str) -> str:
@@ -72,7 +72,9 @@ def _canonical(field: pa.Field) -> str:
     return f"updates.{name}"
 
 
-def _run(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
+def streamed(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
+    """What a query over ``updates`` answers, of ``schema``, batch by batch; what it sorts or groups may go to temporary files."""
+
     def batches() -> Iterator[pa.RecordBatch]:
         with _database(os.getpid()).cursor() as connection:
             connection.register("updates", updates)

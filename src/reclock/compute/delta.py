@@ -33,9 +33,12 @@ _ADDING = Map | Filter | Project | FlatMap | Union | Distinct
 """Operators that never take a row away when their inputs only gain rows, nor does an inner join."""
 
 
-def follows(plan: Plan) -> bool:
-    """Whether the plan's changes can be made of those of its inputs: every operator's rule is enough."""
-    shown = _shown(plan, plan.desc)
+def follows(plan: Plan, *, is_kept: bool = True) -> bool:
+    """Whether the plan's changes can be made of those of its inputs: every operator's rule is enough.
+
+    ``is_kept``: the result so far is there to be read.
+    """
+    shown = _shown(plan, plan.desc) if is_kept else {}
     nodes: dict[int, Plan] = {}
     rendering.list_nodes(plan, nodes)
     return all(has_delta(node, key in shown) for key, node in nodes.items())
@@ -52,11 +55,11 @@ class Inputs:
     as_of: Timestamp
 
 
-def render(plan: Plan, desc: RelationDesc, engine: str, given: Inputs) -> str:
+def render(plan: Plan, desc: RelationDesc | None, engine: str, given: Inputs) -> str:
     """By what the plan's rows at ``as_of`` differ from those ``before``: columns ``c0`` … and ``mz_diff``, which is never zero.
 
-    ``given`` has the result so far too, as ``RESULT``, a collection of ``desc`` that holds the plan's rows before. The plan must be
-    one that ``follows``.
+    ``given`` has the result so far too, as ``RESULT``, a collection of ``desc`` that holds the plan's rows before; it is not kept
+    anywhere without a desc. The plan must be one that ``follows``.
     """
     step = _Step(plan, desc, engine, given)
     changes = step.changes(plan)
@@ -71,12 +74,12 @@ def render(plan: Plan, desc: RelationDesc, engine: str, given: Inputs) -> str:
 class _Step:
     """Writes common table expressions as they are asked for, each once."""
 
-    def __init__(self, plan: Plan, desc: RelationDesc, engine: str, given: Inputs) -> None:
+    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, given: Inputs) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
-        wanted, self._shown = rendering.wanted_columns(plan, nodes), _shown(plan, desc)
+        wanted, self._shown = rendering.wanted_columns(plan, nodes), {} if desc is None else _shown(plan, desc)
         for shown in self._shown.values():
-            wanted[id(shown.input)] = frozenset(range(len(desc)))
+            wanted[id(shown.input)] = frozenset(range(len(shown.input.desc)))
         self._given = given
         self.rendering = Rendering(engine, given.as_of, given.relations, wanted, rendering.kept_rows(nodes))
         self._before = replace(self.rendering, as_of=given.before)

@@ -51,6 +51,26 @@ def peek(
     return small.run(plan, finishing, narrowed, as_of)
 
 
+def compare(
+    plan: Plan,
+    inputs: Inputs,
+    as_of: Timestamp,
+    after: Timestamp | None,
+    earlier: Inputs,
+    *,
+    small: Engine,
+    large: Callable[[], Engine],
+    threshold_bytes: int,
+) -> Answer:
+    """As `Engine.compare`, from whichever engine fits."""
+    if is_large(inputs, as_of, threshold_bytes):
+        try:
+            return large().compare(plan, inputs, as_of, after, earlier)
+        except UnsupportedSql:
+            pass
+    return small.compare(plan, inputs, as_of, after, earlier)
+
+
 def engine_of(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
 ) -> str:

@@ -80,6 +80,26 @@ def difference(
     return f"{chain}\nSELECT {', '.join([*own, total])} FROM ({' UNION ALL '.join(parts)}) AS changed {groups}HAVING sum(n) <> 0"
 
 
+def comparison(
+    plan: Plan, engine: str, now: tuple[Mapping[str, Relation], Timestamp], before: tuple[Mapping[str, Relation], Timestamp] | None
+) -> str:
+    """By what the plan's rows differ from those before, each over relations at a time; all of them are new without a before.
+
+    Columns ``c0`` … and ``mz_diff``, never zero; no row twice.
+    """
+    names = columns(plan)
+    parts: list[str] = []
+    for state, sign in ((now, 1), (before, -1)):
+        if state is not None:
+            chain = render(plan, engine, *state)
+            parts.append(
+                f"SELECT {', '.join([*names, f'{sign} AS n'])} FROM ({chain}\nSELECT * FROM {chain.result}) AS s{len(parts)}"
+            )
+    groups = f"GROUP BY {', '.join(names)} " if names else ""
+    total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
+    return f"SELECT {', '.join([*names, total])} FROM ({' UNION ALL '.join(parts)}) AS compared {groups}HAVING sum(n) <> 0"
+
+
 def list_nodes(node: Plan, nodes: dict[int, Plan]) -> None:
     """Every node once, inputs before what reads them."""
     if id(node) not in nodes:

@@ -46,11 +46,23 @@ class DropDataflow:
 
 
 @dataclass(frozen=True, slots=True)
+class Changes:
+    """By what the rows of a plan differ from those ``after`` an earlier time; all of them are new if it is None.
+
+    ``rows`` are the relations that are no collections, as they were then.
+    """
+
+    after: Timestamp | None = None
+    rows: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Peek:
     """The rows of ``plan`` at ``as_of``, finished. What it reads was made readable there, and is held by who asks.
 
     It was planned at ``catalog_ts``. ``dataflows`` are those it reads. ``rows`` are relations that are no collections, as they are;
-    ``uncommitted`` are updates at ``as_of`` that the asking transaction alone sees.
+    ``uncommitted`` are updates at ``as_of`` that the asking transaction alone sees. With ``changes``, these are answered instead,
+    no row twice, with ``mz_diff`` as the last column; inputs are readable and held at both times, and nothing is finished.
     """
 
     id: str
@@ -61,6 +73,7 @@ class Peek:
     dataflows: frozenset[GlobalId] = frozenset()
     rows: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
     uncommitted: Mapping[StorageCollectionId, pa.Table] = field(default_factory=dict)
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
 from reclock.compute import delta, rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.arithmetic import DUCKDB_MACROS
 from reclock.compute.functions.spelling import string
@@ -64,11 +64,7 @@ class DuckDbEngine:
     ) -> Answer:
         session = self._connect()
         relations = _bind(session, inputs, as_of)
-        changed = {
-            str(id): given.relation(_updates(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
-            for number, (id, given) in enumerate(inputs.items())
-            if isinstance(given, CollectionInput) and given.may_change(before, as_of)
-        }
+        changed = _changed(session, inputs, before, as_of)
         if result_so_far.version is None:
             session.register("result", result_so_far.added)
             relations[str(delta.RESULT)] = Relation("result", is_counted=True)
@@ -78,6 +74,15 @@ class DuckDbEngine:
             relations[str(delta.RESULT)] = Relation(read, is_counted=True)
         sql = delta.render(plan, desc, NAME, delta.Inputs(relations, changed, before, as_of))
         return _answer(session, sql, desc.columns, with_diff=True)
+
+    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
+        session = self._connect()
+        relations = _bind(session, inputs, as_of)
+        if after is not None and by_rules(plan, inputs, after):
+            step = delta.Inputs(relations, _changed(session, inputs, after, as_of), after, as_of)
+            return _answer(session, delta.render(plan, None, NAME, step), plan.desc.columns, with_diff=True)
+        before = None if after is None else (relations | _bind(session, earlier, after, prefix="earlier"), after)
+        return _answer(session, rendering.comparison(plan, NAME, (relations, as_of), before), plan.desc.columns, with_diff=True)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         """A session of this process's own database: one inherited by a fork has lost its threads."""
@@ -107,17 +112,26 @@ class DuckDbEngine:
         return connection
 
 
-def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
+def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input") -> dict[str, Relation]:
     """Every input under a name of the session."""
     relations = {}
     for number, (id, given) in enumerate(inputs.items()):
-        name = f"input{number}"
+        name = f"{prefix}{number}"
         if isinstance(given, CollectionInput):
             name = _updates(session, name, given, as_of)
         else:
             session.register(name, given.table)
         relations[str(id)] = given.relation(name, as_of)
     return relations
+
+
+def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, Relation]:
+    """The updates between the two times of every input that has some, under names of the session."""
+    return {
+        str(id): given.relation(_updates(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
+        for number, (id, given) in enumerate(inputs.items())
+        if isinstance(given, CollectionInput) and given.may_change(before, as_of)
+    }
 
 
 def _updates(

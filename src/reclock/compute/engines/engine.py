@@ -15,6 +15,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
+from reclock.compute.delta import follows
 from reclock.compute.operators.rules import Relation
 from reclock.compute.plan import Finishing, Plan
 
@@ -137,6 +138,21 @@ class Engine(Protocol):
         The plan is one that ``delta.follows``, and the inputs are readable ``before`` too.
         """
         ...
+
+    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
+        """By what the plan's rows at ``as_of`` differ from those ``after`` a time, at which the inputs are readable too.
+
+        All of them are new if it is None. The plan's columns, and ``mz_diff``; consolidated. ``earlier`` are the inputs that have
+        no times, as they were then. What changed in the inputs is all that is read of them, where there are rules for that.
+        """
+        ...
+
+
+def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
+    """Whether ``compare`` reads little but what changed: all inputs have times, and every operator has a rule."""
+    return (
+        after is not None and all(isinstance(given, CollectionInput) for given in inputs.values()) and follows(plan, is_kept=False)
+    )
 
 
 def result_type(type: ScalarType) -> pa.DataType:

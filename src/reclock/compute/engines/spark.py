@@ -12,7 +12,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
@@ -65,11 +65,7 @@ class SparkEngine:
     ) -> Answer:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
-        changed = {}
-        for id, given in inputs.items():
-            if isinstance(given, CollectionInput) and given.may_change(before, as_of):
-                changed[str(id)] = given.relation(_unique(), as_of, after=before)
-                frames[changed[str(id)].name] = self._collection(given, as_of, after=before)
+        changed = self._changed(frames, inputs, before, as_of)
         result = Relation(_unique(), is_counted=True)
         frames[result.name] = self._table(result_so_far.added)
         if result_so_far.version is not None:
@@ -77,6 +73,28 @@ class SparkEngine:
             frames[result.name] = kept.unionByName(frames[result.name])
         step = delta.Inputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
         return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
+
+    def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
+        relations = _relations(inputs, as_of)
+        frames = self._frames(relations, inputs, as_of)
+        if after is not None and by_rules(plan, inputs, after):
+            step = delta.Inputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
+            return self._answer(delta.render(plan, None, NAME, step), frames, plan.desc.columns, with_diff=True)
+        before = None
+        if after is not None:
+            before = (relations | _relations(earlier, after), after)
+            frames |= self._frames(before[0], earlier, after)
+        sql = rendering.comparison(plan, NAME, (relations, as_of), before)
+        return self._answer(sql, frames, plan.desc.columns, with_diff=True)
+
+    def _changed(self, frames: dict[str, DataFrame], inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, Relation]:
+        """The updates between the two times of every input that has some; they are added to ``frames``."""
+        changed = {}
+        for id, given in inputs.items():
+            if isinstance(given, CollectionInput) and given.may_change(before, as_of):
+                changed[str(id)] = given.relation(_unique(), as_of, after=before)
+                frames[changed[str(id)].name] = self._collection(given, as_of, after=before)
+        return changed
 
     def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
         return {

@@ -1,0 +1,72 @@
+"""What a subscription sends of updates: which columns, in which order. A definite one: the same updates are sent alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.collections.consolidate import streamed
+from reclock.compute.engines.engine import fitted, result_schema
+from reclock.compute.operators.topk import order_by
+from reclock.sql.statements import Subscribe
+
+
+def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows to send, in order of time, and at one time in order of the rows. ``updates`` have the columns of ``updates_schema``.
+
+    Sorted outside of Python's memory, and streamed.
+    """
+    schema = updates_schema(statement)
+    plain = pa.schema([pa.field(field.name, _sortable(field.type)) for field in schema])
+    reader = pa.RecordBatchReader.from_batches(plain, (fitted(batch, plain) for batch in updates))
+    wanted = result_schema(statement.desc.columns)
+    names = _numbered(len(wanted))
+    sent = pa.schema([pa.field(name, _sortable(field.type)) for name, field in zip(names, wanted, strict=True)])
+    for batch in streamed(reader, _sql(statement), sent):
+        yield pa.RecordBatch.from_arrays(
+            [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)], names=names
+        )
+
+
+def updates_schema(statement: Subscribe) -> pa.Schema:
+    """The query's columns by number, since those of a query may have one name twice; then time and diff."""
+    columns = result_schema(statement.select.desc.columns)
+    numbered = [pa.field(f"c{number}", field.type) for number, field in enumerate(columns)]
+    return pa.schema([*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())])
+
+
+def progress(statement: Subscribe, upper: int) -> pa.RecordBatch:
+    """The row that says that everything below ``upper`` was sent."""
+    fields = result_schema(statement.desc.columns)
+    told = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
+    return pa.record_batch(told, names=_numbered(len(told)))
+
+
+def nothing(statement: Subscribe) -> pa.RecordBatch:
+    """No row."""
+    fields = result_schema(statement.desc.columns)
+    return pa.record_batch([pa.array([], field.type) for field in fields], names=_numbered(len(fields)))
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"s{number}" for number in range(count)]
+
+
+def _sql(statement: Subscribe) -> str:
+    width = len(statement.select.desc)
+    progressed = ["false"] if statement.has_progress else []
+    shown = [TIME_COLUMN, *progressed, DIFF_COLUMN, *(f"c{number}" for number in range(width))]
+    named = ", ".join(f"{each} AS {name}" for each, name in zip(shown, _numbered(len(shown)), strict=True))
+    return f"SELECT {named} FROM updates ORDER BY {', '.join(_terms(width))}"
+
+
+def _terms(width: int) -> Sequence[str]:
+    rows = order_by((), width)
+    return [TIME_COLUMN, *([rows] if rows else []), DIFF_COLUMN]
+
+
+def _sortable(type: pa.DataType) -> pa.DataType:
+    """A duration as its microseconds: what sorts takes them for intervals, which come back as something else."""
+    return pa.int64() if pa.types.is_duration(type) else type
