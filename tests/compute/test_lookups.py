@@ -63,7 +63,12 @@ def plans(draw: st.DrawFn) -> Plan:
         if index == 0 and draw(st.booleans()):
             column, value = Cast(column, BIGINT), draw(st.sampled_from([value, 2**40]))
         sides = (column, Literal(value, column.type))
-        predicates.append(Call("=", sides if draw(st.booleans()) else sides[::-1], BOOLEAN))
+        equal = Call("=", sides if draw(st.booleans()) else sides[::-1], BOOLEAN)
+        if draw(st.booleans()):
+            other = draw(st.sampled_from([index, index, 3]))
+            beside = Call("=", (ColumnRef(other, DESC.types[other]), Literal(draw(values)[other], DESC.types[other])), BOOLEAN)
+            equal = Call("or", (beside, equal), BOOLEAN)
+        predicates.append(equal)
     if draw(st.booleans()):
         predicates.append(Call("is_null", (ColumnRef(1, TEXT),), BOOLEAN))
     plan: Plan = Filter(GET, tuple(predicates))
@@ -158,8 +163,8 @@ def test_what_is_in_use_is_not_thrown_out_for_something_else(read: CollectionInp
     arrangements = Arrangements(sum(file.size_bytes for file in files) * module._GROWTH)
 
     def asked(column: str, value: Any) -> pa.Table | None:
-        arrangements.having(read.version, files, column, value)
-        return arrangements.having(read.version, files, column, value)
+        arrangements.having(read.version, files, column, frozenset({value}))
+        return arrangements.having(read.version, files, column, frozenset({value}))
 
     assert asked("n", 3).num_rows == 2
     assert asked("name", "3") is None
@@ -171,7 +176,7 @@ def test_what_is_in_use_is_not_thrown_out_for_something_else(read: CollectionInp
 
 def test_nothing_is_kept_beyond_the_limit(read: CollectionInput) -> None:
     arrangements = Arrangements(1)
-    assert [arrangements.having(read.version, read.version.all_files, "n", 3) for _ in range(3)] == [None] * 3
+    assert [arrangements.having(read.version, read.version.all_files, "n", frozenset({3})) for _ in range(3)] == [None] * 3
 
 
 def test_a_row_with_a_negative_multiplicity_is_told_of(tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ class Arrangements:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _building: threading.Lock = field(default_factory=threading.Lock)
 
-    def having(self, version: Version, files: Sequence[DataFile], column: str, value: Any) -> pa.Table | None:
-        """The updates in ``files`` whose ``column`` has the value (not NULL), with times and diffs, perhaps later ones too.
+    def having(self, version: Version, files: Sequence[DataFile], column: str, values: frozenset[Any]) -> pa.Table | None:
+        """The updates in ``files`` whose ``column`` has one of the values (no NULL), with times and diffs, perhaps later ones too.
 
         The column is of a type whose values are ordered as Python orders them. None where a scan is the better way.
         """
@@ -77,7 +77,7 @@ class Arrangements:
             arranged = self._find(file, column) or self._arrange(version, file, column)
             if arranged is None:
                 return None
-            found.append(arranged.having(value))
+            found += [arranged.having(value) for value in values]
         return pa.concat_tables(found)
 
     def _is_wanted(self, version: Version, files: Sequence[DataFile], column: str) -> bool:

@@ -1,9 +1,9 @@
-"""Lookups: reads that name a value of a column find the updates of those rows in memory, in place of the whole collection."""
+"""Lookups: reads that name values of a column find the updates of those rows in memory, in place of the whole collection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,8 @@ from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
 
 NAME = "memory"
 
+Values: TypeAlias = frozenset[Any]
+
 _ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BYTEA})
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
 
@@ -27,12 +29,12 @@ _AT_ONCE = 1_000
 
 
 def narrowed(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
-    """The inputs, those whose rows the plan names by a value reduced to these rows' updates, where that is the better way."""
+    """The inputs, those whose rows the plan names by values reduced to these rows' updates, where that is the better way."""
     found = {}
-    for get, column, value in _named(plan):
+    for get, column, values in _named(plan):
         read = given[get.collection]
         if isinstance(read, CollectionInput):
-            updates = _having(read, get.desc.names[column], value, as_of, arrangements)
+            updates = _having(read, get.desc.names[column], values, as_of, arrangements)
             if updates is not None:
                 found[get.collection] = TableInput(updates, has_updates=True)
     return {**given, **found} if found else given
@@ -43,13 +45,13 @@ def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) 
     shown = _shown(plan)
     if shown is None or finishing.order or finishing.limit is not None or finishing.offset:
         return None
-    get, equalities, indexes = shown
+    get, named, indexes = shown
     read = given[get.collection]
     if not isinstance(read, TableInput) or not read.has_updates or read.table.num_rows > _AT_ONCE:
         return None
     rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
-    for column, value in equalities:
-        rows = rows.filter(pc.equal(rows[get.desc.names[column]], pa.scalar(value)))
+    for column, values in named:
+        rows = _among(rows, get.desc.names[column], values)
     rows = _repeated(rows, get.desc)
     if rows is None:
         return None
@@ -59,8 +61,8 @@ def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) 
     return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None)
 
 
-def _named(plan: Plan) -> Iterator[tuple[Get, int, Any]]:
-    """Each collection that is read once, and a value that a column has in every row that counts: one of a key, if there is."""
+def _named(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
+    """Each collection that is read once, and a column whose values in all rows that count are named: one of a key, if there is."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     reads = [node for node in nodes.values() if isinstance(node, Get)]
@@ -68,40 +70,48 @@ def _named(plan: Plan) -> Iterator[tuple[Get, int, Any]]:
     for get in reads:
         if sum(each.collection == get.collection for each in reads) > 1:
             continue
-        equal = [each for each in map(_equality, kept.get(id(get), ())) if each is not None]
-        of_key = [each for each in equal if get.desc.names[each[0]] in (get.desc.key or ())]
-        for column, value in (of_key or equal)[:1]:
-            yield get, column, value
+        named = [each for each in map(_values, kept.get(id(get), ())) if each is not None]
+        of_key = [each for each in named if get.desc.names[each[0]] in (get.desc.key or ())]
+        for column, values in (of_key or named)[:1]:
+            yield get, column, values
 
 
-def _equality(predicate: Scalar) -> tuple[int, Any] | None:
-    """The column and the value, not NULL, that the predicate says are equal. Whole numbers are so whatever their width."""
+def _values(predicate: Scalar) -> tuple[int, Values] | None:
+    """The column, and the values, none NULL, of which the predicate says it has one. Integers are equal whatever their width."""
     match predicate:
         case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if value is not None:
             if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer:
                 side = side.operand
             if isinstance(side, ColumnRef) and side.type.name in _ORDERED and (of == side.type or of.is_integer):
-                return side.index, value
+                return side.index, frozenset({value})
+        case Call("or", parts):
+            found = [_values(part) for part in parts]
+            columns = {each[0] for each in found if each is not None}
+            if None not in found and len(columns) == 1:
+                return columns.pop(), frozenset().union(*(each[1] for each in found if each is not None))
     return None
 
 
-def _having(given: CollectionInput, column: str, value: Any, as_of: Timestamp, arrangements: Arrangements) -> pa.Table | None:
-    updates = arrangements.having(given.version, given.files(as_of), column, value)
+def _having(given: CollectionInput, column: str, values: Values, as_of: Timestamp, arrangements: Arrangements) -> pa.Table | None:
+    updates = arrangements.having(given.version, given.files(as_of), column, values)
     if updates is None or given.tail is None:
         return updates
-    return pa.concat_tables(
-        [updates, given.tail.filter(pc.equal(given.tail[column], pa.scalar(value))).select(updates.column_names)]
-    )
+    return pa.concat_tables([updates, _among(given.tail, column, values).select(updates.column_names)])
 
 
-def _shown(plan: Plan) -> tuple[Get, Sequence[tuple[int, Any]], Sequence[int]] | None:
+def _among(updates: pa.Table, column: str, values: Values) -> pa.Table:
+    named = pa.array(values)
+    return updates.filter(pc.is_in(updates[column].cast(named.type), named))
+
+
+def _shown(plan: Plan) -> tuple[Get, Sequence[tuple[int, Values]], Sequence[int]] | None:
     """What is read, which values it must have, and the columns that are shown of it."""
     match plan:
         case Project(inner, indexes) if (shown := _shown(inner)) is not None:
-            get, equalities, columns = shown
-            return get, equalities, [columns[index] for index in indexes]
+            get, named, columns = shown
+            return get, named, [columns[index] for index in indexes]
         case Filter(Get() as get, predicates) if not any(column.type.is_float for column in get.desc.columns):
-            found = [each for each in map(_equality, predicates) if each is not None]
+            found = [each for each in map(_values, predicates) if each is not None]
             return (get, found, range(len(get.desc))) if len(found) == len(predicates) else None
     return None
 
