@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,19 +27,24 @@ _LOCK = Path(__file__).with_name("kafka.lock")
 
 
 def main() -> None:
+    beside_a_broker(_compare)
+
+
+def beside_a_broker(compare: Callable[[Environment, Broker, Path], None]) -> None:
+    """Run what compares, with a new environment whose Spark can read topics itself, a broker, and a folder for the peer."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        os.environ["RECLOCK_SPARK_JARS"] = str(all_jars(home / "jars"))
+        os.environ["RECLOCK_SPARK_JARS"] = str(_all_jars(home / "jars"))
         broker = Broker.make(home / "broker")
         broker.start()
         try:
             with Environment.initialise(home / "environment") as environment:
-                _compare(environment, broker, home)
+                compare(environment, broker, home)
         finally:
             broker.stop()
 
 
-def all_jars(folder: Path) -> Path:
+def _all_jars(folder: Path) -> Path:
     """Spark's usual jars with those of its Kafka source beside."""
     jars.fetch(folder, jars.parse(_LOCK.read_text()))
     for jar in jars.pinned():

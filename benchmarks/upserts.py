@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from pyspark.sql import functions as f
 from tests.fixtures.kafka import Broker
 
 from benchmarks.figures import Figures, timed
-from benchmarks.kafka import all_jars, messages
+from benchmarks.kafka import beside_a_broker, messages
 from reclock import tick
 from reclock.adapter.session import Session
 from reclock.environment import Environment
@@ -26,16 +25,7 @@ BATCHES = 5
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        os.environ["RECLOCK_SPARK_JARS"] = str(all_jars(home / "jars"))
-        broker = Broker.make(home / "broker")
-        broker.start()
-        try:
-            with Environment.initialise(home / "environment") as environment:
-                _compare(environment, broker, home)
-        finally:
-            broker.stop()
+    beside_a_broker(_compare)
 
 
 def _compare(environment: Environment, broker: Broker, home: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
 from deltalake import write_deltalake
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.figures import Figures, timed
@@ -125,17 +125,17 @@ class _Peers:
     def totals(self, name: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in self._table(name).orderBy("region").collect()]
 
-    def _merge(self, batch, _: int) -> None:  # type: ignore[no-untyped-def]
+    def _merge(self, batch: DataFrame, _: int) -> None:
         customers = self._table("customers").withColumnRenamed("id", "customer")
         new = self._grouped(batch.join(customers, "customer"))
         merge = DeltaTable.forPath(self.spark, self._path("merged")).alias("old").merge(new.alias("new"), "old.region = new.region")
-        added = {name: f"old.{name} + new.{name}" for name in ("orders", "amount")}
+        added: dict[str, str | Column] = {name: f"old.{name} + new.{name}" for name in ("orders", "amount")}
         merge.whenMatchedUpdate(set=added).whenNotMatchedInsertAll().execute()
 
-    def _grouped(self, orders):  # type: ignore[no-untyped-def]
+    def _grouped(self, orders: DataFrame) -> DataFrame:
         return orders.groupBy("region").agg(f.count("*").alias("orders"), f.sum("amount").alias("amount"))
 
-    def _table(self, name: str):  # type: ignore[no-untyped-def]
+    def _table(self, name: str) -> DataFrame:
         return self.spark.read.format("delta").load(self._path(name))
 
     def _path(self, name: str) -> str:

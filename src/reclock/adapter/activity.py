@@ -15,7 +15,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 from reclock.introspection.reports import Reports, SessionReport, StatementReport
-from reclock.sql import connection_nodes, nodes
+from reclock.sql import connection_nodes, role_nodes
 from reclock.sql.parse import ParsedStatement
 
 T = TypeVar("T")
@@ -23,8 +23,8 @@ T = TypeVar("T")
 _SENSITIVE = {
     connection_nodes.CreateSecretStatement: "CREATE SECRET",
     connection_nodes.AlterSecretStatement: "ALTER SECRET",
-    nodes.CreateRoleStatement: "CREATE ROLE",
-    nodes.AlterRoleStatement: "ALTER ROLE",
+    role_nodes.CreateRoleStatement: "CREATE ROLE",
+    role_nodes.AlterRoleStatement: "ALTER ROLE",
 }
 """Statements that can hold what nobody should read: of those, and of statements that hold them, only this is recorded."""
 

@@ -16,7 +16,7 @@ from reclock.errors import (
     UnknownObject,
     WrongObjectType,
 )
-from reclock.sql import cluster_nodes, nodes
+from reclock.sql import cluster_nodes, nodes, role_nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.cluster_statements import (
     AlterCluster,
@@ -51,7 +51,7 @@ def experimental(node: nodes.Statement) -> str | None:
             return f"SHOW {kind}"
         case nodes.ShowCreateStatement(args={"kind": "CLUSTER"}):
             return "SHOW CREATE CLUSTER"
-        case nodes.AlterOwnerStatement(args={"kind": "CLUSTER"}):
+        case role_nodes.AlterOwnerStatement(args={"kind": "CLUSTER"}):
             return "ALTER CLUSTER"
         case _:
             return _EXPERIMENTAL.get(type(node))

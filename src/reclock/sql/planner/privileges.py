@@ -11,7 +11,7 @@ from reclock.catalog.kinds import Owned, Reference
 from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
 from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
-from reclock.sql import nodes
+from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, nearest
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.owned import described, name_of
@@ -26,7 +26,7 @@ _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
 # --- GRANT, REVOKE ---
 
 
-def change_privileges(node: nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
+def change_privileges(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
     asked = _letters(node)
     targets = dict.fromkeys(_targets(node, catalog, session))
     changes = tuple((target, _applicable(target, asked, catalog)) for target in targets)
@@ -39,7 +39,7 @@ def _letters(node: nodes.Statement) -> str | None:
     return letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
 
 
-def _targets(node: nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
+def _targets(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
     kind: str = node.args["kind"]
     if kind == "SYSTEM":
         yield None
@@ -105,7 +105,7 @@ def _checked(asked: str | None, type_: str, what: str) -> str:
 
 
 def change_default_privileges(
-    node: nodes.DefaultPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+    node: role_nodes.DefaultPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> ChangeDefaultPrivileges:
     kind: str = node.args["kind"]
     within: str | None = node.args.get("within")
@@ -140,7 +140,7 @@ def _default_places(
 # --- ownership ---
 
 
-def change_owner(node: nodes.AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
+def change_owner(node: role_nodes.AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
     kind: str = node.args["kind"]
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
@@ -155,13 +155,13 @@ def change_owner(node: nodes.AlterOwnerStatement, catalog: PlannerCatalog, sessi
     return ChangeOwner((Kind.ITEM, entry.id), owned_parts, to.id, kind.lower())
 
 
-def reassign_owned(node: nodes.ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
+def reassign_owned(node: role_nodes.ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
     return ReassignOwned(roles, find_role(node.args["to"], catalog, session).id)
 
 
-def drop_owned(node: nodes.DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
+def drop_owned(node: role_nodes.DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
     """Items go; schemas, databases and clusters stay, with a notice."""
     snapshot = snapshot_of(catalog)
     roles = role_ids(node.args["roles"], catalog, session)

@@ -9,7 +9,7 @@ from typing import Any
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, Column, ScalarType
 from reclock.compute.plan import Plan
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 
@@ -91,8 +91,6 @@ class SubqueryValue:
     def type(self) -> ScalarType:
         return self.result.type  # type: ignore[no-any-return]
 
-
-Pending = Scalar | AggregateCall | OuterRef | Elements | Place | SubqueryValue
 
 AROUND = StorageCollectionId(GlobalId("t1"))
 """Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves planning."""

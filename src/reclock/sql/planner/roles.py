@@ -13,7 +13,7 @@ from reclock.catalog.roles import memberships
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.verifiers import NewPassword
 from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
-from reclock.sql import nodes
+from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog import PlannerCatalog, nearest
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.owned import described, role_name
@@ -75,11 +75,11 @@ def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
 # --- roles ---
 
 
-def create_role(node: nodes.CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
+def create_role(node: role_nodes.CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
     return CreateRole(_new_name(node.this, catalog), _attributes(node, ()), _password(node))
 
 
-def alter_role(node: nodes.AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
+def alter_role(node: role_nodes.AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
     role = user_role(node.this, catalog, session)
     return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
 
@@ -98,12 +98,12 @@ def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]
     )
 
 
-def rename_role(node: nodes.AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
+def rename_role(node: role_nodes.AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
     role = user_role(node.this, catalog, session)
     return RenameRole(role.id, role.name, _new_name(node.args["to"], catalog))
 
 
-def drop_roles(node: nodes.DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
+def drop_roles(node: role_nodes.DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
     snapshot = snapshot_of(catalog)
     roles, notices = dict[str, Role](), list[str]()
     for name in node.args["names"]:
@@ -149,7 +149,7 @@ def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) 
 # --- membership ---
 
 
-def change_membership(node: nodes.MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
+def change_membership(node: role_nodes.MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
     snapshot = snapshot_of(catalog)
     is_grant = node.args["verb"] == "GRANT"
     roles = role_ids(node.args["roles"], catalog, session)

@@ -11,7 +11,7 @@ from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import APPLICABLE, acl_of, memberships, owned, shown_acl, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.sql import nodes
+from reclock.sql import role_nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.owned import role_name
@@ -25,7 +25,7 @@ _PRIVILEGES = dict.fromkeys(("grantor", "grantee", "database", "schema", "name",
 _DEFAULTS = dict.fromkeys(("object_owner", "database", "schema", "object_type", "grantee", "privilege_type"), TEXT)
 
 
-def show_privileges(node: nodes.ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+def show_privileges(node: role_nodes.ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     snapshot = snapshot_of(catalog)
     role = node.args.get("role")
     grantees = None

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.errors import ExperimentalFeature, UnsupportedSql
-from reclock.sql import cluster_nodes, connection_nodes, nodes
+from reclock.sql import cluster_nodes, connection_nodes, nodes, role_nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
@@ -66,7 +66,7 @@ def reset_variable(node: nodes.ResetVariableStatement, catalog: PlannerCatalog, 
     return replace(set_role("none", catalog), tag="RESET") if name == ROLE else ResetVariable(name)
 
 
-def set_default(node: nodes.SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
+def set_default(node: role_nodes.SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
     role = user_role(node.args["role"], catalog, session) if node.args.get("role") is not None else None
     return SetDefault(role.id if role is not None else None, _variable_name(node), _settings(node))
 
@@ -102,7 +102,7 @@ DESCRIBED: frozenset[type[nodes.Statement]] = frozenset(
         nodes.ShowColumnsStatement,
         nodes.ShowCreateStatement,
         nodes.ShowVariableStatement,
-        nodes.ShowPrivilegesStatement,
+        role_nodes.ShowPrivilegesStatement,
         nodes.InsertStatement,
         nodes.UpdateStatement,
         nodes.DeleteStatement,
@@ -162,18 +162,18 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     cluster_nodes.DropClustersStatement: clusters.drop_clusters,
     cluster_nodes.CreateClusterReplicaStatement: clusters.create_replica,
     cluster_nodes.DropClusterReplicasStatement: clusters.drop_replicas,
-    nodes.CreateRoleStatement: create_role,
-    nodes.AlterRoleStatement: alter_role,
-    nodes.AlterRoleRenameStatement: rename_role,
-    nodes.DropRolesStatement: drop_roles,
-    nodes.SetDefaultStatement: set_default,
-    nodes.MembershipStatement: change_membership,
-    nodes.PrivilegesStatement: change_privileges,
-    nodes.DefaultPrivilegesStatement: change_default_privileges,
-    nodes.AlterOwnerStatement: change_owner,
-    nodes.ReassignOwnedStatement: reassign_owned,
-    nodes.DropOwnedStatement: drop_owned,
-    nodes.ShowPrivilegesStatement: show_privileges,
+    role_nodes.CreateRoleStatement: create_role,
+    role_nodes.AlterRoleStatement: alter_role,
+    role_nodes.AlterRoleRenameStatement: rename_role,
+    role_nodes.DropRolesStatement: drop_roles,
+    role_nodes.SetDefaultStatement: set_default,
+    role_nodes.MembershipStatement: change_membership,
+    role_nodes.PrivilegesStatement: change_privileges,
+    role_nodes.DefaultPrivilegesStatement: change_default_privileges,
+    role_nodes.AlterOwnerStatement: change_owner,
+    role_nodes.ReassignOwnedStatement: reassign_owned,
+    role_nodes.DropOwnedStatement: drop_owned,
+    role_nodes.ShowPrivilegesStatement: show_privileges,
     nodes.TransactionStatement: lambda node, catalog, session: Transaction(
         node.args["kind"], node.args.get("isolation"), node.args.get("access"), fold(node.this) if node.this else ""
     ),
