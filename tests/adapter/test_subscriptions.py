@@ -20,6 +20,7 @@ from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.environment import Environment
 from reclock.errors import DroppedMeanwhile, InvalidOption, QueryCanceled, StatementTimeout, TransactionActive, UnsupportedSql
 from reclock.protocol.compute import Refresh
+from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.sql.names import SessionNames
 
 QUERIES = (
@@ -257,9 +258,33 @@ def test_it_sees_nothing_of_a_block_and_so_is_not_begun_in_one_that_changes_some
         run(ada, f"BEGIN; {before}; DECLARE c CURSOR FOR SUBSCRIBE a")
 
 
-def test_system_relations_have_no_times(ada: Session) -> None:
-    with pytest.raises(UnsupportedSql):
+def test_what_is_kept_of_replicas_is_followed_and_other_system_relations_have_no_times(
+    ada: Session, bob: Session, environment: Environment
+) -> None:
+    def report(row: Row, diff: int) -> None:
+        changes = {IntrospectionType.ERROR_COUNTS: {row: diff}}
+        environment.managed.commit(changes, tokens=set(), unchanged=set(), since=None)
+
+    with pytest.raises(UnsupportedSql, match="yet"):
+        run(ada, f"SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}")
+    with pytest.raises(UnsupportedSql) as refused:
         run(ada, "SUBSCRIBE mz_tables")
+    assert refused.value.hint is not None
+    assert IntrospectionType.ERROR_COUNTS.value in refused.value.hint
+    report((1, "u1", 2), 1)
+    run(ada, f"BEGIN; DECLARE c CURSOR FOR SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}")
+    query = f"SELECT a.id, count FROM a JOIN mz_internal.{IntrospectionType.ERROR_COUNTS.value} ON a.id = replica_id"
+    run(ada, f"DECLARE joined CURSOR FOR SUBSCRIBE ({query})")
+    assert [row[1:] for row in everything(ada, "c")] == [(1, 1, "u1", 2)]
+    report((1, "u1", 2), -1)
+    report((1, "u1", 3), 1)
+    report((2, "u1", 1), 1)
+    run(bob, "INSERT INTO b VALUES (1, 1)")
+    assert [row[1:] for row in everything(ada, "c")] == [(-1, 1, "u1", 2), (1, 1, "u1", 3), (1, 2, "u1", 1)]
+    summed: Counter[tuple[object, ...]] = Counter()
+    for _, diff, *row in everything(ada, "joined"):
+        summed[tuple(row)] += diff  # type: ignore[operator]
+    assert {row: count for row, count in summed.items() if count} == {(1, 3): 1, (2, 1): 2}
 
 
 def bind(environment: Environment, id: GlobalId, at: int, key: str, size: int, rows: list[int]) -> None:

@@ -19,7 +19,7 @@ from reclock.adapter.queries import Query, arranged, groups_of
 from reclock.adapter.results import Result
 from reclock.adapter.temporary import TemporaryObjects
 from reclock.adapter.variables import SessionVariables
-from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.plan import Get, Plan, collections
 from reclock.consensus.frontiers import GroupFrontier
@@ -31,6 +31,8 @@ from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.planner.views import expand
 
 _POLL_S = 0.05
+
+_NO_TIMES = "it is as it is now, and has no times"
 
 INDEX_PATIENCE_S = 10.0
 """For how long an index is waited for when something it stands on has changed."""
@@ -49,7 +51,12 @@ class Footing:
         if not isinstance(self.plan, Get):
             return None
         kept = self.plan.collection
-        return kept if kept.has_times and kept.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
+        return kept if kept.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The frontier groups it reads, that of what storage keeps of replicas and processes among them."""
+        return groups_of(self.plan, is_as_of=True)
 
 
 @dataclass(slots=True)
@@ -84,14 +91,14 @@ class Subscription:
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        _check_times(self._definition.plan)
-        up_to, has_times = self.statement.up_to, bool(groups_of(self._definition.plan))
-        at = self._query().time_of(self._definition.plan).at
+        self._check_times()
+        up_to, has_times = self.statement.up_to, bool(self._definition.groups)
+        at = self._begins_at()
         if up_to is not None and up_to <= at:
             raise InvalidOption(f"UP TO {up_to} is not after {at}, the time it begins at", detail="the end is exclusive")
         try:
             self._hold(self._definition, at)
-            while has_times and at > self._read_ts():  # AS OF names a time to come
+            while has_times and at > self._now():  # AS OF names a time to come
                 yield from self._nothing_yet()
             if self.statement.has_snapshot:
                 yield from self._computed(at, None)
@@ -149,7 +156,7 @@ class Subscription:
 
     def _hold(self, footing: Footing, at: Timestamp) -> None:
         """What the query stands on, and the footing, are kept readable at ``at``, and what was held before is let go."""
-        groups = groups_of(self._definition.plan) | groups_of(footing.plan)
+        groups = self._definition.groups | footing.groups
         with ExitStack() as scope:
             if groups:
                 scope.enter_context(self.environment.shared_holds.held(groups, at))
@@ -158,13 +165,38 @@ class Subscription:
 
     # --- time ---
 
-    def _read_ts(self) -> Timestamp:
+    def _check_times(self) -> None:
+        """Raises ``UnsupportedSql`` if something is only known as it is now."""
+        for id in sorted(collections(self._definition.plan)):
+            if id.is_transient:
+                raise UnsupportedSql("SUBSCRIBE to a temporary table is not supported", detail=_NO_TIMES)
+            if not id.is_system:
+                continue
+            name = self.catalog.relation(id.source_id).name
+            if id.collection is not CollectionType.TABLE:
+                system = [each for each in self.catalog.relations() if each.is_system]
+                kept = sorted(each.name.item for each in system if each.collection.collection is CollectionType.TABLE)
+                hint = f"in mz_internal, these have times: {', '.join(kept)}"
+                raise UnsupportedSql(f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint)
+            if not self.environment.managed.is_known(id.source_id):
+                raise UnsupportedSql(f'"{name}" cannot be subscribed to yet', detail="nothing was reported to it so far")
+
+    def _begins_at(self) -> Timestamp:
+        at, groups = self._query().time_of(self._definition.plan).at, self._definition.groups
+        if self.statement.select.as_of is None and INTROSPECTION in groups:
+            return max(self._now(), self.environment.frontiers.get(INTROSPECTION).since)
+        return at
+
+    def _now(self) -> Timestamp:
+        """The last time that can be over: the oracle's read timestamp, or that of what has nothing to do with it."""
+        if self._definition.groups == {INTROSPECTION}:
+            return self.environment.managed.newest()
         return self.environment.oracle.read_ts(EPOCH_MS)
 
     def _complete_below(self, footing: Footing) -> Timestamp:
         """Below which time everything is known of all groups; idle ones are as far as the oracle's read timestamp."""
-        now = self._read_ts()
-        frontiers = read_time.known(self.environment, groups_of(footing.plan))
+        now = self._now()
+        frontiers = read_time.known(self.environment, footing.groups)
         idle = [group for group, frontier in frontiers.items() if frontier.upper <= now and frontier.claim is None]
         advanced = self.environment.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
         uppers = [now + 1 if group in advanced else frontier.upper for group, frontier in frontiers.items()]
@@ -175,7 +207,7 @@ class Subscription:
     def _check_not_dropped(self) -> None:
         items = self.environment.catalog.sync().items
         for id in sorted(self.statement.select.depends_on):
-            if id not in items:
+            if id not in items and not self.catalog.relation(id).is_system:
                 raise DroppedMeanwhile(str(self.catalog.relation(id).name))
 
     def _times(self, footing: Footing, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
@@ -234,10 +266,3 @@ def _timed(changed: pa.RecordBatch, at: Timestamp) -> pa.RecordBatch:
     *columns, diffs = changed.columns
     times = pa.repeat(pa.scalar(at, pa.int64()), changed.num_rows)
     return pa.RecordBatch.from_arrays([*columns, times, diffs], names=[str(number) for number in range(len(columns) + 2)])
-
-
-def _check_times(definition: Plan) -> None:
-    for id in collections(definition):
-        if not id.has_times:
-            what = "temporary table" if id.is_transient else "system relation"
-            raise UnsupportedSql(f"SUBSCRIBE to a {what} is not supported", detail="it is as it is now, and has no times")

@@ -50,7 +50,7 @@ class Managed:
         """The collection's rows at ``at``, or as they are now, which needs neither hold nor wait."""
         if at is None:
             at = self.newest()
-        if not self._is_known(id):
+        if not self.is_known(id):
             return arrow_schema(desc, with_updates=False).empty_table()
         counted = self._snapshot(id, desc, at)
         times = counted.column(DIFF_COLUMN).to_pylist()
@@ -66,7 +66,7 @@ class Managed:
         ids, at = self.ids(), self.newest()
         rows: dict[IntrospectionType, Mapping[Row, int]] = {}
         for collection in collections:
-            if self._is_known(ids[collection]):
+            if self.is_known(ids[collection]):
                 found = self._snapshot(ids[collection], MANAGED[collection].desc, at).to_pydict()
                 diffs = found.pop(DIFF_COLUMN)
                 rows[collection] = dict(zip(zip(*found.values(), strict=True), diffs, strict=True))
@@ -84,10 +84,10 @@ class Managed:
             return
         ids = self.ids()
         for collection in changes:
-            if not self._is_known(ids[collection]):
+            if not self.is_known(ids[collection]):
                 self._make(ids[collection], MANAGED[collection].desc)
         writes = {ids[collection]: _as_table(MANAGED[collection].desc, rows) for collection, rows in changes.items()}
-        reads = frozenset(ids[collection] for collection in unchanged if self._is_known(ids[collection]))
+        reads = frozenset(ids[collection] for collection in unchanged if self.is_known(ids[collection]))
         self._writing_as = tokens
         try:
             self.tables.commit(writes, catalog_ts=MAXIMUM, reads=reads, read_at=since)
@@ -112,7 +112,8 @@ class Managed:
         self.tables.create(id, desc, at=self.newest())
         self._known |= {id}
 
-    def _is_known(self, id: GlobalId) -> bool:
+    def is_known(self, id: GlobalId) -> bool:
+        """Whether it was ever written."""
         if id not in self._known:
             self._known = self.tables.log.known()
         return id in self._known
