@@ -18,6 +18,7 @@ from reclock import tick
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.sinks.description import Envelope
+from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder
 
 ROWS = int(os.environ.get("BENCH_ROWS", "500000"))
@@ -77,7 +78,7 @@ def _kafka(world: World, broker: Broker) -> None:
     envelope = "FORMAT JSON ENVELOPE DEBEZIUM"
     ours = _emitting(world, "kafka", lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {envelope}")
     desc = world.collection(world.id_of("s")).desc
-    encoder = Encoder(desc, (), Envelope.DEBEZIUM)
+    encoder = Encoder(desc, (), Envelope.DEBEZIUM, JsonForm())
     changes = _rows(0, ROWS, 1).to_reader()
     same = [value for batch in encoder.messages(Timestamp(2000), changes) for _, value in batch]
     theirs_topic = broker.topic(retention_ms="-1")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from fixtures.debezium import Connector, event
@@ -17,7 +23,7 @@ from google.protobuf.message_factory import GetMessageClass
 from reclock import tick
 from reclock.adapter.session import Session
 from reclock.environment import Environment
-from reclock.errors import InvalidOption
+from reclock.errors import DependentObjects, InvalidOption, TargetChanged, TargetUnavailable, UnsupportedSql
 from reclock.sources.protobuf_schemas import compiled, descriptor
 
 pytestmark = pytest.mark.spark
@@ -188,3 +194,91 @@ def test_transactions_in_avro(kafka: Broker, registry: Registry, environment: En
         f'record at offset 2 of "{alone}/0" does not decode',
         'record at offset 2 of "0" does not decode',
     }
+
+
+def consumed(registry: Registry, kafka: Broker, topic: str) -> list[tuple[Any, Any]]:
+    """Keys and values of all that is committed in the topic, by Confluent's own deserializer: the registry is all it knows."""
+    read = AvroDeserializer(registry.client)
+    settings = {"bootstrap.servers": kafka.address, "group.id": "verifier", "isolation.level": "read_committed"}
+    consumer = Consumer(settings | {"enable.partition.eof": True, "auto.offset.reset": "earliest", "log_level": 0})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    found = []
+    try:
+        while (message := consumer.poll(1.0)) is None or message.error() is None:
+            if message is not None:
+                parts = ((MessageField.KEY, message.key()), (MessageField.VALUE, message.value()))
+                found.append(tuple(part and read(part, SerializationContext(topic, field)) for field, part in parts))
+    finally:
+        consumer.close()
+    return found
+
+
+def test_sinks_in_avro_register_their_schemas_and_read_back(kafka: Broker, registry: Registry, environment: Environment) -> None:
+    events, latest = kafka.topic(retention_ms="-1"), kafka.topic(retention_ms="-1")
+    avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
+    run(environment, "CREATE TABLE t (id int NOT NULL, price numeric(10, 2), at timestamp, note text)")
+    run(environment, f"CREATE SINK events FROM t INTO KAFKA CONNECTION k (TOPIC '{events}') {avro} ENVELOPE DEBEZIUM")
+    keyed = "KEY (id) NOT ENFORCED"
+    run(environment, f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} {avro} ENVELOPE UPSERT")
+    [(_, created)] = run(environment, "SHOW CREATE SINK latest")
+    assert "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION reclock.public.schemas" in created
+    with pytest.raises(DependentObjects):
+        run(environment, "DROP CONNECTION schemas")
+    assert not tick.run(environment, owner="tests").failed
+    fields = json.loads(registry.client.get_latest_version(f"{latest}-value").schema.schema_str)["fields"]
+    assert fields[1] == {
+        "name": "price",
+        "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}],
+    }
+    for statement in (
+        "INSERT INTO t VALUES (1, 12.34, '2026-01-02 03:04:05.678901', 'é'), (2, -0.01, NULL, NULL)",
+        "UPDATE t SET note = 'new' WHERE id = 1",
+        "DELETE FROM t WHERE id = 2",
+    ):
+        run(environment, statement)
+    assert not tick.run(environment, owner="tests").failed
+    row = {"id": 1, "price": Decimal("12.34"), "at": datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC), "note": "é"}
+    gone = {"id": 2, "price": Decimal("-0.01"), "at": None, "note": None}
+    told = Counter((event["op"], repr(event["before"]), repr(event["after"])) for _, event in consumed(registry, kafka, events))
+    assert told == Counter(
+        (op, repr(before), repr(after))
+        for op, before, after in (
+            ("c", None, row),
+            ("c", None, gone),
+            ("d", row, None),
+            ("c", None, row | {"note": "new"}),
+            ("d", gone, None),
+        )
+    )
+    by_key: dict[int, list[Any]] = {}
+    for key, value in consumed(registry, kafka, latest):
+        by_key.setdefault(key["id"], []).append(value)
+    assert by_key == {1: [row, row | {"note": "new"}], 2: [gone, None]}
+    for name, topic, rest in (
+        ("back", events, f"{avro} ENVELOPE DEBEZIUM"),
+        ("kept", latest, f"KEY {avro} VALUE {avro} ENVELOPE UPSERT"),
+    ):
+        run(environment, f"CREATE SOURCE {name} FROM KAFKA CONNECTION k (TOPIC '{topic}') {rest}")
+    assert not tick.run(environment, owner="tests").failed
+    assert run(environment, "SELECT * FROM back") == run(environment, "SELECT id, price, at, note FROM kept")
+    assert run(environment, "SELECT * FROM back") == run(environment, "SELECT * FROM t")
+
+
+def test_a_schema_that_the_registry_refuses_stalls_its_sink_alone(
+    kafka: Broker, registry: Registry, environment: Environment
+) -> None:
+    topic = kafka.topic()
+    registry.register(f"{topic}-value", {"type": "record", "name": "other", "fields": [{"name": "a", "type": "long"}]})
+    registry.client.set_compatibility(f"{topic}-value", "FULL")
+    avro = "FORMAT AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
+    run(environment, "CREATE TABLE t (id int NOT NULL)")
+    run(environment, "CREATE CONNECTION away TO CONFLUENT SCHEMA REGISTRY (URL 'http://127.0.0.1:1') WITH (VALIDATE = FALSE)")
+    for name, format in (("refused", avro), ("unheard", avro.replace("schemas", "away"))):
+        run(environment, f"CREATE SINK {name} FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') {format} ENVELOPE DEBEZIUM")
+    for refused, reason in ((f"{avro} SEED SCHEMA '\"int\"'", "schema of its relation"), ("FORMAT TEXT", "JSON or AVRO")):
+        with pytest.raises((InvalidOption, UnsupportedSql), match=reason):
+            run(environment, f"CREATE SINK s FROM t INTO KAFKA CONNECTION k (TOPIC '{topic}') {refused} ENVELOPE DEBEZIUM")
+    run(environment, "INSERT INTO t VALUES (1)")
+    failed = {failure.name: failure.sqlstate for failure in tick.run(environment, owner="tests").failed}
+    assert failed == {"refused": TargetChanged.sqlstate, "unheard": TargetUnavailable.sqlstate}
+    assert consumed(registry, kafka, topic) == []

@@ -1,4 +1,4 @@
-"""What a sink writes as JSON, a source of FORMAT JSON reads back."""
+"""What a sink writes as JSON or Avro, a source of that format reads back."""
 
 from __future__ import annotations
 
@@ -23,8 +23,12 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
+from reclock.sinks.avro_messages import AvroForm, record, value_schema
 from reclock.sinks.description import Envelope
+from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder
+from reclock.sources import avro
+from reclock.sources.avro_schemas import columns_of, row_columns_of
 from reclock.sources.decode import decode
 from reclock.sources.description import JsonFormat
 
@@ -75,8 +79,8 @@ def changes(*diffs: int) -> pa.RecordBatchReader:
 
 
 def test_every_type_reads_back() -> None:
-    encoder = Encoder(DESC, ("id",), Envelope.UPSERT)
-    [messages] = list(encoder.messages(Timestamp(7), changes(1, 1, 1)))
+    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, JsonForm())
+    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
     encoder.close()
     assert sorted(json.loads(key)["id"] for key, _ in messages if key) == [-(2**63), 2, 3]
     lines = b"".join(value + b"\n" for _, value in messages if value is not None)
@@ -85,10 +89,44 @@ def test_every_type_reads_back() -> None:
 
 
 def test_without_a_key_each_copy_is_a_message() -> None:
-    encoder = Encoder(DESC, (), Envelope.DEBEZIUM)
+    encoder = Encoder(DESC, (), Envelope.DEBEZIUM, JsonForm())
     messages = [json.loads(value) for batch in encoder.messages(Timestamp(7), changes(2, -1, 1)) for _, value in batch if value]
     encoder.close()
     assert sorted((message["op"], message["ts_ms"]) for message in messages) == [("c", 7), ("c", 7), ("c", 7), ("d", 7)]
     [gone] = [message for message in messages if message["op"] == "d"]
     assert gone["after"] is None
     assert gone["before"]["id"] == 2
+
+
+def test_every_type_reads_back_from_avro() -> None:
+    form = AvroForm(DESC, ("id",), Envelope.UPSERT, "topic", {})
+    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, form)
+    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    encoder.close()
+    schema = value_schema(DESC.columns, Envelope.UPSERT)
+    found = avro.read([value for _, value in messages if value], "", lambda id: json.dumps(schema))
+    rows = sorted((tuple(row.values()) for row in found), key=lambda row: row[0])
+    assert [tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row) for row in rows] == [
+        tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row) for row in ROWS
+    ]
+    assert [field["name"] for field in schema["fields"]][:3] == ["id", "it_s__q_", "flag"]
+    columns = columns_of(json.dumps(schema))
+    assert [column.type for column in columns] == [*(column.type for column in DESC.columns[:-1]), TIMESTAMP]
+    assert [column.is_nullable for column in columns] == [column.is_nullable for column in DESC.columns]
+
+
+def test_names_that_avro_does_not_allow_are_told_apart() -> None:
+    columns = [Column(name, TEXT) for name in ("a b", "a_b", "A_B", "1a", "é")]
+    assert [field["name"] for field in record("row", columns)["fields"]] == ["a_b", "a_b_1", "A_B_2", "_1a", "_"]
+
+
+def test_events_in_avro_tell_what_was_before_and_after() -> None:
+    form = AvroForm(DESC, ("id",), Envelope.DEBEZIUM, "topic", {})
+    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, form)
+    schema = json.dumps(value_schema(DESC.columns, Envelope.DEBEZIUM))
+    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, -1, 1)) for message in batch]
+    encoder.close()
+    found = avro.read([value for _, value in messages if value], "", lambda id: schema)
+    told = {(event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found}
+    assert told == {-(2**63): ("c", 7), 2: ("d", 7), 3: ("c", 7)}
+    assert row_columns_of(schema) == columns_of(json.dumps(record("row", DESC.columns)))

@@ -23,6 +23,18 @@ class Envelope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Json:
+    """Messages in JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Avro:
+    """Messages in Avro, whose schemas are kept by ``registry``."""
+
+    registry: Connection
+
+
+@dataclass(frozen=True, slots=True)
 class KafkaTarget:
     """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``."""
 
@@ -31,6 +43,7 @@ class KafkaTarget:
     progress_topic: str
     key: tuple[str, ...]
     envelope: Envelope
+    format: Json | Avro
 
     type_name: ClassVar[str] = "kafka"
 

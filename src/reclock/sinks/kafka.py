@@ -26,7 +26,6 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from reclock import crashpoints
-from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ClaimConflict, SinkError, TargetChanged, TargetUnavailable
 from reclock.sinks.description import KafkaTarget
@@ -43,10 +42,10 @@ _FENCED = frozenset({KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.
 class KafkaWriter:
     """See ``reclock.sinks.target.Writer``. ``sink`` names the sink among all that there are anywhere."""
 
-    def __init__(self, target: KafkaTarget, sink: str, desc: RelationDesc, client: dict[str, str]) -> None:
+    def __init__(self, target: KafkaTarget, sink: str, encoder: Encoder, client: dict[str, str]) -> None:
         self._target, self._sink = target, sink
         self._client: dict[str, Any] = {**client, "log_level": 0, "socket.timeout.ms": _REQUEST_S * 1000}
-        self._encoder = Encoder(desc, target.key, target.envelope)
+        self._encoder = encoder
         self._topic_id = ""
 
     def begin(self) -> Timestamp | None:
@@ -60,6 +59,7 @@ class KafkaWriter:
             if found is not None and topic_id != found["topic_id"]:
                 what = "is gone" if topic_id is None else "was deleted and created again"
                 raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {found['topic_id']}")
+            self._encoder.begin()
             self._topic_id = topic_id or self._create(self._target.topic, {})
         except KafkaException as error:
             raise self._failure(error) from error

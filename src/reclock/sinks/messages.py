@@ -1,20 +1,16 @@
-"""Changes of one time as messages: JSON that a source of FORMAT JSON reads back, in the envelopes of sinks into Kafka.
-
-A number is a number, a date or time is text as in ISO 8601 (with ``Z`` if it has a zone), bytes are PostgreSQL's hexadecimal form,
-and a float that is no number is text.
-"""
+"""Changes of one time as messages, in the envelopes of sinks into Kafka."""
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc, TypeName
+from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import SinkKeyNotUnique
 from reclock.sinks.description import Envelope
@@ -22,19 +18,41 @@ from reclock.sinks.description import Envelope
 Message = tuple[bytes | None, bytes | None]
 """Key and value."""
 
-_SECONDS = "'%Y-%m-%dT%H:%M:%S.%f'"
+
+class Form(Protocol):
+    """How keys and values are written: expressions of DuckDB over ``changes``, and the bytes of what those yield."""
+
+    def begin(self) -> None:
+        """What readers need besides messages is there. Raises ``TargetUnavailable``, ``TargetChanged``."""
+        ...
+
+    def row(self, columns: Sequence[Column]) -> str:
+        """These columns of a row."""
+        ...
+
+    def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
+        """Debezium's event: rows, or NULL, and what happened."""
+        ...
+
+    def keys(self, found: pa.Array) -> list[bytes | None]: ...
+
+    def values(self, found: pa.Array) -> list[bytes | None]: ...
 
 
 class Encoder:
-    """Encodes changes of rows of ``desc``. What does not fit into memory goes to temporary files."""
+    """Encodes changes of rows of ``desc`` in ``form``. What does not fit into memory goes to temporary files."""
 
-    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope) -> None:
-        self._key, self._envelope = key, envelope
-        self._row = _object(desc.columns)
-        self._key_object = _object([column for column in desc.columns if column.name in key])
+    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, form: Form) -> None:
+        self._key, self._envelope, self._form = key, envelope, form
+        self._row = form.row(desc.columns)
+        self._key_row = form.row([column for column in desc.columns if column.name in key])
         self._database = duckdb.connect(":memory:")
         folder = os.path.join(tempfile.gettempdir(), f"reclock-sink-{os.getpid()}")
         self._database.execute("SET temp_directory = $folder", {"folder": folder})
+
+    def begin(self) -> None:
+        """See ``Form``."""
+        self._form.begin()
 
     def close(self) -> None:
         self._database.close()
@@ -46,56 +64,27 @@ class Encoder:
         for batch in reader:
             if self._key and (guilty := batch.filter(batch["is_ambiguous"])).num_rows:
                 raise SinkKeyNotUnique(self._key, at=at, detail=f"such as {guilty['key'][0].as_py()}")
-            keys = batch["key"].cast(pa.binary()).to_pylist()
-            yield list(zip(keys, batch["value"].cast(pa.binary()).to_pylist(), strict=True))
+            yield list(zip(self._form.keys(batch["key"]), self._form.values(batch["value"]), strict=True))
 
     def _keyed(self, at: Timestamp) -> str:
-        value = "after" if self._envelope is Envelope.UPSERT else _change("before", "after", at)
+        value = "after" if self._envelope is Envelope.UPSERT else self._change("before", "after", at)
         return f"""
             SELECT key, {value} AS value, gone > 1 OR come > 1 AS is_ambiguous FROM (
                 SELECT key, coalesce(sum(-n) FILTER (n < 0), 0) AS gone, coalesce(sum(n) FILTER (n > 0), 0) AS come,
                     any_value(value) FILTER (n < 0) AS before, any_value(value) FILTER (n > 0) AS after
-                FROM (SELECT {self._key_object} AS key, {self._row} AS value, {DIFF_COLUMN} AS n FROM changes) GROUP BY key)
+                FROM (SELECT {self._key_row} AS key, {self._row} AS value, {DIFF_COLUMN} AS n FROM changes) GROUP BY key)
         """
 
     def _unkeyed(self, at: Timestamp) -> str:
-        value = _change(f"CASE WHEN {DIFF_COLUMN} < 0 THEN row END", f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END", at)
+        value = self._change(f"CASE WHEN {DIFF_COLUMN} < 0 THEN row END", f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END", at)
         rows = f"SELECT {self._row} AS row, {DIFF_COLUMN} FROM changes"
-        return f"SELECT NULL::VARCHAR AS key, {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
+        return f"SELECT NULL AS key, {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
+
+    def _change(self, before: str, after: str, at: Timestamp) -> str:
+        kind = f"CASE WHEN {before} IS NULL THEN 'c' WHEN {after} IS NULL THEN 'd' ELSE 'u' END"
+        return self._form.change(before, after, kind, at)
 
 
-def _change(before: str, after: str, at: Timestamp) -> str:
-    """Debezium's event."""
-    kind = f"CASE WHEN {before} IS NULL THEN 'c' WHEN {after} IS NULL THEN 'd' ELSE 'u' END"
-    images = f"""'{{"before":' || coalesce({before}, 'null') || ',"after":' || coalesce({after}, 'null')"""
-    return f"""{images} || ',"op":"' || {kind} || '","ts_ms":{at:d}}}'"""
-
-
-def _object(columns: tuple[Column, ...] | list[Column]) -> str:
-    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({_value(c)}, 'null')" for c in columns]
-    return " || ".join(["'{'", " || ',' || ".join(members), "'}'"]) if members else "'{}'"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _value(column: Column) -> str:
-    """The column as JSON; NULL if it is."""
-    name = 'changes."' + column.name.replace('"', '""') + '"'
-    match column.type.name:
-        case TypeName.TEXT:
-            return f"to_json({name})::VARCHAR"
-        case TypeName.BYTEA:
-            return f"""'"\\\\x' || lower(hex({name})) || '"'"""
-        case TypeName.DATE:
-            return f"""'"' || strftime({name}, '%Y-%m-%d') || '"'"""
-        case TypeName.TIMESTAMP:
-            return f"""'"' || strftime({name}, {_SECONDS}) || '"'"""
-        case TypeName.TIMESTAMPTZ:
-            return f"""'"' || strftime(make_timestamp(epoch_us({name})), {_SECONDS}) || 'Z"'"""
-        case TypeName.REAL | TypeName.DOUBLE:
-            spelled = f"""CASE WHEN isnan({name}) THEN '"NaN"' WHEN {name} > 0 THEN '"Infinity"' ELSE '"-Infinity"' END"""
-            return f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN {name}::VARCHAR ELSE {spelled} END"
-        case _:
-            return f"{name}::VARCHAR"
+def changes_column(column: Column) -> str:
+    """The column of ``changes``."""
+    return 'changes."' + column.name.replace('"', '""') + '"'

@@ -8,9 +8,11 @@ from functools import singledispatch
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.sinks.description import DeltaTarget, KafkaTarget, SinkSpec, Target
+from reclock.sinks.description import DeltaTarget, Json, KafkaTarget, SinkSpec, Target
+from reclock.sinks.json_messages import JsonForm
+from reclock.sinks.messages import Encoder, Form
 from reclock.sinks.target import Writer
-from reclock.sources.clients import kafka_client
+from reclock.sources.clients import kafka_client, registry_client
 from reclock.sources.connections import Reveal, no_secrets
 
 
@@ -47,5 +49,14 @@ def _(target: DeltaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
 def _(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
     from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
 
-    client = kafka_client(target.connection, means.reveal)
-    return KafkaWriter(target, f"{means.environment_id}/{sink.id}", sink.desc, client)
+    encoder = Encoder(sink.desc, target.key, target.envelope, _form(target, sink, means))
+    return KafkaWriter(target, f"{means.environment_id}/{sink.id}", encoder, kafka_client(target.connection, means.reveal))
+
+
+def _form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Form:
+    if isinstance(target.format, Json):
+        return JsonForm()
+    from reclock.sinks.avro_messages import AvroForm
+
+    client = registry_client(target.format.registry, means.reveal)
+    return AvroForm(sink.desc, target.key, target.envelope, target.topic, client)

@@ -10,10 +10,15 @@ from typing import Any
 from reclock.errors import UpstreamUnavailable
 
 _MISSING = (40401, 40402, 40403, 404)
+_REFUSED = (409, 422)
 
 
 class UnknownSchema(Exception):
     """The registry has no such schema."""
+
+
+class RefusedSchema(Exception):
+    """The registry does not take a schema: readers of the subject's earlier ones could not follow, or it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,21 @@ def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -
     except SchemaRegistryError as error:
         if error.error_code in _MISSING:
             raise UnknownSchema(f"the registry has no schema {which}") from error
+        raise _unavailable(settings, error) from error
+    except Exception as error:  # whatever its HTTP library comes upon
+        raise _unavailable(settings, error) from error
+
+
+def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
+    """The id of a schema of Avro, which is the subject's newest or was it. Raises ``RefusedSchema``, ``UpstreamUnavailable``."""
+    from confluent_kafka.schema_registry import Schema as Registered
+    from confluent_kafka.schema_registry import SchemaRegistryError
+
+    try:
+        return int(_client(tuple(sorted(settings.items()))).register_schema(subject, Registered(avro, "AVRO")))
+    except SchemaRegistryError as error:
+        if error.http_status_code in _REFUSED:
+            raise RefusedSchema(error.error_message) from error
         raise _unavailable(settings, error) from error
     except Exception as error:  # whatever its HTTP library comes upon
         raise _unavailable(settings, error) from error

@@ -54,9 +54,7 @@ class SinkParser(SourceParser):
             is_not_enforced = bool(self._match_text_seq("NOT", "ENFORCED"))
         if self._match_text_seq("HEADERS", advance=False):
             self._unsupported("CREATE SINK")
-        self._expect("FORMAT")
-        if not self._match_text_seq("JSON"):
-            self._unsupported("CREATE SINK FORMAT")
+        format = self._format()
         self._expect("ENVELOPE")
         if not self._match_texts(("DEBEZIUM", "UPSERT")):
             self.raise_error("Expected DEBEZIUM or UPSERT")
@@ -64,6 +62,6 @@ class SinkParser(SourceParser):
             **found,
             key=key,
             is_not_enforced=is_not_enforced,
-            format=nodes.JsonFormatClause(),
+            format=format,
             envelope=self._prev.text.upper(),
         )

@@ -10,8 +10,8 @@ from sqlglot import exp
 from reclock.catalog.objects import ItemType
 from reclock.compute.plan import Get, collections
 from reclock.errors import InvalidOption, UnsupportedSql
-from reclock.sinks.description import DeltaTarget, Envelope, KafkaTarget, Target
-from reclock.sources.connections import KAFKA, broker
+from reclock.sinks.description import Avro, DeltaTarget, Envelope, Json, KafkaTarget, Target
+from reclock.sources.connections import KAFKA, SCHEMA_REGISTRY, broker
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
@@ -131,4 +131,16 @@ def _(into: nodes.KafkaInto, on: RelationEntry, names: Names) -> Target:
             hint="if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two meet at one time",
         )
     connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
-    return KafkaTarget(connection, topic, progress_topic, key, envelope)
+    return KafkaTarget(connection, topic, progress_topic, key, envelope, _format(into.args["format"], names))
+
+
+def _format(clause: exp.Expression, names: Names) -> Json | Avro:
+    match clause:
+        case nodes.JsonFormatClause():
+            return Json()
+        case nodes.RegistryFormatClause() if clause.args["kind"] == "AVRO":
+            if clause.args.get("seed") is not None:
+                raise InvalidOption("a sink has the schema of its relation", hint="leave out SEED SCHEMA")
+            return Avro(names.connection(clause.args["connection"], SCHEMA_REGISTRY))
+        case _:
+            raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO")

@@ -1,0 +1,67 @@
+"""Messages in JSON that a source of FORMAT JSON reads back.
+
+A number is a number, a date or time is text as in ISO 8601 (with ``Z`` if it has a zone), bytes are PostgreSQL's hexadecimal form,
+and a float that is no number is text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from reclock.algebra.relations import Column, TypeName
+from reclock.algebra.timestamps import Timestamp
+from reclock.sinks.messages import changes_column
+
+_SECONDS = "'%Y-%m-%dT%H:%M:%S.%f'"
+
+
+class JsonForm:
+    """See ``reclock.sinks.messages.Form``."""
+
+    def begin(self) -> None:
+        """Readers need nothing."""
+
+    def row(self, columns: Sequence[Column]) -> str:
+        return _object(columns)
+
+    def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
+        images = f"""'{{"before":' || coalesce({before}, 'null') || ',"after":' || coalesce({after}, 'null')"""
+        return f"""{images} || ',"op":"' || {kind} || '","ts_ms":{at:d}}}'"""
+
+    def keys(self, found: pa.Array) -> list[bytes | None]:
+        return list(found.cast(pa.binary()).to_pylist())
+
+    values = keys
+
+
+def _object(columns: Sequence[Column]) -> str:
+    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({_value(c)}, 'null')" for c in columns]
+    return " || ".join(["'{'", " || ',' || ".join(members), "'}'"]) if members else "'{}'"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _value(column: Column) -> str:
+    """The column as JSON; NULL if it is."""
+    name = changes_column(column)
+    match column.type.name:
+        case TypeName.TEXT:
+            return f"to_json({name})::VARCHAR"
+        case TypeName.BYTEA:
+            return f"""'"\\\\x' || lower(hex({name})) || '"'"""
+        case TypeName.DATE:
+            return f"""'"' || strftime({name}, '%Y-%m-%d') || '"'"""
+        case TypeName.TIMESTAMP:
+            return f"""'"' || strftime({name}, {_SECONDS}) || '"'"""
+        case TypeName.TIMESTAMPTZ:
+            return f"""'"' || strftime(make_timestamp(epoch_us({name})), {_SECONDS}) || 'Z"'"""
+        case TypeName.REAL | TypeName.DOUBLE:
+            spelled = f"""CASE WHEN isnan({name}) THEN '"NaN"' WHEN {name} > 0 THEN '"Infinity"' ELSE '"-Infinity"' END"""
+            return f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN {name}::VARCHAR ELSE {spelled} END"
+        case _:
+            return f"{name}::VARCHAR"
