@@ -188,6 +188,9 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     [(id, duration_ns, count)] = sql(environment, logs[LogName.REFRESH_DURATIONS])
     assert (id, count, bucket(duration_ns)) == ("u3", 1, duration_ns)
     assert sum(row[2] for row in sql(environment, logs[LogName.PEEK_DURATIONS])) > 0
+    [(id, at, how, updates, last_ns)] = sql(environment, logs[LogName.LAST_REFRESHES])
+    assert (id, how, updates, bucket(last_ns)) == ("u3", "maintained from changes", 3, duration_ns)
+    assert at < upper
     [(_, records, batches, size)] = sql(environment, logs[LogName.ARRANGEMENT_SIZES])
     assert records >= 1
     assert batches >= 1
@@ -294,6 +297,19 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     assert report.since_after >= before.since
     assert environment.managed.tables.log.pending() == []
     assert sql(environment, "SELECT count(*) FROM mz_wallclock_lag_history") == [(3,)]
+
+
+def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")
+    sql(environment, "CREATE MATERIALIZED VIEW follows AS SELECT sum(a) AS s FROM t")
+    sql(environment, "CREATE MATERIALIZED VIEW compared AS SELECT a, lead(a) OVER (ORDER BY a) AS n FROM t")
+    ways = "SELECT name, maintenance FROM mz_indexes ORDER BY name"
+    assert sql(environment, ways) == [("compared_primary_idx", "recomputed"), ("follows_primary_idx", "maintained from changes")]
+    last = "SELECT name, how FROM mz_compute_last_refreshes JOIN mz_indexes ON id = export_id ORDER BY name"
+    for number in range(2):
+        sql(environment, f"INSERT INTO t VALUES ({number})")
+        tick.run(environment, owner="tick")
+    assert sql(environment, last) == sql(environment, ways)
 
 
 def test_what_depends_on_what(environment: Environment) -> None:

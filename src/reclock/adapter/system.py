@@ -11,6 +11,8 @@ from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.compute.engines.engine import result_schema
+from reclock.compute.index import maintainer
+from reclock.controllers.implied import dataflow
 from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
@@ -20,7 +22,7 @@ from reclock.protocol.compute import Replica
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
 from reclock.sinks.description import KafkaTarget
-from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SinkEntry
+from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, SinkEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 
@@ -76,6 +78,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
+        maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
         dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
         statistics=environment.statistics.get_all,
         now=environment.clock,
@@ -87,6 +90,11 @@ def _sink_facts(sink: SinkEntry) -> SinkFacts:
     target = sink.sink.target
     envelope = target.envelope.lower() if isinstance(target, KafkaTarget) else None
     return SinkFacts(sink.on, sink.cluster_id, target.type_name, envelope)
+
+
+def _maintenance(catalog: PlannerCatalog, index: IndexEntry) -> str:
+    kept = dataflow(catalog, index)
+    return maintainer(kept.plan, kept.desc).how
 
 
 def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:

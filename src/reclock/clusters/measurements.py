@@ -17,6 +17,7 @@ from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import GroupFrontier
 from reclock.errors import UnknownCollection
+from reclock.protocol.compute import Refreshed
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe
 
 Frontiers = Callable[[Collection[str]], Mapping[str, GroupFrontier]]
@@ -45,6 +46,7 @@ class Measurements:
     _sizes: dict[GlobalId, tuple[Timestamp, Timestamp, Row]] = field(default_factory=dict)
     _errors: Counter[GlobalId] = field(default_factory=Counter)
     _refreshes: Counter[tuple[GlobalId, int]] = field(default_factory=Counter)
+    _last: dict[GlobalId, Row] = field(default_factory=dict)
     _peeks: Counter[tuple[str, int]] = field(default_factory=Counter)
     _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
     _usage: Usage = field(init=False)
@@ -63,17 +65,20 @@ class Measurements:
 
     def dataflow_dropped(self, id: GlobalId) -> None:
         with self._guard:
-            for kept in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors):
+            for kept in (self._made_at_ns, self._hydrated_ns, self._sizes, self._errors, self._last):
                 kept.pop(id, None)
             for key in [key for key in self._refreshes if key[0] == id]:
                 del self._refreshes[key]
 
-    def dataflow_refreshed(self, id: GlobalId, duration_ns: int, *, has_failed: bool) -> None:
+    def dataflow_refreshed(self, id: GlobalId, duration_ns: int, refreshed: Refreshed | None) -> None:
+        """None is one that has failed."""
         with self._guard:
-            if has_failed:
+            if refreshed is None:
                 self._errors[id] += 1
-            else:
-                self._refreshes[id, bucket(duration_ns)] += 1
+                return
+            self._refreshes[id, bucket(duration_ns)] += 1
+            if refreshed.how is not None:
+                self._last[id] = (id, refreshed.times[-1], refreshed.how, refreshed.updates, duration_ns)
 
     def peek_began(self, id: str, engine: str, at: Timestamp, began_ns: int) -> None:
         """``began_ns`` is when work on it began, by the monotonic clock; from now on its rows are taken."""
@@ -102,6 +107,8 @@ class Measurements:
                     return [(id, frontier.upper) for id, frontier in self._standing().items()]
                 case LogName.HYDRATION_TIMES:
                     return self._hydration_times()
+                case LogName.LAST_REFRESHES:
+                    return list(self._last.values())
                 case LogName.REFRESH_DURATIONS:
                     return [(id, duration_ns, count) for (id, duration_ns), count in self._refreshes.items()]
                 case LogName.PEEK_DURATIONS:

@@ -41,18 +41,19 @@ class Refresher:
         time it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
         """
         done: list[Timestamp] = []
-        updates = 0
+        updates, how = 0, None
         groups = {id.group for id in collections(index.plan)}
         hold_inputs(index.id, groups, self.frontiers, self.holds)
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
         if standing is not None:
-            updates += self._finish(index, standing)
+            count, how = self._finish(index, standing)
+            updates += count
             done.append(standing.at)
         inputs = self.frontiers.get_all(groups)
         target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
         upper = self.frontiers.get(index.id).upper
         if target < upper:
-            return Refreshed(index.name, upper, tuple(done), updates)
+            return Refreshed(index.name, upper, tuple(done), updates, how)
         steps = maintenance.refresh_times(
             upper=upper,
             at=target,
@@ -67,23 +68,26 @@ class Refresher:
                 index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
             )
             crashpoints.reach("refresh.after_claim")
-            updates += self._finish(index, claim)
+            count, how = self._finish(index, claim)
+            updates += count
             done.append(time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
         let_inputs_go(index.id, self.frontiers, self.holds)
-        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates)
+        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates, how)
 
-    def _finish(self, index: Dataflow, claim: Claim) -> int:
-        """Append what the claim says, unless that was done, and publish it."""
+    def _finish(self, index: Dataflow, claim: Claim) -> tuple[int, maintenance.How | None]:
+        """Append what the claim says, and publish it. Answers how many updates that gave and how they were found; none and None if
+        they were there already."""
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
-        count = 0
+        count, how = 0, None
         if version.upper <= claim.at:
             inputs = {id: CollectionInput(version) for id, version in self._versions(index).items()}
             previous = Timestamp(version.upper - 1) if version.upper else None
             engine = self._engine(inputs, claim.at)
             kept = maintenance.maintainer(index.plan, index.desc)
+            how = maintenance.way(kept, inputs, previous)
             try:
                 found = maintenance.refresh(kept, engine, inputs, version, previous, [claim.at])
             except UnsupportedSql:
@@ -95,7 +99,7 @@ class Refresher:
             crashpoints.reach("refresh.after_append")
         self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
         crashpoints.reach("refresh.after_publish")
-        return count
+        return count, how
 
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
         return self.large() if peek.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small

@@ -134,13 +134,12 @@ class VirtualReplica:
         self._require(refresh.catalog_ts)
         dataflow = self._dataflow(refresh.id)
         refresher = Refresher(self.frontiers, self.holds, self.lake, self.settings, refresh.owner, self.small(), self.large)
-        began_ns, has_failed = time.monotonic_ns(), True
+        began_ns, refreshed = time.monotonic_ns(), None
         try:
             refreshed = refresher.refresh(dataflow, refresh.at)
-            has_failed = False
             return refreshed
         finally:
-            self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, has_failed=has_failed)
+            self.measurements.dataflow_refreshed(dataflow.id, time.monotonic_ns() - began_ns, refreshed)
 
     def emit(self, emit: Emit) -> Emitted:
         self._require(emit.catalog_ts)

@@ -128,13 +128,18 @@ def refresh(
     plan, desc, before = maintainer.plan, maintainer.desc, previous
     for time in times:
         so_far = SoFar(None if previous is None else own, Timestamp(previous or 0), updates)
-        if maintainer.how is How.FROM_CHANGES and before is not None and _readable(inputs, before):
+        if before is not None and way(maintainer, inputs, before) is How.FROM_CHANGES:
             answer = engine.changes(plan, desc, inputs, before, time, so_far)
         else:
             answer = engine.difference(plan, desc, inputs, time, so_far)
         before = time
         updates = pa.concat_tables([updates, _at(answer.batches.read_all(), time, schema)])
     return updates
+
+
+def way(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> How:
+    """How the first refresh after ``before`` is made; None is one that was never made."""
+    return maintainer.how if before is not None and _readable(inputs, before) else How.RECOMPUTED
 
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:

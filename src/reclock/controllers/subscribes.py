@@ -49,6 +49,7 @@ DEFINITIONS = (
     Definition(LogName.ERROR_COUNTS, IntrospectionType.ERROR_COUNTS),
     Definition(LogName.FRONTIERS, IntrospectionType.FRONTIERS),
     Definition(LogName.HYDRATION_TIMES, IntrospectionType.HYDRATION_TIMES),
+    Definition(LogName.LAST_REFRESHES, IntrospectionType.LAST_REFRESHES),
     Definition(LogName.REFRESH_DURATIONS, IntrospectionType.REFRESH_DURATIONS),
     Definition(LogName.PEEK_DURATIONS, IntrospectionType.PEEK_DURATIONS),
     Definition(LogName.PROCESS_USAGE, IntrospectionType.REPLICA_METRICS, IntrospectionType.REPLICA_METRICS_HISTORY),

@@ -74,6 +74,13 @@ def _columns(state: State) -> Rows:
             yield id_, column.name, position, column.is_nullable, str(column.type)
 
 
+def _indexes(state: State) -> Rows:
+    ways = state.maintenance()
+    for id, facts in state.indexes.items():
+        key = ", ".join(part.sql for part in facts.key)
+        yield id, state.catalog.items[id].name, facts.on_id, facts.cluster_id, key, ways[id]
+
+
 def _views(state: State, *, materialized: bool) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, ItemType.VIEW):
@@ -197,11 +204,8 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_indexes",
-        desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT),
-        lambda state: (
-            (id_, state.catalog.items[id_].name, facts.on_id, facts.cluster_id, ", ".join(part.sql for part in facts.key))
-            for id_, facts in state.indexes.items()
-        ),
+        desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT, maintenance=TEXT),
+        _indexes,
     ),
     Builtin(
         "mz_catalog",

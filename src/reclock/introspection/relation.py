@@ -61,6 +61,8 @@ class State:
     """The defaults of tables' columns, as SQL."""
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
+    maintenance: Callable[[], Mapping[GlobalId, str]]
+    """How each index follows what it stands on."""
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
     """What each object directly stands on."""
     statistics: Callable[[], Sequence[Total]]

@@ -126,12 +126,14 @@ class PeekResponse:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave."""
+    """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave;
+    and ``how`` the last of these was made, None without one."""
 
     index: str
     upper: Timestamp
     times: tuple[Timestamp, ...]
     updates: int
+    how: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
