@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -299,10 +300,47 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     assert sql(environment, "SELECT count(*) FROM mz_wallclock_lag_history") == [(3,)]
 
 
+class Rounds:
+    """The event of a loop that is to go round so many times."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def wait(self, _: float) -> bool:
+        self.left -= 1
+        return self.left == 0
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_round_is_one_commit_however_many_replicas_report(environment: Environment, reported: Reports, count: int) -> None:
+    log, manager, rounds = environment.managed.tables.log, environment.collection_manager, 3
+    replicas = {id: Scripted() for id in range(1, count + 1)}
+    own = OwnReplicas(lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.clock)
+    own.step()
+    manager.flush()
+
+    def commits() -> set[Timestamp]:
+        return {write.at for write in log.pending()}
+
+    def gather(says: bool) -> None:
+        for replica in replicas.values() if says else ():
+            for name in (LogName.FRONTIERS, LogName.ERROR_COUNTS, LogName.HYDRATION_TIMES):
+                replica.says(name, *(((f"u{index}", len(commits())), 1) for index in range(5)))
+        reported.step()
+        own.step()
+
+    for says, most in ((True, rounds), (False, 0)):
+        before = commits()
+        manager.loop(Rounds(rounds), interval_ms=1, gather=partial(gather, says))
+        assert len(commits() - before) == most
+    [(told,)] = sql(environment, "SELECT count(*) FROM mz_compute_frontiers_unified")
+    assert told == 5 * count * rounds
+
+
 def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")
     sql(environment, "CREATE MATERIALIZED VIEW follows AS SELECT sum(a) AS s FROM t")
-    sql(environment, "CREATE MATERIALIZED VIEW compared AS SELECT a, lead(a) OVER (ORDER BY a) AS n FROM t")
+    sql(environment, "CREATE MATERIALIZED VIEW compared AS SELECT a, row_number() OVER (ORDER BY a) AS n FROM t")
     ways = "SELECT name, maintenance FROM mz_indexes ORDER BY name"
     assert sql(environment, ways) == [("compared_primary_idx", "recomputed"), ("follows_primary_idx", "maintained from changes")]
     last = "SELECT name, how FROM mz_compute_last_refreshes JOIN mz_indexes ON id = export_id ORDER BY name"
