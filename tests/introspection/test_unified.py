@@ -350,6 +350,29 @@ def test_an_index_says_how_it_is_maintained_and_how_it_was_refreshed_last(enviro
     assert sql(environment, last) == sql(environment, ways)
 
 
+def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -> None:
+    sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT a FROM t; INSERT INTO t VALUES (1)")
+    sql(environment, "CREATE SOURCE house FROM LOAD GENERATOR AUCTION FOR TABLES (users, bids)")
+    sql(environment, "CREATE SINK out FROM t INTO DELTA 'out'")
+    sizes = "SELECT records > 0, batches > 0, size > 0 FROM mz_arrangement_sizes"
+    assert sql(environment, sizes) == [(False, False, False)]
+    names = {"source": "house", "index": "v_primary_idx", "sink": "out"}
+
+    def statuses(relation: str) -> dict[str, list[tuple]]:
+        return {kind: sql(environment, f"SELECT name, status FROM mz_{kind}_{relation}") for kind in names}
+
+    assert statuses("statuses") == {kind: [(name, "created")] for kind, name in names.items()}
+    at = environment.oracle.read_ts(EPOCH_MS)
+    tick.refresh(environment, "default", at, owner="tick")
+    tick.emit(environment, "out", at, owner="tick")
+    [history, now] = statuses("status_history"), statuses("statuses")
+    assert now == history | {"source": [("house", "created")]}
+    assert [history["index"], history["sink"]] == [[("v_primary_idx", "running")], [("out", "running")]]
+    types = "SELECT name, type FROM mz_sources ORDER BY name"
+    assert sql(environment, types) == [("bids", "subsource"), ("house", "load-generator"), ("users", "subsource")]
+    assert sql(environment, sizes) == [(True, True, True)]
+
+
 def test_what_depends_on_what(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE INDEX i ON v (a)")
     assert sql(environment, "SELECT * FROM mz_object_dependencies ORDER BY 1") == [("u2", "u1"), ("u3", "u2")]

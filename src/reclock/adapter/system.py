@@ -10,6 +10,7 @@ from reclock.adapter.variables import VARIABLES
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.catalog.objects import ItemType
 from reclock.compute.engines.engine import result_schema
 from reclock.compute.index import maintainer
 from reclock.controllers.implied import dataflow
@@ -17,12 +18,12 @@ from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS
-from reclock.introspection.relation import IndexFacts, SinkFacts, State
+from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, State
 from reclock.protocol.compute import Replica
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
 from reclock.sinks.description import KafkaTarget
-from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, SinkEntry
+from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 
@@ -68,6 +69,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         connection_types={
             entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
         },
+        source_types={entry.id: _source_type(entry) for entry in catalog.relations() if entry.type is ItemType.SOURCE},
         sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
         frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),
@@ -84,6 +86,10 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         now=environment.clock,
         log=lambda name: replica().log(name),
     )
+
+
+def _source_type(entry: RelationEntry) -> str:
+    return entry.source.connector.type_name if entry.source is not None else SUBSOURCE
 
 
 def _sink_facts(sink: SinkEntry) -> SinkFacts:

@@ -162,8 +162,9 @@ class Measurements:
     def _arrangement_sizes(self) -> list[Row]:
         now = self.clock()
         for id, frontier in self._standing().items():
-            upper, measured_at, _ = self._sizes.get(id, (Timestamp(0), Timestamp(0), ()))
-            if frontier.upper > upper and now - measured_at >= self.sample_ms:
+            upper, measured_at, known = self._sizes.get(id, (Timestamp(0), Timestamp(0), ()))
+            is_due = now - measured_at >= self.sample_ms or not any(known[1:])  # one that was empty may be filled by now
+            if frontier.upper > upper and is_due:
                 with suppress(UnknownCollection, OSError):
                     files = self.lake.open(StorageCollectionId(id)).pin().all_files
                     size = sum(file.size_bytes for file in files)

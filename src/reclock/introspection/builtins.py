@@ -7,7 +7,6 @@ while nobody looks. A new one is one entry of ``BUILTINS``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId
@@ -17,7 +16,6 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
-from reclock.consensus.statuses import Status
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.dependencies import DEPENDENCIES
 from reclock.introspection.for_clients import FOR_CLIENTS
@@ -26,6 +24,7 @@ from reclock.introspection.operations import OPERATIONS
 from reclock.introspection.pg_catalog import PG_CATALOG
 from reclock.introspection.relation import Builtin, Rows, State, desc
 from reclock.introspection.sinks import SINKS
+from reclock.introspection.statuses import STATUSES
 from reclock.introspection.unified import UNIFIED
 
 
@@ -77,28 +76,31 @@ def _columns(state: State) -> Rows:
 def _indexes(state: State) -> Rows:
     ways = state.maintenance()
     for id, facts in state.indexes.items():
-        key = ", ".join(part.sql for part in facts.key)
-        yield id, state.catalog.items[id].name, facts.on_id, facts.cluster_id, key, ways[id]
+        item, key = state.catalog.items[id], ", ".join(part.sql for part in facts.key)
+        yield id, object_oid(id), item.name, facts.on_id, facts.cluster_id, key, ways[id], item.owner_role_id
 
 
 def _views(state: State, *, materialized: bool) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, ItemType.VIEW):
         if (item.id in indexed) is materialized:
-            yield item.id, item.schema_id, item.name, item.create_sql
+            yield _defined(item)
+
+
+def _defined(item: Item) -> tuple[object, ...]:
+    return item.id, object_oid(item.id), item.schema_id, item.name, item.owner_role_id, item.create_sql
+
+
+def _sources(state: State) -> Rows:
+    for item in _items(state, ItemType.SOURCE):
+        kind = state.source_types[item.id]
+        yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
 
 
 def _source_progresses(state: State) -> Rows:
     for item in _items(state, ItemType.SOURCE_PROGRESS):
         if item.progress is not None:
             yield item.id, item.name, item.progress.source_id
-
-
-def _statuses(state: State, statuses: Iterable[Status]) -> Rows:
-    for status in statuses:
-        item = state.catalog.items.get(GlobalId(status.name))
-        if item is not None:
-            yield status.name, item.name, status.status, status.error, status.detail, status.hint, _moment(status.at)
 
 
 def _leftovers(state: State) -> Rows:
@@ -148,7 +150,7 @@ def _recent_storage_usage(state: State) -> Rows:
     return ((object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items)
 
 
-_STATUS = desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
+_DEFINED = desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, owner_id=TEXT, create_sql=TEXT)
 
 _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
@@ -179,32 +181,32 @@ _RELATIONS: tuple[Builtin, ...] = (
     Builtin(
         "mz_catalog",
         "mz_sources",
-        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
-        lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.SOURCE)),
+        desc("oid", id=TEXT, oid=OID, schema_id=BIGINT, name=TEXT, type=TEXT, owner_id=TEXT, create_sql=TEXT),
+        _sources,
     ),
     Builtin("mz_catalog", "mz_source_progresses", desc(id=TEXT, name=TEXT, source_id=TEXT), _source_progresses),
     Builtin(
         "mz_catalog",
         "mz_tables",
-        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
-        lambda state: ((item.id, item.schema_id, item.name, item.create_sql) for item in _items(state, ItemType.TABLE)),
+        _DEFINED,
+        lambda state: (_defined(item) for item in _items(state, ItemType.TABLE)),
     ),
     Builtin(
         "mz_catalog",
         "mz_views",
-        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        _DEFINED,
         lambda state: _views(state, materialized=False),
     ),
     Builtin(
         "mz_catalog",
         "mz_materialized_views",
-        desc(id=TEXT, schema_id=BIGINT, name=TEXT, create_sql=TEXT),
+        _DEFINED,
         lambda state: _views(state, materialized=True),
     ),
     Builtin(
         "mz_catalog",
         "mz_indexes",
-        desc(id=TEXT, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT, maintenance=TEXT),
+        desc("oid", id=TEXT, oid=OID, name=TEXT, on_id=TEXT, cluster_id=BIGINT, key=TEXT, maintenance=TEXT, owner_id=TEXT),
         _indexes,
     ),
     Builtin(
@@ -282,8 +284,6 @@ _RELATIONS: tuple[Builtin, ...] = (
             (usage.id, usage.collection, usage.size_bytes, _moment(usage.collected_at)) for usage in state.storage_usages()
         ),
     ),
-    Builtin("mz_internal", "mz_source_statuses", _STATUS, lambda state: _statuses(state, state.statuses())),
-    Builtin("mz_internal", "mz_source_status_history", _STATUS, lambda state: _statuses(state, state.status_history())),
     Builtin(
         "mz_internal",
         "mz_source_leftovers",
@@ -302,6 +302,7 @@ BUILTINS: tuple[Builtin, ...] = (
     *_RELATIONS,
     *CONNECTIONS,
     *SINKS,
+    *STATUSES,
     *UNIFIED,
     *OPERATIONS,
     *FOR_CLIENTS,

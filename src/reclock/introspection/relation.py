@@ -19,6 +19,8 @@ from reclock.consensus.statistics import Total
 from reclock.consensus.statuses import Status
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
+SUBSOURCE = "subsource"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexFacts:
@@ -47,6 +49,8 @@ class State:
     descs: Mapping[GlobalId, RelationDesc]
     indexes: Mapping[GlobalId, IndexFacts]
     connection_types: Mapping[GlobalId, str]
+    source_types: Mapping[GlobalId, str]
+    """What sources are from; ``SUBSOURCE``, if from another."""
     sinks: Mapping[GlobalId, SinkFacts]
     frontiers: Callable[[], Mapping[GlobalId, GroupFrontier]]
     """How far the collection of each object is."""
