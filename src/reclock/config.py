@@ -76,6 +76,17 @@ class Settings(BaseSettings):
         description="memory of a process for columns that rows are looked up by again and again; 0 for none",
     )
 
+    query_memory: str = Field(
+        default="50%",
+        pattern=r"^[1-9]\d*(%|[KMGT]i?B)$",
+        description="memory that queries and refreshes that do not run on Spark may take together in a process, such as 2GB, or a "
+        "share of what the machine or container has; what does not fit is spilled, or fails with 53200",
+    )
+    query_threads: int = Field(default=0, ge=0, description="threads that they take together; 0 is one a core")
+    spill: str = Field(
+        default="", description="folder in which each process has a folder of its own that they spill to; <home>/spill if empty"
+    )
+
     cluster_replica_sizes: str = Field(
         default="", description="JSON file of the sizes that replicas of clusters may have; a few local ones if empty"
     )
@@ -193,6 +204,10 @@ class Settings(BaseSettings):
     @property
     def lake_root(self) -> str:
         return self.lake or str((self.home / "lake").absolute())
+
+    @property
+    def spill_root(self) -> str:
+        return self.spill or str((self.home / "spill").absolute())
 
     @property
     def sinks_root(self) -> str:

@@ -67,6 +67,8 @@ from reclock.system_relations import SYSTEM_OBJECTS, managed_ids, system_entries
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from reclock.compute.engines.duckdb import DuckDbEngine
+
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
 
@@ -114,7 +116,6 @@ class Environment:
         self.underway = Underway()
         self._virtual_controllers: dict[int, ComputeController] = {}
         self._sized_controllers: dict[int, SizedController] = {}
-        self._size: ReplicaSize | None = None
         self._spark = spark
         self._owns_spark = spark is None
         self._starting = threading.Lock()
@@ -247,7 +248,21 @@ class Environment:
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""
-        snapshot, planned = self.catalog.sync(), self._planned
+        return self._planned_at(self.catalog.sync())
+
+    def present(self) -> tuple[PlannerCatalog, Timestamp | None]:
+        """As ``planner_catalog``, with the read timestamp of the data, by one look at the oracle, if both are of that moment.
+
+        They are unless the catalog has just changed: one that is newer than the look may have a table that was not filled yet.
+        """
+        now = self.oracle.read_all()
+        snapshot = self.catalog.snapshot()
+        if snapshot.upper != now[CATALOG]:
+            snapshot = self.catalog.sync()
+        return self._planned_at(snapshot), now[EPOCH_MS] if snapshot.upper == now[CATALOG] else None
+
+    def _planned_at(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
+        planned = self._planned
         if planned is None or planned.snapshot is not snapshot:
             planned = self.planned(snapshot, planned)
             self.underway.learn(snapshot)
@@ -420,8 +435,7 @@ class Environment:
         """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
         if size not in self.replica_sizes:
             raise InvalidOption(f'unknown cluster replica size "{size}"', hint=f"valid sizes: {', '.join(self.replica_sizes)}")
-        self._size = self.replica_sizes[size]
-        self.settings = self._size.applied_to(self.settings)
+        self.settings = self.replica_sizes[size].applied_to(self.settings)
 
     def spark(self, *, pool: str = "default") -> SparkSession:
         """The environment's Spark session, started at the first call. The jobs of this thread share it fairly with other pools'."""
@@ -445,14 +459,14 @@ class Environment:
         return Arrangements(self.settings.arrangements_bytes)
 
     @cached_property
-    def small_engine(self) -> Engine:
+    def small_engine(self) -> DuckDbEngine:
         """Runs what reads few bytes, in this process."""
         from reclock.compute.engines.duckdb import DuckDbEngine
 
-        size = self._size
-        if size is None or not size.is_local:
-            return DuckDbEngine([self.settings.lake_root])
-        return DuckDbEngine([self.settings.lake_root], memory_limit=size.memory.upper() + "B", threads=size.cores)
+        settings = self.settings
+        return DuckDbEngine(
+            [settings.lake_root], memory_limit=settings.query_memory, threads=settings.query_threads, spill=settings.spill_root
+        )
 
     def large_engine(self, pool: str = "default") -> Engine:
         """Runs the rest, on Spark."""
@@ -463,6 +477,8 @@ class Environment:
     def close(self) -> None:
         if "threads" in self.__dict__:
             self.threads.shutdown()
+        if "small_engine" in self.__dict__:
+            self.small_engine.close()
         self.shared_holds.close()
         if "managed" in self.__dict__:
             self.managed.close()

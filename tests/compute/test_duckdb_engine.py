@@ -1,34 +1,25 @@
 """DuckDB as an engine of plans: it reads nothing but the lake, spills, stops when told, and stands several threads."""
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
-from fixtures.plans import aggregate, computed, desc_of, get, rows
+from fixtures.plans import aggregate, counted, crossed, desc_of, get, rows
 
-from reclock.algebra.relations import BIGINT, RelationDesc
+from reclock.algebra.relations import TEXT, array
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
-from reclock.compute.plan import Finishing, Get, Join, JoinKind, Plan, Reduce
+from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.plan import Finishing, Get, Ordering, Reduce
 from reclock.compute.scalars import ColumnRef
-from reclock.errors import InternalError, QueryCanceled
+from reclock.errors import InternalError, OutOfMemory, QueryCanceled
 
 AT = Timestamp(10)
-
-
-def counted(plan: Plan) -> Plan:
-    return Reduce(plan, (), (aggregate("count"),), desc_of(BIGINT))
-
-
-def crossed(plan: Plan, times: int) -> Plan:
-    """Every row of ``plan`` with every other, again and again."""
-    for _ in range(times):
-        both = RelationDesc((*plan.desc.columns, *plan.desc.columns))
-        plan = computed(Join(plan, plan, JoinKind.INNER, (), (), both), *(ColumnRef(i, t) for i, t in enumerate(plan.desc.types)))
-    return plan
 
 
 @pytest.fixture
@@ -75,6 +66,44 @@ def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(count, range(20))) == {2000}
+
+
+def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_on(flights: CollectionInput, tmp_path: Path) -> None:
+    spill = tmp_path / "spill"
+    engine = DuckDbEngine([str(tmp_path)], memory_limit="64MB", threads=2, spill=spill)
+    many = crossed(source(), 1)
+    inputs = {FLIGHTS: flights}
+    ordered = engine.run(many, Finishing((Ordering(1), Ordering(0))), inputs, AT)
+    first = ordered.batches.read_next_batch()
+    assert first.column("e1")[0].as_py() == 0
+    assert [file for file in spill.rglob("*") if file.is_file()]
+    arrays = Reduce(many, (), (aggregate("array_agg", ColumnRef(0, TEXT)),), desc_of(array(TEXT)))
+    gathered = engine.run(arrays, Finishing(), inputs, AT)
+    with pytest.raises(OutOfMemory) as refused:
+        rows(gathered)
+    assert refused.value.sqlstate == "53200"
+    assert rows(engine.run(counted(source()), Finishing(), inputs, AT)) == [(2000,)]
+    assert first.num_rows + ordered.batches.read_all().num_rows == 2000**2
+    engine.close()
+    assert list(spill.iterdir()) == []
+
+
+def test_what_a_killed_process_has_spilled_is_removed_by_the_next(tmp_path: Path) -> None:
+    lives, dies = SpillFolder(tmp_path), os.fork()
+    if not dies:
+        try:
+            own = SpillFolder(tmp_path)
+            (own.path / "block").touch()
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(dies, 0)
+    (left,) = set(tmp_path.iterdir()) - {lives.path}
+    assert (left / "block").exists()
+    following = SpillFolder(tmp_path)
+    assert set(tmp_path.iterdir()) == {lives.path, following.path}
+    following.close()
+    lives.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_known_of_diffs_spares_counting_and_changes_no_answer(tmp_path: Path) -> None:

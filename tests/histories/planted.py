@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -50,27 +50,27 @@ def planted_in_oracle(plant: Callable[[], None]) -> Callable[[], None]:
 @planted_in_oracle
 def read_timestamp_is_cached() -> None:
     """For a fifth of a second."""
-    ask, known = BatchingOracle.read_ts, {}
+    ask, known, asked_at = BatchingOracle.read_all, {}, 0.0
 
-    def read_ts(self: BatchingOracle, timeline: str) -> Timestamp:
-        found, asked_at = known.get(timeline, (None, 0.0))
-        if found is None or time.monotonic() > asked_at + 0.2:
-            known[timeline] = found, _ = ask(self, timeline), time.monotonic()
-        return found
+    def read_all(self: BatchingOracle) -> Mapping[str, Timestamp]:
+        nonlocal known, asked_at
+        if time.monotonic() > asked_at + 0.2:
+            known, asked_at = ask(self), time.monotonic()
+        return known
 
-    BatchingOracle.read_ts = read_ts
+    BatchingOracle.read_all = read_all
 
 
 @planted_in_oracle
 def late_arrivals_join_the_batch() -> None:
     """A read is answered by a call that was on its way before the read came."""
 
-    def serve(self: BatchingOracle, timeline: str, line: Any, batch: Any) -> Timestamp:
-        with line.turn:
-            answer = self._inner.read_ts(timeline)
+    def serve(self: BatchingOracle, batch: Any) -> Mapping[str, Timestamp]:
+        with self._turn:
+            answer = self._inner.read_all()
             time.sleep(0.02)
             with self._guard:
-                line.gathering = None
+                self._gathering = None
         batch.set_result(answer)
         return answer
 

@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from fixtures.oracle_history import Call, violations
 
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp, system_clock
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp, system_clock
 from reclock.consensus.store import Consensus
+from reclock.errors import UnknownTimeline
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle
 
@@ -28,13 +29,16 @@ class GatedOracle:
         self.error: BaseException | None = None
 
     def read_ts(self, timeline: str) -> Timestamp:
+        return self.read_all()[timeline]
+
+    def read_all(self) -> dict[str, Timestamp]:
         answer, error = self.applied, self.error
         self.calls += 1
         self.began.release()
         assert self.gate.acquire(timeout=PATIENCE_S)
         if error:
             raise error
-        return Timestamp(answer)
+        return dict.fromkeys((CATALOG, EPOCH_MS), Timestamp(answer))
 
     def write_ts(self, timeline: str) -> Timestamp:
         return Timestamp(self.applied + 1)
@@ -45,7 +49,7 @@ class GatedOracle:
 
 def waits(oracle: BatchingOracle, count: int) -> bool:
     """Whether that many threads wait for the batch that is open."""
-    batch = oracle._timelines[EPOCH_MS].gathering
+    batch = oracle._gathering
     return batch is not None and len(batch._condition._waiters) == count  # type: ignore[attr-defined]
 
 
@@ -124,15 +128,20 @@ def test_a_failed_call_fails_its_batch_and_an_interrupted_one_only_its_leader(in
     assert oracle.read_ts(EPOCH_MS) == 0  # later reads go on
 
 
-def test_one_timelines_slow_call_does_not_hold_up_another(inner: GatedOracle) -> None:
+def test_reads_of_different_timelines_share_a_call(inner: GatedOracle) -> None:
     oracle = BatchingOracle(inner)
-    with ThreadPoolExecutor(2) as threads:
-        slow = threads.submit(oracle.read_ts, EPOCH_MS)
+    with ThreadPoolExecutor(3) as threads:
+        first = threads.submit(oracle.read_ts, EPOCH_MS)
         assert inner.began.acquire(timeout=PATIENCE_S)
-        other = threads.submit(oracle.read_ts, "other")
-        assert inner.began.acquire(timeout=PATIENCE_S)
+        others = [threads.submit(oracle.read_ts, CATALOG), threads.submit(oracle.read_all)]
+        eventually(lambda: waits(oracle, 1))  # the other leads
         inner.gate.release(2)
-        assert (slow.result(PATIENCE_S), other.result(PATIENCE_S)) == (0, 0)
+        assert first.result(PATIENCE_S) == others[0].result(PATIENCE_S) == 0
+        assert others[1].result(PATIENCE_S) == {CATALOG: 0, EPOCH_MS: 0}
+    assert inner.calls == 2
+    inner.gate.release()
+    with pytest.raises(UnknownTimeline):
+        oracle.read_ts("other")
 
 
 def test_guarantees_hold_between_threads(consensus_url: str) -> None:

@@ -65,6 +65,8 @@ class Query:
     """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
     changes: Changes | None = None
     """What is wanted in the place of the rows; as many as there are."""
+    read_ts: Timestamp | None = None
+    """The oracle's, of the moment that the catalog is of."""
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
@@ -177,7 +179,12 @@ class Query:
             return NO_TIME
         looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
         frontiers = read_time.known(self.environment, looked_at)
-        return read_time.choose(frontiers, self.environment.oracle.read_ts(EPOCH_MS), as_of, is_serializable=is_serializable)
+        return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable)
+
+    def _oracle_ts(self) -> Timestamp:
+        """Once the one that the catalog was read with; who begins again asks again."""
+        known, self.read_ts = self.read_ts, None
+        return known if known is not None else self.environment.oracle.read_ts(EPOCH_MS)
 
     def _name_of(self, group: str) -> str:
         entry = self.catalog.entry(GlobalId(group))

@@ -35,6 +35,7 @@ from reclock.adapter.upstreams import purified
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import Constant
 from reclock.environment import Environment
 from reclock.errors import ReclockError, TransactionActive
@@ -188,12 +189,12 @@ class Session:
                     self.kept.end_transaction()
 
     def _execute_planned(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
-        catalog = self.transactions.catalog
+        catalog, read_ts = self.transactions.present()
         planned = self._author.planned(parsed, catalog, parameters)
         statement = planned.statement
         match statement:
             case statements.Select():
-                run = self._query(catalog, statement, self.transactions.block).run
+                run = self._query(catalog, statement, self.transactions.block, read_ts).run
                 return planned.run(run, self.variables.max_result_bytes)
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
@@ -203,7 +204,7 @@ class Session:
             case statements.CopyTo(select=statements.Subscribe() as subscribe):
                 return CopyOut(self._subscribe(catalog, subscribe), statement.format)
             case statements.CopyTo(select=statements.Select() as select):
-                return CopyOut(self._query(catalog, select, self.transactions.block).run(), statement.format)
+                return CopyOut(self._query(catalog, select, self.transactions.block, read_ts).run(), statement.format)
             case statements.CopyFrom():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
@@ -251,9 +252,16 @@ class Session:
         if variable == "cluster" and cluster not in catalog.clusters:
             self.notice(f'cluster "{cluster}" does not exist')
 
-    def _query(self, catalog: PlannerCatalog, select: statements.Select, transaction: Transaction | None) -> Query:
-        temporary = self.transactions.temporary
-        return Query(self.environment, catalog, self.variables, select, self.notice, temporary, self.interruption, transaction)
+    def _query(
+        self,
+        catalog: PlannerCatalog,
+        select: statements.Select,
+        transaction: Transaction | None,
+        read_ts: Timestamp | None = None,
+    ) -> Query:
+        environment, temporary = self.environment, self.transactions.temporary
+        variables, interruption = self.variables, self.interruption
+        return Query(environment, catalog, variables, select, self.notice, temporary, interruption, transaction, read_ts=read_ts)
 
     def _subscribe(self, catalog: PlannerCatalog, statement: statements.Subscribe) -> Result:
         """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""

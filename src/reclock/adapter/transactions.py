@@ -131,8 +131,14 @@ class Transactions:
     @property
     def catalog(self) -> PlannerCatalog:
         """The catalog as the next statement sees it."""
-        shared = self._block.definitions.catalog if self._block is not None else self._environment.planner_catalog()
-        return self.temporary.over(shared)
+        return self.present()[0]
+
+    def present(self) -> tuple[PlannerCatalog, Timestamp | None]:
+        """The catalog as the next statement sees it; without a block, with the read timestamp of the same moment."""
+        if self._block is not None:
+            return self.temporary.over(self._block.definitions.catalog), None
+        catalog, read_ts = self._environment.present()
+        return self.temporary.over(catalog), read_ts
 
     @property
     def now(self) -> Timestamp:

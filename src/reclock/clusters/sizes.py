@@ -36,7 +36,13 @@ class ReplicaSize(BaseModel):
     def applied_to(self, settings: Settings) -> Settings:
         """``settings`` as a process has them whose Spark application is of this size."""
         if self.is_local:
-            changed = {"spark_master": f"local[{self.cores}]", "spark_driver_memory": self.memory, "spark_conf": self.spark_conf}
+            changed = {
+                "spark_master": f"local[{self.cores}]",
+                "spark_driver_memory": self.memory,
+                "spark_conf": self.spark_conf,
+                "query_memory": self.memory.upper() + "B",
+                "query_threads": self.cores,
+            }
         else:
             executors = {
                 "spark.executor.cores": str(self.cores),

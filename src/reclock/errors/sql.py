@@ -255,7 +255,7 @@ class OutOfMemory(ReclockError):
     sqlstate = "53200"
 
     def __init__(self, *, detail: str | None = None) -> None:
-        hint = "select fewer rows, or lower spark_threshold_bytes to run it on Spark"
+        hint = "select fewer rows, raise query_memory, or lower spark_threshold_bytes to run it on Spark"
         super().__init__("out of memory", detail=detail, hint=hint)
 
 

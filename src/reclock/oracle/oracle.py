@@ -6,6 +6,7 @@ whatever the clock did; and each operation is one transaction, so that the guara
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +26,7 @@ _timelines = sa.Table(
 )
 _OF_TIMELINE = _timelines.c.timeline == sa.bindparam("of")
 _READ = sa.select(_timelines.c.read_ts).where(_OF_TIMELINE)
+_READ_ALL = sa.select(_timelines.c.timeline, _timelines.c.read_ts)
 _WRITE = (
     sa.update(_timelines)
     .where(_OF_TIMELINE)
@@ -47,6 +49,10 @@ class TimestampOracle(Protocol):
 
     def read_ts(self, timeline: str) -> Timestamp:
         """At least every timestamp applied before; less than every write timestamp given out after."""
+        ...
+
+    def read_all(self) -> Mapping[str, Timestamp]:
+        """``read_ts`` of every timeline that was opened, all at one moment."""
         ...
 
     def write_ts(self, timeline: str) -> Timestamp:
@@ -97,6 +103,10 @@ class ConsensusOracle:
         if not found:
             raise UnknownTimeline(timeline)
         return Timestamp(found[0][0])
+
+    def read_all(self) -> Mapping[str, Timestamp]:
+        """See `TimestampOracle`. One read, as ``read_ts``."""
+        return {row.timeline: Timestamp(row.read_ts) for row in self._consensus.look(_READ_ALL)}
 
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""

@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -17,6 +18,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.compute import delta, rendering
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
+from reclock.compute.engines.spill import SpillFolder
 from reclock.compute.functions.arithmetic import DUCKDB_MACROS
 from reclock.compute.functions.spelling import string
 from reclock.compute.operators.rules import Relation
@@ -29,7 +31,8 @@ BATCH_ROWS = 1 << 16
 
 
 class DuckDbEngine:
-    """Runs plans on this machine, in ``memory_limit`` (DuckDB's spelling, such as ``2GB``) and temporary files.
+    """Runs plans on this machine, all statements together in ``memory_limit`` (such as ``2GB``, or ``50%`` of what the machine has)
+    and by ``threads`` (0 is one a core). What does not fit is spilled to a folder below ``spill`` that goes with the process.
 
     Its database reads no file but those below ``roots``, loads no extension and opens no connection; that cannot be changed by what
     it runs. Files of an object store come through the collection's own file system. Safe for several threads.
@@ -37,10 +40,22 @@ class DuckDbEngine:
 
     name = NAME
 
-    def __init__(self, roots: Sequence[str] = (), *, memory_limit: str | None = None, threads: int | None = None) -> None:
+    def __init__(
+        self, roots: Sequence[str] = (), *, memory_limit: str = "50%", threads: int = 0, spill: str | Path | None = None
+    ) -> None:
         self._roots, self._memory_limit, self._threads = tuple(roots), memory_limit, threads
+        self._spill = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
         self._lock = threading.Lock()
-        self._database: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        self._database: tuple[int, duckdb.DuckDBPyConnection, SpillFolder] | None = None
+
+    def close(self) -> None:
+        """What it has spilled is removed. Statements that still run may fail; a later one opens it again."""
+        with self._lock:
+            if self._database is not None and self._database[0] == os.getpid():
+                _, connection, folder = self._database
+                connection.close()
+                folder.close()
+            self._database = None
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         session = self._connect()
@@ -88,19 +103,19 @@ class DuckDbEngine:
         """A session of this process's own database: one inherited by a fork has lost its threads."""
         with self._lock:
             if self._database is None or self._database[0] != os.getpid():
-                self._database = (os.getpid(), self._open())
+                folder = SpillFolder(self._spill)
+                self._database = (os.getpid(), self._open(folder), folder)
             return self._database[1].cursor()
 
-    def _open(self) -> duckdb.DuckDBPyConnection:
+    def _open(self, folder: SpillFolder) -> duckdb.DuckDBPyConnection:
         config: dict[str, str | bool | int | float | list[str]] = {
             "allow_community_extensions": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
-            "temp_directory": os.path.join(tempfile.gettempdir(), f"reclock-compute-{os.getpid()}"),
+            "memory_limit": self._memory_limit,
+            "temp_directory": str(folder.path / "duckdb"),
         }
-        if self._memory_limit:
-            config["memory_limit"] = self._memory_limit
         if self._threads:
             config["threads"] = self._threads
         connection = duckdb.connect(":memory:", config=config)

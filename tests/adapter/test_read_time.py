@@ -1,0 +1,72 @@
+"""When a query reads: at one moment for the catalog and the data, found by one look at consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.oracle.batching import BatchingOracle
+
+
+def run(session: Session, text: str) -> Any:
+    answers = [list(result.rows()) if result.desc else result.tag for result in session.execute(text)]
+    return answers[-1]
+
+
+@pytest.mark.parametrize("catalog", ["stash", "persist"])
+def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: str
+) -> None:
+    monkeypatch.setenv("RECLOCK_CATALOG", catalog)
+    with Environment.initialise(tmp_path) as here, Environment.open(tmp_path) as there:
+        ours, theirs = Session(here), Session(there)
+        run(theirs, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
+        assert run(ours, "SELECT n FROM t") == [(1,)]
+        told: list[str] = []
+
+        def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+            told.append(statement)
+
+        sa.event.listen(here.consensus._database.looker, "before_cursor_execute", note)
+        assert run(ours, "SELECT n FROM t") == [(1,)]
+        assert len(told) == 1, told
+        run(theirs, "INSERT INTO t VALUES (2)")
+        assert run(ours, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+        run(theirs, "CREATE TABLE u (n int); INSERT INTO u VALUES (3)")
+        assert run(ours, "SELECT n FROM u") == [(3,)]
+
+
+def test_a_catalog_that_is_newer_than_the_look_is_read_at_a_newer_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The copy of the catalog may be newer than the look: the read timestamp of that moment is then of another."""
+    with Environment.initialise(tmp_path) as environment:
+        ours, theirs = Session(environment), Session(environment)
+        look: Callable[[BatchingOracle], Any] = BatchingOracle.read_all
+        statements = iter(["CREATE TABLE t (n int); INSERT INTO t VALUES (1)"])
+
+        def slow(oracle: BatchingOracle) -> Any:
+            found = look(oracle)
+            if statement := next(statements, None):
+                run(theirs, statement)
+            return found
+
+        monkeypatch.setattr(BatchingOracle, "read_all", slow)
+        assert run(ours, "SELECT n FROM t") == [(1,)]
+
+
+def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (n int)")
+        back: list[Any] = [
+            "UPDATE reclock_timeline SET read_ts = read_ts - 1 WHERE timeline = 'catalog'",
+            "UPDATE catalog_upper SET upper = upper - 1",
+        ]
+        environment.consensus.transact(lambda connection: [connection.execute(sa.text(each)) for each in back])
+        with pytest.raises(Exception, match="went back"):
+            run(session, "SELECT n FROM t")
