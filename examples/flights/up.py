@@ -29,6 +29,7 @@ def main() -> int:
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopping.set())
+    console.print("starting Airflow, a warm Spark session and the SQL port")
     try:
         with (
             own(arguments.home),
