@@ -80,6 +80,8 @@ def group_names(environment: Environment) -> dict[str, str]:
     found = {}
     for group in sorted(environment.frontiers.get_all(), key=lambda group: (len(group), group)):
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
+        if isinstance(entry, RelationEntry) and entry.collection.group != group:
+            continue  # a guest
         if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
             found[group] = str(entry.name)
         elif group in (TABLES, INTROSPECTION):

@@ -152,12 +152,13 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
         raise  # it is moved further and further by others: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
         error = failure if isinstance(failure, ReclockError) else InternalError(f'source "{spec.name}" failed', detail=str(failure))
-        _record_stall(environment, spec.id, error)
+        _record_stall(environment, *spec.all_ids, error=error)
         raise error from failure
     if report.state is not State.BLOCKED:
-        environment.statuses.record(spec.id, "running", at=environment.clock())
+        for id in spec.all_ids:
+            environment.statuses.record(id, "running", at=environment.clock())
     for entry, lost in _lost(environment, spec, report):
-        _record_stall(environment, entry.id, lost)
+        _record_stall(environment, entry.id, error=lost)
     return report
 
 
@@ -223,7 +224,7 @@ def _conclude(environment: Environment, case: AuditCase, result: AuditResult) ->
     if step.blocking:
         details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
         error = AuditFailed(case.source.name, list(step.blocking), detail=details)
-        _record_stall(environment, case.source.id, error)
+        _record_stall(environment, *case.source.all_ids, error=error)
     return AuditReport(case.source.name, step.at, not step.blocking, step.blocking, tuple(result.names("waived")), result.docs)
 
 
@@ -284,7 +285,7 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
             environment.statuses.record(index.id, "running", at=environment.clock())
         except ReclockError as error:  # one index's trouble is not the others'
             failures.append(Failure.of(index.name, error))
-            _record_stall(environment, index.id, error)
+            _record_stall(environment, index.id, error=error)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
 
@@ -305,7 +306,7 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted
         emitted = controller.emit(Emit(entry.id, Timestamp(at), owner, known_at))
     except Exception as failure:  # the edge of the loop over sinks
         error = failure if isinstance(failure, ReclockError) else InternalError(f'sink "{entry.name}" failed', detail=str(failure))
-        _record_stall(environment, entry.id, error)
+        _record_stall(environment, entry.id, error=error)
         raise error from failure
     environment.statuses.record(entry.id, "running", at=environment.clock())
     if emitted.commits:
@@ -320,8 +321,11 @@ def _complete_tables(environment: Environment, at: Timestamp) -> None:
         environment.tables.apply(through=at)
 
 
-def _record_stall(environment: Environment, id_: str, error: ReclockError) -> None:
-    environment.statuses.record(id_, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock())
+def _record_stall(environment: Environment, *ids: str, error: ReclockError) -> None:
+    for id in ids:
+        environment.statuses.record(
+            id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
+        )
 
 
 @dataclass(frozen=True, slots=True)

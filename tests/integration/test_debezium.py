@@ -14,7 +14,6 @@ from fixtures.kafka import Broker
 from reclock import tick
 from reclock.adapter.session import Session
 from reclock.environment import Environment
-from reclock.errors import InvalidOption
 
 pytestmark = pytest.mark.spark
 
@@ -60,12 +59,11 @@ def test_money_between_two_tables_is_the_same_at_every_time(kafka: Broker, envir
         FORMAT JSON ENVELOPE DEBEZIUM
         FOR TABLES (public.giro (id int NOT NULL, money bigint), public.savings AS saved (id int NOT NULL, money bigint))""",
     )
-    with pytest.raises(InvalidOption, match="has the transactions of"):
-        run(
-            environment,
-            f"""CREATE SOURCE other FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
-            FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (public.loans (id int NOT NULL))""",
-        )
+    run(  # a guest whose topic is not there holds nothing up
+        environment,
+        f"""CREATE SOURCE other FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction')
+        FORMAT JSON ENVELOPE DEBEZIUM FOR TABLES (public.loans (id int NOT NULL))""",
+    )
     money = {(table, id): 100 for table in ("giro", "savings") for id in range(5)}
     opening = [(table, event("c", None, {"id": id, "money": 100})) for table, id in money]
     written: list[tuple[int, list[tuple[str, bytes]]]] = [(1, opening)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclock.reclocking.transactions import Ended, Event, Stretch, cut
+from reclock.reclocking.transactions import Ended, Event, Stretch, caught_up, cut
 
 COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 """Partitions of two collections that are read; a third one is not."""
@@ -83,6 +83,37 @@ def test_every_transaction_is_bound_whole_once_and_in_order(plan: list[list[str]
     }
     assert at_step.keys() == expected
     assert lower == {partition: len(events) for partition, events in upstream.events.items()}
+
+
+@given(transactions, st.data())
+def test_a_late_collection_has_its_part_of_the_log_or_waits(plan: list[list[str]], data: st.DataObject) -> None:
+    upstream = Upstream()
+    for id, places in enumerate(plan):
+        upstream.write(id, places)
+    for id in range(data.draw(st.integers(0, len(plan))), len(plan)):
+        upstream.write(id, plan[id])  # the connector began again
+    log = upstream.log[: data.draw(st.integers(0, len(upstream.log)))]
+    known = {ended.id for ended in log}
+    ends = {partition: data.draw(st.integers(0, len(upstream.events[partition]))) for partition in COLLECTIONS}
+    read = {p: Stretch(name, upstream.events[p][: ends[p]], ends[p]) for p, name in COLLECTIONS.items()}
+    part = {
+        (event.transaction, event.order) for events in upstream.events.values() for event in events if event.transaction in known
+    }
+    there = {
+        (event.transaction, event.order) for stretch in read.values() for event in stretch.events if event.transaction in known
+    }
+
+    found = caught_up(log, read)
+    if found is None:
+        assert there < part
+        return
+    bound = [
+        (event.transaction, event.order)
+        for partition, stretch in read.items()
+        for event in stretch.events
+        if event.offset < found.uppers[partition] and event.offset not in found.dropped[partition]
+    ]
+    assert sorted(bound) == sorted(part)
 
 
 def test_what_belongs_to_no_transaction_waits_for_none_but_for_what_is_before_it() -> None:

@@ -21,7 +21,7 @@ def overview_of(environment: Environment) -> Overview:
         catalog.snapshot,
         frontiers,
         environment.statuses.current(),
-        lambda source: _remap(environment, source, frontiers[source].upper),
+        lambda source: _remap(environment, catalog.relation(source).collection.source_id, frontiers[source].upper),
         latest(read_index(environment.settings.home / "quality")),
         environment.clock(),
         environment.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,

@@ -163,8 +163,10 @@ class Query:
             version = self.environment.lake.open(collection).pin()
             name = self.catalog.kept_in(collection)
             lines.append(f"input {name.name if name else collection} ({collection}):")
-            is_readable = "yes" if frontier.is_readable_at(ready.time.at) else "not yet"
-            lines.append(f"  since: {frontier.since}, upper: {frontier.upper}, readable: {is_readable}")
+            since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
+            lines.append(f"  since: {since}, upper: {frontier.upper}, readable: {'yes' if is_readable else 'not yet'}")
+            if collection.guest is not None:
+                lines.append(f"  bound with the transactions of: {self._name_of(collection.group)}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
         return lines
 

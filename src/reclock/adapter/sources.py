@@ -9,7 +9,7 @@ from reclock.controllers.implied import source_spec
 from reclock.environment import Environment
 from reclock.errors import SqlSyntaxError, UnknownObject
 from reclock.sources.description import SourceSpec
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import SessionNames, parts
 from reclock.sql.nodes import ShowColumnsStatement
 from reclock.sql.parse import parse_one
@@ -18,19 +18,24 @@ _NAMES = SessionNames()
 
 
 def source_specs(environment: Environment, only: Sequence[str] | None = None) -> list[SourceSpec]:
-    """Every source, or those named (as SQL would, qualified or not), in order of id. Raises ``UnknownRelation``."""
+    """Every source but guests, which their hosts bind; or those named (as SQL would, qualified or not). In order of id.
+
+    Raises ``UnknownRelation``.
+    """
     catalog = environment.planner_catalog()
     if only:
-        return [_named(catalog, name) for name in dict.fromkeys(only)]
-    entries = [entry for entry in catalog.relations() if entry.source is not None]
+        named = [_named(catalog, name) for name in only]
+        return [source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()]
+    entries = [entry for entry in catalog.relations() if entry.source is not None and entry.source.host is None]
     return [source_spec(catalog, entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
 
 
-def _named(catalog: PlannerCatalog, name: str) -> SourceSpec:
+def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
+    """The source, or that whose guest it is."""
     entry = catalog.resolve(written_parts(name), _NAMES)
     if entry.type is not ItemType.SOURCE or entry.source is None:
         raise UnknownObject("source", name)
-    return source_spec(catalog, entry)
+    return entry if entry.source.host is None else catalog.relation(entry.source.host)
 
 
 def written_parts(name: str) -> tuple[str, ...]:

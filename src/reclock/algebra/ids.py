@@ -47,6 +47,17 @@ class StorageCollectionId:
         collection, _, output = rest.partition(".")
         return cls(GlobalId(source_id), CollectionType(collection), output)
 
+    @classmethod
+    def of_guest(cls, host: GlobalId, guest: GlobalId, output: str) -> Self:
+        """That of an output of ``guest``, which is bound with the transactions of the source ``host``, in its group."""
+        return cls(host, CollectionType.RECLOCKED, f"{output}@{guest}")
+
+    @property
+    def guest(self) -> GlobalId | None:
+        """The source that it is of, if that is a guest of ``source_id``: such a collection comes late to its group."""
+        _, at, guest = self.output.rpartition("@")
+        return GlobalId(guest) if at else None
+
     @property
     def group(self) -> str:
         """The frontier group it belongs to: its source's or index's own, or that of all tables, or of all introspection."""

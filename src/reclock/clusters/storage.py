@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
-from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
+from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables
@@ -63,24 +64,40 @@ class Storage:
             return
         for own in command.collections:
             self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic)
-        self.frontiers.create(command.group, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
+        # a guest is in its host's group, which is there; one of its own says no more than that its collections are
+        self.frontiers.create(command.id, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
         if command.inputs:
             hold_inputs(command.id, command.inputs, self.frontiers, self.holds)
 
     def _drop(self, ids: tuple[GlobalId, ...]) -> NotDropped | None:
         tables = self.tables.log.known() & set(ids)
         others = set(ids) - tables
-        self.let_go([*others, TABLES])
-        left = self._drop_tables(tables) | self._drop_groups(others)
+        late = self.lake.of_guests(others)
+        self.let_go([*others, TABLES, *{id.group for id in late}])
+        left = self._drop_tables(tables) | self._drop_late(late)
+        left |= self._drop_groups(others - left)
         return NotDropped(tuple(sorted(left))) if left else None
 
     def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
         """Answers those that are left: a hold does not say which tables it is for, so every read that began before counts."""
         if not ids:
             return set()
-        now, first_read = self.read_ts(), self.holds.earliest_read(TABLES)
-        read = {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
+        read = self._still_read(ids, TABLES)
         return read | {id for id in sorted(ids - read) if not _succeeds(self.tables.drop, id)}
+
+    def _drop_late(self, late: Iterable[StorageCollectionId]) -> Set[GlobalId]:
+        """Answers the guests that have some left: neither does a hold on a group say which collections of it."""
+        left: set[GlobalId] = set()
+        for id in late:
+            assert id.guest is not None
+            if self._still_read({id.guest}, id.group) or not _succeeds(self.lake.drop, id):
+                left.add(id.guest)
+        return left
+
+    def _still_read(self, ids: Set[GlobalId], group: str) -> Set[GlobalId]:
+        """Those that a read may be at that began before they were gone."""
+        now, first_read = self.read_ts(), self.holds.earliest_read(group)
+        return {id for id in ids if first_read is not None and first_read <= self._gone_since.setdefault(id, now)}
 
     def _drop_groups(self, ids: Set[GlobalId]) -> Set[GlobalId]:
         """Answers those that are left."""
@@ -98,11 +115,11 @@ class Storage:
         return ids - gone
 
 
-def _succeeds(drop: Callable[[GlobalId], None], id: GlobalId) -> bool:
+def _succeeds(drop: Callable[[Any], None], id: GlobalId | StorageCollectionId) -> bool:
     """What cannot be dropped now must not keep from being made what others wait for."""
     try:
         drop(id)
     except OSError as failure:
-        _logger.warning("cannot drop a collection yet", id=id, error=str(failure))
+        _logger.warning("cannot drop a collection yet", id=str(id), error=str(failure))
         return False
     return True

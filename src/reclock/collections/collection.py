@@ -14,7 +14,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from reclock import crashpoints
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
-from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, staging_path
 from reclock.collections.log import TableLog, add, remove
@@ -72,7 +72,7 @@ class Collection:
     def pin_at(self, at: Timestamp, upper: Timestamp) -> Version:
         """A version that is exact at ``at``: below ``upper``, which was published before the call. Looks only for what it must.
 
-        Raises ``NotReadable`` if times beyond ``at`` have been merged, ``OutputFailed`` if nothing is known at ``at``.
+        Raises ``NotReadable`` if times beyond ``at`` have been merged, and what ``Version.check`` raises.
         """
         with self._lock:
             version = self._pinned
@@ -98,6 +98,7 @@ class Collection:
                 self.folder,
                 self._log.files(),
                 self._failure(),
+                self._begins(),
             )
         return self._pinned
 
@@ -124,8 +125,12 @@ class Collection:
         self.append_files([file], expected_upper=expected_upper, new_upper=new_upper)
         crashpoints.reach("collections.append.after_commit")
 
-    def append_files(self, files: Sequence[StagedFile], *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
-        """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does."""
+    def append_files(
+        self, files: Sequence[StagedFile], *, expected_upper: Timestamp, new_upper: Timestamp, begins: Timestamp | None = None
+    ) -> None:
+        """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does. One that has come late to its
+        group is readable from ``begins`` on, once that is said.
+        """
         if not MINIMUM <= expected_upper < new_upper:
             raise InternalError(f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}')
         self._check_files(files)
@@ -136,11 +141,12 @@ class Collection:
                     detail=f"found [{file.min_time}, {file.max_time}], allowed [{expected_upper}, {new_upper})",
                 )
         actions = [add(file) for file in files]
+        transactions = {str(self.id): new_upper} | ({self._beginner: begins} if begins is not None else {})
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
                 self._expect(expected_upper)
-                if self._log.commit(actions, {str(self.id): new_upper}):
+                if self._log.commit(actions, transactions):
                     return
         raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
 
@@ -258,6 +264,16 @@ class Collection:
 
     def _since(self) -> Timestamp:
         return Timestamp(self._log.transaction(self._compactor) or 0)
+
+    @property
+    def _beginner(self) -> str:
+        return f"{self.id}#begins"
+
+    def _begins(self) -> Timestamp:
+        if self.id.guest is None:
+            return MINIMUM
+        at = self._log.transaction(self._beginner)
+        return MAXIMUM if at is None else Timestamp(at)
 
     @property
     def _failed(self) -> str:

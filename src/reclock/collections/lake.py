@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import pyarrow.fs as pafs
 from deltalake.exceptions import TableNotFoundError
@@ -85,15 +86,33 @@ class Lake:
         for name in self._subfolders(source_id):
             self.drop(StorageCollectionId.parse(f"{source_id}/{name}"))
 
+    def late(self, source_id: GlobalId) -> dict[str, Collection]:
+        """The collections that have come late to the source's group, and are there whole, by output."""
+        found = {}
+        for name in sorted(self._subfolders(source_id)):
+            id = _parsed(source_id, name)
+            if id is not None and id.guest is not None:
+                with suppress(UnknownCollection):
+                    collection = self.open(id)
+                    collection.pin()  # it may have been opened before it was dropped
+                    found[id.output] = collection
+        return found
+
+    def of_guests(self, source_ids: Iterable[GlobalId]) -> Sequence[StorageCollectionId]:
+        """The collections that any of these has as a guest of another source, whole or half gone."""
+        guests = {id for id in source_ids if not self._subfolders(id)}
+        hosts = self._subfolders("") if guests else ()
+        found = [_parsed(host, name) for host in hosts for name in self._subfolders(host) if "@" in name]
+        return sorted(id for id in found if id is not None and id.guest in guests)
+
     def list(self, source_id: str | None = None) -> Sequence[StorageCollectionId]:
         """Every collection in the lake, or of one source or index, in order of id."""
         found = []
         for source in self._subfolders("") if source_id is None else [source_id]:
             for name in self._subfolders(source):
-                if name.partition(".")[0] in set(CollectionType):
-                    id = StorageCollectionId.parse(f"{source}/{name}")
-                    if self.exists(id):
-                        found.append(id)
+                id = _parsed(source, name)
+                if id is not None and self.exists(id):
+                    found.append(id)
         return sorted(found)
 
     def _subfolders(self, path: str) -> Sequence[str]:
@@ -102,3 +121,8 @@ class Lake:
 
     def _folder_of(self, id: StorageCollectionId) -> Folder:
         return Folder(f"{self._folder.uri}/{id}", self._folder.storage_options)
+
+
+def _parsed(source_id: str, name: str) -> StorageCollectionId | None:
+    """The collection whose folder this is, if it is one's."""
+    return StorageCollectionId.parse(f"{source_id}/{name}") if name.partition(".")[0] in set(CollectionType) else None

@@ -17,7 +17,7 @@ from reclock.collections.consolidate import advanced_updates, consolidated_chang
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import OutputFailed, VersionGone
+from reclock.errors import NotBegun, NotReadable, OutputFailed, VersionGone
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -52,13 +52,19 @@ class Version:
     folder: Folder
     all_files: tuple[DataFile, ...]
     failure: Failure | None = None
+    begins: Timestamp = MINIMUM
+    """Nothing is known at earlier times, and never will be; ``MAXIMUM`` if it is still awaited."""
 
     @property
     def uri(self) -> str:
         return self.folder.uri
 
     def check(self, at: Timestamp) -> None:
-        """Raises ``OutputFailed`` if nothing is known at ``at``."""
+        """Raises ``NotBegun``, ``NotReadable`` or ``OutputFailed`` if nothing is known at ``at``."""
+        if self.begins == MAXIMUM:
+            raise NotBegun(str(self.id))
+        if at < self.begins:
+            raise NotReadable(str(self.id), at=at, since=self.begins, upper=self.upper)
         if self.failure is not None and at >= self.failure.at:
             raise OutputFailed(self.failure.message, detail=self.failure.detail)
 

@@ -31,7 +31,7 @@ def storage_commands(present: Set[GlobalId], catalog: PlannerCatalog) -> list[Cr
 
 
 def stored(catalog: PlannerCatalog) -> frozenset[GlobalId]:
-    """The items that have a frontier group; a subsource's is its source's."""
+    """The items that have collections, or a frontier group, of their own; a subsource's are its source's."""
     items = _snapshot(catalog).items.values()
     return frozenset(item.id for item in items if item.type in _STORED and not catalog.is_subsource(item.id))
 
@@ -74,8 +74,10 @@ def source_spec(catalog: PlannerCatalog, entry: RelationEntry) -> SourceSpec:
     source = entry.source
     assert source is not None
     created_at = _snapshot(catalog).items[entry.id].created_at
+    is_shared = source.connector.reclocking.is_shared
+    guests = tuple(e.id for e in catalog.relations() if e.source is not None and e.source.host == entry.id) if is_shared else ()
     return SourceSpec(
-        entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at, source.start
+        entry.id, str(entry.name), source.connector, source.format, entry.desc, source.subsources, created_at, source.start, guests
     )
 
 
@@ -107,6 +109,9 @@ def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))
         return CreateCollections(item.id, (), since=begins, upper=begins, inputs=inputs)
     assert isinstance(entry, RelationEntry)
+    if entry.source is not None and entry.source.host is not None:
+        late = ((StorageCollectionId.of_guest(entry.source.host, item.id, o), desc) for o, desc in entry.source.subsources.items())
+        return CreateCollections(item.id, tuple(CollectionDescription(*each) for each in late), since=begins, upper=begins)
     if entry.source is not None:
         found = tuple(CollectionDescription(*each) for each in collections_of(source_spec(catalog, entry)))
         if entry.source.start is not None:

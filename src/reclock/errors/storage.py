@@ -57,6 +57,19 @@ class NotReadable(ReclockError):
         self.name, self.at, self.since, self.upper = name, at, since, upper
 
 
+class NotBegun(ReclockError):
+    """A relation has come late to its frontier group, and what it has to hold from the beginning is not bound yet."""
+
+    sqlstate = "55000"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f'"{name}" cannot be read yet',
+            detail="of the transactions that were bound before it was made it does not hold its part yet",
+            hint="it begins with the tick that finds all of them upstream",
+        )
+
+
 class UnknownCollection(ReclockError):
     """A collection is not, or no longer, in the lake or in consensus."""
 

@@ -66,7 +66,12 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup
         max_time=max((file.max_time for file in step.files), default=None),
         null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.files),
         covered={increment.name: increment.covered for increment in step.increments if increment.covered},
-        staged_files=[lineup.outputs[output].folder.absolute(file.path) for output, files in step.staged.items() for file in files],
+        staged_files=[
+            lineup.outputs[output].folder.absolute(file.path)
+            for output, files in step.staged.items()
+            if output in lineup.outputs
+            for file in files
+        ],
         updates_per_offset=source.connector.updates_per_offset,
     )
 

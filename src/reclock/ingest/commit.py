@@ -65,9 +65,8 @@ def commit_and_publish(
                 waiting.append(source.name)
                 continue
             step = Step.from_payload(claim.payload)
-            if (
-                len(step.staged) + len(step.failed) > 1
-            ):  # one commit an output: from the first on there is no other way than forward
+            commits = len(step.staged) + len(step.failed) + len(lineup.begun_by(step.increments))
+            if commits > 1:  # one commit an output: from the first on there is no other way than forward
                 step = replace(step, phase=Phase.COMMITTING)
                 claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
             crashpoints.reach("ingest.before_commit")

@@ -65,9 +65,11 @@ class Lineup:
 
     @classmethod
     def open(cls, lake: Lake, source: SourceSpec) -> Self:
-        """Raises ``UnknownCollection``."""
-        opened = {id: lake.open(id) for id, _, _ in collections_of(source)}
-        outputs = {name: opened[source.output(name)] for name in source.outputs}
+        """With those outputs that have come late by now, whatever ``source`` says of them. Raises ``UnknownCollection``."""
+        opened = {id: lake.open(id) for id, _, _ in collections_of(source) if id.guest is None}
+        outputs = {id.output: output for id, output in opened.items() if id.collection is CollectionType.RECLOCKED}
+        if source.connector.reclocking.is_shared:
+            outputs |= lake.late(source.id)
         remap = opened[StorageCollectionId(source.id, CollectionType.REMAPPING)]
         evidence = opened.get(StorageCollectionId(source.id, CollectionType.EVIDENCE))
         return cls(source.id, source.connector.reclocking, outputs, remap, evidence)
@@ -136,18 +138,20 @@ class Lineup:
         at: Timestamp,
         failed: Mapping[str, Failed] = _NONE,
     ) -> None:
-        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where nothing is
-        known any more of the outputs that ``failed``."""
+        """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where those begin
+        that came late, and nothing is known any more of those that ``failed``. An output that was dropped is left out."""
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _has_landed(self.group, output, at):
                 output.fail(Failure(at, failure.message, failure.detail), expected_upper=output.upper())
-        for name, files in staged.items():
-            output = self.outputs[name]
+        begun = self.begun_by(increments)
+        for name in [name for name in dict.fromkeys((*staged, *begun)) if name in self.outputs]:
+            output, files = self.outputs[name], staged.get(name, ())
             if _has_landed(self.group, output, at):
                 continue
+            begins = at if name in begun else None
             try:
-                output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1))
+                output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1), begins=begins)
             except UpperMismatch:
                 if not _has_landed(self.group, output, at):
                     raise
@@ -157,6 +161,11 @@ class Lineup:
             changes = [(self._kept(increment.partition, *known[increment.partition]), -1) for increment in own]
             changes += [(self._kept(found.partition, found.upper, *found.evidence), 1) for found in increments]
             _append(self.group, self.evidence, changes, at)
+
+    def begun_by(self, increments: Iterable[Increment]) -> list[str]:
+        """The outputs that begin with a step of these increments: see ``reclock.sources.connector.Shared``."""
+        named = {increment.partition for increment in increments}
+        return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
 
     def _kept(self, partition: Partition, offset: int, *evidence: object) -> tuple[object, ...]:
         return (*_row(partition), self.reclocking.shown(offset), *evidence)

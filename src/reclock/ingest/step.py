@@ -28,7 +28,7 @@ from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
 from reclock.ingest.upsert import DifferenceJob, replacement
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
-from reclock.sources.connector import Bound, Connector, FailsByOutput, HasHistory, Increment, ReadsOnce
+from reclock.sources.connector import Bound, Connector, FailsByOutput, HasHistory, Increment, ReadsOnce, Shared
 from reclock.sources.description import SourceSpec
 
 if TYPE_CHECKING:
@@ -139,6 +139,8 @@ class _Work:
     def begin(self, at: Timestamp) -> IngestReport:
         """A new step, if there is anything new. The claim comes after the probe, so that an idle source costs no write."""
         lineup = Lineup.open(self.lake, self.source)
+        if (work := self._over(lineup)) is not None:
+            return work.begin(at)
         upper, bound = lineup.read_bound()
         step = Step(self.source.id, at, Phase.PROBING)
         probed = None
@@ -164,6 +166,8 @@ class _Work:
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
         """From the step's phase to STAGED; None if the probe found nothing after all, and the claim is given up."""
         lineup = Lineup.open(self.lake, self.source)
+        if (work := self._over(lineup)) is not None:  # what begins can only begin under the claim: now it is known what has
+            return work.carry(claim, step, None)
         with HeldClaim(self.frontiers, self.source.id, claim, self.lease_ms) as held:
             try:
                 if step.phase is Phase.PROBING:
@@ -190,6 +194,14 @@ class _Work:
                 held.let_go(replace(latest, error=encode_failure(failure)).to_payload())
                 raise
         return IngestReport.of(self.source, step)
+
+    def _over(self, lineup: Lineup) -> _Work | None:
+        """The same work over the outputs as they are, if some have come or gone since."""
+        if lineup.outputs.keys() == self.source.outputs.keys():
+            return None
+        assert isinstance(self.connector, Shared)
+        outputs = {name: output.desc for name, output in lineup.outputs.items()}
+        return replace(self, source=replace(self.source, subsources=outputs), connector=self.connector.over(outputs))
 
     def _ask(self, bound: Bound, step: Step) -> Sequence[Increment]:
         if not self.is_history:

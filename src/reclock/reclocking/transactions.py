@@ -99,6 +99,14 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     return Cut(tuple(whole), uppers, dropped)
 
 
+def caught_up(log: Sequence[Ended], read: Mapping[Partition, Stretch]) -> Cut | None:
+    """What of ``read``, collections that nothing is bound of yet, belongs to the ``log``, all of which is bound for others; None as
+    long as some of it is not there. Bound at one time, it makes them as complete as the others, from that time on."""
+    whole = fresh(log, ())
+    found = cut(whole, (), read)
+    return found if len(found.bound) == len(whole) else None
+
+
 def _upper(stretch: Stretch, bound: Collection[str]) -> int:
     waiting = (event.offset for event in stretch.events if event.transaction is not None and event.transaction not in bound)
     return next(waiting, stretch.upper)

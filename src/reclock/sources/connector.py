@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import OutputFailed
 from reclock.reclocking.frontiers import Partition, SourceFrontier
@@ -106,6 +107,18 @@ class FailsByOutput(Connector, Protocol):
 
     def without(self, outputs: Set[str]) -> Connector:
         """The same, but for outputs of which nothing is known any more."""
+
+
+@runtime_checkable
+class Shared(Connector, Protocol):
+    """A connector to whose outputs others may come, and go.
+
+    One whose collection has a guest comes late. It begins with a step that has an increment of its name, of no offsets: that holds
+    all of it that belongs to what was bound before, and no more.
+    """
+
+    def over(self, outputs: Mapping[str, RelationDesc]) -> Connector:
+        """The same for these outputs."""
 
 
 @runtime_checkable

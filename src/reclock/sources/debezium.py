@@ -2,26 +2,32 @@
 
 The partitions are those of all topics, as ``topic/partition``, so that one source, with a relation a table, has one frontier. A
 probe reads the events that are new, for the transactions they name; what they hold is read by executors.
+
+A table that comes late, for a guest, is read from the beginning, in partitions of its own: its part of all that is bound, is bound
+by a step that binds nothing else, and from then on transactions wait for its events too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import structlog
 from confluent_kafka import Message
 from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
-from reclock.errors import DecodeFailed, UpstreamUnavailable
+from reclock.errors import DecodeFailed, SourceError, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.transactions import Ended, Event, Stretch, cut, fresh
+from reclock.reclocking.transactions import Ended, Event, Stretch, caught_up, cut, fresh
 from reclock.sources.connector import Bound, Evidence, Increment, Skip, given_up, left
 from reclock.sources.description import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.sources.envelope import changes, event_of
 from reclock.sources.kafka import TASK_OFFSETS, Kafka, Piece
+
+_logger = structlog.get_logger(__name__)
 
 KNOWN_ENTRIES = 20_000
 """So many entries of the transaction topic before those that are bound are read again, to know what a connector sends twice."""
@@ -45,13 +51,46 @@ class Debezium:
 
     upstream: DebeziumConnector
     outputs: Mapping[str, RelationDesc]
-    """By ``schema.table``."""
+    """By ``schema.table``, of a guest's with ``@guest`` behind it."""
     format: Format
     client: Mapping[str, str] = field(repr=False)
 
     # --- in the driver ---
 
+    def over(self, outputs: Mapping[str, RelationDesc]) -> Debezium:
+        return replace(self, outputs=outputs)
+
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        late = [output for output in self.outputs if "@" in output and output not in bound]
+        begun = self.over({output: desc for output, desc in self.outputs.items() if output not in late})
+        return self._begin(late, bound, skips) or begun._go_on(bound, skips)
+
+    def _begin(self, late: Sequence[str], bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+        """All that belongs to what is bound, of those tables of which it is there."""
+        if not late:
+            return []
+        log_name = f"{self.upstream.transaction_topic}/0"
+        known = bound.get(log_name)
+        log = self._read_ended(Increment(log_name, 0, known[0], known[0], known[1:])) if known is not None else []
+        increments: list[Increment] = []
+        for output in late:
+            try:
+                increments += self._caught_up(output, log, skips)
+            except SourceError as error:  # nobody waits for it before it has begun
+                _logger.warning("a table has not begun", table=output, error=error.message, detail=error.detail)
+        return increments
+
+    def _caught_up(self, output: str, log: Sequence[Ended], skips: Sequence[Skip]) -> list[Increment]:
+        reached = {increment.partition: increment for increment in self._probe_topic(self._name(output), {}, skips)}
+        wanted = {ended.id for ended in log}
+        read = {partition: self._read_events(increment, wanted, skips) for partition, increment in reached.items()}
+        found = caught_up(log, {**read, output: Stretch(output, (), 0)})
+        if found is None:
+            return []
+        own = [_cut_to(i, found.uppers[i.partition], found.dropped[i.partition]) for i in reached.values()]
+        return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in own if increment.size)]
+
+    def _go_on(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         reached = {
             increment.partition: increment
             for topic in (self.upstream.transaction_topic, *map(self._name, self.outputs))
@@ -82,7 +121,7 @@ class Debezium:
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TablePiece]:
-        tables = {self._name(table): table for table in self.outputs}
+        tables = {self._name(output): output for output in self.outputs}
         pieces = []
         for own in increments:
             topic, _, partition = own.name.rpartition("/")
@@ -110,32 +149,33 @@ class Debezium:
 
     # --- how ---
 
-    def _name(self, table: str) -> str:
-        return f"{self.upstream.prefix}.{table}"
+    def _name(self, output: str) -> str:
+        """What its partitions are called before the slash: its topic, and whose it is."""
+        return f"{self.upstream.prefix}.{output}"
 
-    def _topic(self, topic: str) -> Kafka:
+    def _topic(self, name: str) -> Kafka:
+        topic, _, _ = name.partition("@")
         return Kafka(KafkaConnector(self.upstream.connection, topic), BytesFormat(), RelationDesc(()), self.client)
 
-    def _probe_topic(self, topic: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
-        own = f"{topic}/"
+    def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+        own = f"{name}/"
         bound_here = {int(str(name).removeprefix(own)): kept for name, kept in bound.items() if _is_of(name, own)}
         skips_here = [(name.removeprefix(own), *range_) for name, *range_ in skips if _is_of(name, own)]
-        found = self._topic(topic).probe(bound_here, skips_here)  # type: ignore[arg-type]
+        found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
         return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
 
     def _read_log(self, reached: Increment) -> tuple[set[str], list[Ended]]:
         """The transactions that ended before what is new in the log, as far as they may come again; and those that end in it."""
+        ends = self._read_ended(reached, reached.lower - KNOWN_ENTRIES)
+        known = {ended.id for ended in ends if ended.offset < reached.lower}
+        return known, [ended for ended in ends if ended.offset >= reached.lower]
+
+    def _read_ended(self, reached: Increment, start: int = 0) -> list[Ended]:
+        """The transactions that end in the log from ``start`` on, as far back as the topic goes."""
         topic = self._topic(self.upstream.transaction_topic)
         [first] = topic.list_offsets([0], OffsetSpec.earliest()).values()
-        known, log = set(), []
-        start = max(first, reached.lower - KNOWN_ENTRIES)
-        for message in self._read_topic(reached, start):
-            ended = self._ended(message)
-            if ended is not None and ended.offset < reached.lower:
-                known.add(ended.id)
-            elif ended is not None:
-                log.append(ended)
-        return known, log
+        found = map(self._ended, self._read_topic(reached, max(first, start)))
+        return [ended for ended in found if ended is not None]
 
     def _ended(self, message: Message) -> Ended | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
@@ -144,7 +184,7 @@ class Debezium:
             if entry is None or entry["status"] != "END":
                 return None
             counts = {each["data_collection"]: int(each["event_count"]) for each in entry.get("data_collections") or ()}
-            return Ended(_stem(entry["id"]), message.offset(), {_table(name, self.outputs): n for name, n in counts.items()})
+            return Ended(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
         except (KeyError, TypeError, ValueError) as error:
             raise DecodeFailed(
                 partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
@@ -152,20 +192,19 @@ class Debezium:
 
     def _read_events(self, reached: Increment, wanted: set[str], skips: Sequence[Skip]) -> Stretch:
         """Up to the first event of a transaction that is not ``wanted``: it and all behind it wait."""
-        topic = reached.name.rpartition("/")[0]
+        name = reached.name.rpartition("/")[0]
         ranges, given_up_events = given_up(reached.partition, skips), 0
         events = []
         for message in self._read_topic(reached, reached.detail["begin"]):
             is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
             given_up_events += is_given_up
-            event = Event(message.offset()) if is_given_up else self._event(message)
+            event = Event(message.offset()) if is_given_up else self._event(message, reached.name)
             events.append(event)
             if event.transaction is not None and event.transaction not in wanted:
                 break
-        return Stretch(topic.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
+        return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
 
-    def _event(self, message: Message) -> Event:
-        partition = f"{message.topic()}/{message.partition()}"
+    def _event(self, message: Message, partition: str) -> Event:
         document = event_of(message.value(), self.format, partition, message.offset())
         transaction = document.get("transaction") if document is not None else None
         if transaction is None:
@@ -176,10 +215,10 @@ class Debezium:
             raise DecodeFailed(partition, message.offset(), detail="its transaction is not Debezium's", unit="offset") from error
 
     def _read_topic(self, reached: Increment, start: int) -> Iterator[Message]:
-        topic, _, partition = reached.name.rpartition("/")
+        name, _, partition = reached.name.rpartition("/")
         if start < reached.upper:
             piece = Piece(int(partition), start, reached.upper, reached.evidence[0])
-            for messages in self._topic(topic).messages(piece):
+            for messages in self._topic(name).messages(piece):
                 yield from messages
 
 
@@ -209,6 +248,7 @@ def _stem(id: str) -> str:
     return str(id).partition(":")[0]
 
 
-def _table(collection: str, tables: Mapping[str, RelationDesc]) -> str:
-    """A data collection as the source calls it: SQL Server and others put the name of the database in front."""
-    return next((table for table in tables if collection == table or collection.endswith(f".{table}")), collection)
+def _count(output: str, counts: Mapping[str, int]) -> int:
+    """How many events of a table there are, by data collection: SQL Server and others put the name of the database in front."""
+    table, _, _ = output.partition("@")
+    return next((count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0)

@@ -28,6 +28,8 @@ class Reclocking:
     progress: tuple[str, ...]
     evidence: tuple[Column, ...] | None = None
     is_wide: bool = False
+    is_shared: bool = False
+    """Whether sources that are made later may be guests of one: their relations are outputs of it that come late."""
     unit: int = 1
     """How many offsets one of the upstream's own unit is, in which progress is shown."""
 
@@ -183,6 +185,7 @@ class DebeziumConnector:
         offset="offset",
         progress=("partition", "offset"),
         evidence=(Column("topic_id", TEXT, is_nullable=False),),
+        is_shared=True,
     )
 
     @property
@@ -378,6 +381,13 @@ class SourceSpec:
     created_at: Timestamp = MINIMUM
     start: Timestamp | None = None
     """Where its history begins, if that is given by a backfill."""
+    guests: tuple[GlobalId, ...] = ()
+    """The sources that are bound with its transactions."""
+
+    @property
+    def all_ids(self) -> tuple[GlobalId, ...]:
+        """Its own, and its guests': they do well or badly together."""
+        return (self.id, *self.guests)
 
     @property
     def outputs(self) -> Mapping[str, RelationDesc]:

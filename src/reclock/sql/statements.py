@@ -97,6 +97,8 @@ class SourceDefinition:
     """Where its history begins, if that is given by a backfill."""
     retain_ms: int | None = None
     """How far back it can be read, if that is its own."""
+    host: GlobalId | None = None
+    """The source in whose frontier group it is a guest."""
 
     @property
     def progress_desc(self) -> RelationDesc:

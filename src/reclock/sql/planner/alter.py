@@ -8,11 +8,12 @@ from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
 from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected, WrongObjectType
 from reclock.sql import nodes
-from reclock.sql.catalog import Entry, PlannerCatalog
+from reclock.sql.catalog import Entry, PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
+from reclock.sql.planner.guests import check_history
 from reclock.sql.planner.sources import duration_ms
 from reclock.sql.statements import Rename, RetainHistory, RetrySource, Skipped, SkipRange, WaiveCheck
 
@@ -22,6 +23,11 @@ OFFSET_DIGITS = 80
 
 def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
     return _named(node, "SOURCE", catalog, session)
+
+
+def _host(entry: Entry) -> GlobalId | None:
+    """Whose claim it is that a decision about a guest is of."""
+    return entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
 
 
 def _named(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
@@ -35,14 +41,14 @@ def _named(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: S
 
 def retry(node: nodes.AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
     source = _source(node, catalog, session)
-    return RetrySource(source.id, source.name)
+    return RetrySource(_host(source) or source.id, source.name)
 
 
 def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
     source = _source(node, catalog, session)
     if not node.args["check"].name:
         raise InvalidOption("the name of a check cannot be empty")
-    return WaiveCheck(source.id, source.name, node.args["check"].name)
+    return WaiveCheck(_host(source) or source.id, source.name, node.args["check"].name)
 
 
 def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
@@ -50,12 +56,14 @@ def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session:
     lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
         raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
-    return SkipRange(source.id, source.name, node.args["partition"].name, lower, upper)
+    return SkipRange(_host(source) or source.id, source.name, node.args["partition"].name, lower, upper)
 
 
 def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
     source, history = _source(node, catalog, session), node.args.get("history")
     assert source.create_sql is not None
+    if (host := _host(source)) is not None:
+        check_history(catalog.relation(host))
     text = history.this.name if history is not None else None
     if text is not None:
         duration_ms(text)

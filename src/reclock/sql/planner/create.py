@@ -22,7 +22,7 @@ from reclock.errors import (
     UnsupportedSql,
     WrongObjectType,
 )
-from reclock.sources.description import DebeziumConnector, ObjectsConnector
+from reclock.sources.description import ObjectsConnector
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog
 from reclock.sql.dialect import to_sql
@@ -31,6 +31,7 @@ from reclock.sql.parse import parse_one
 from reclock.sql.planner.build import compute, unique_key
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
+from reclock.sql.planner.guests import check_guest
 from reclock.sql.planner.index_keys import index_key
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
@@ -54,7 +55,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         return skipped
     normal = node.copy()
     source = define_source(normal, catalog, session)
-    _check_alone(source, catalog)
+    check_guest(source, catalog)
     progress = node.args.get("progress")
     if progress is not None:
         progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
@@ -85,23 +86,6 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
             table.set("alias", None)
         normal.set("tables", [described.get(table) or nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
     return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
-
-
-def _check_alone(source: SourceDefinition, catalog: PlannerCatalog) -> None:
-    """Two sources over the transactions of one connector would split them between two times."""
-    if not isinstance(source.connector, DebeziumConnector):
-        return
-    own = source.connector
-    for entry in catalog.relations():
-        other = entry.source.connector if entry.source is not None else None
-        if isinstance(other, DebeziumConnector) and (other.brokers, other.transaction_topic) == (
-            own.brokers,
-            own.transaction_topic,
-        ):
-            raise InvalidOption(
-                f'source "{entry.name}" has the transactions of "{own.transaction_topic}"',
-                hint="one source names all tables of a connector, so that none of its transactions is ever seen in parts",
-            )
 
 
 def create_subsource(node: nodes.CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:

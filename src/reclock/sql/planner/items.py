@@ -49,14 +49,17 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
     collection = StorageCollectionId(item.id)
     if item.progress is not None:
         source_id: GlobalId = item.progress.source_id
-        remap = StorageCollectionId(source_id, CollectionType.REMAPPING)
+        remap = StorageCollectionId(_host(catalog.relation(source_id)) or source_id, CollectionType.REMAPPING)
         return RelationEntry(item.id, remap, name, ItemType.SOURCE_PROGRESS, item.progress.desc, depends_on=frozenset({source_id}))
     text = item.create_sql or ""
     match parse_one(text):
         case nodes.CreateSourceStatement() as node:
             source = define_source(node, catalog, _SESSION)
+            below = source.depends_on
+            if source.host is not None:
+                collection, below = StorageCollectionId(source.host), below | {source.host}
             return RelationEntry(
-                item.id, collection, name, item.type, source.desc, create_sql=text, depends_on=source.depends_on, source=source
+                item.id, collection, name, item.type, source.desc, create_sql=text, depends_on=below, source=source
             )
         case connection_nodes.CreateSecretStatement() as node:
             return SecretEntry(item.id, name, node.args["reference"].name, text)
@@ -66,7 +69,12 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         case nodes.CreateSubsourceStatement() as node:
             of = catalog.resolve(parts(node.args["source"]), _SESSION)
             table = node.args["table"].name
-            output = StorageCollectionId(of.id, CollectionType.RECLOCKED, table)
+            host = _host(of)
+            output = (
+                StorageCollectionId(of.id, CollectionType.RECLOCKED, table)
+                if host is None
+                else StorageCollectionId.of_guest(host, of.id, table)
+            )
             desc = of.source.subsources[table] if of.source is not None else of.desc
             return RelationEntry(item.id, output, name, item.type, desc, create_sql=text, depends_on=frozenset({of.id}))
         case nodes.CreateTableStatement() as node:
@@ -86,3 +94,7 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
             return SinkEntry(item.id, name, on.id, cluster_id, define_sink(node, on, catalog, _SESSION), text)
         case _:
             raise InternalError(f'item "{name}" has a definition of another kind', detail=text)
+
+
+def _host(entry: RelationEntry) -> GlobalId | None:
+    return entry.source.host if entry.source is not None else None

@@ -37,6 +37,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.coercion import scalar_type
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.connection_names import connection_of
+from reclock.sql.planner.guests import host_of
 from reclock.sql.planner.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
 from reclock.sql.planner.streams import kinesis_connector, pubnub_connector
 from reclock.sql.statements import SourceDefinition
@@ -46,6 +47,8 @@ SOURCE_OPTIONS = frozenset({"start"})
 
 _PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
 """The column of a format that has but one, unless the statement names it."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 _QUEUE = re.compile(r"[A-Za-z0-9_-]{0,80}")
 
@@ -86,7 +89,8 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         options[name] = option.args["value"].name or to_sql(option.args["value"])
     names = Names(catalog, session)
     described = _define(node.args["connector"], node, names)
-    source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms)
+    host = host_of(described.connector, described.format, catalog)
+    source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
     if "start" not in options:
         return source
     if source.connector.lacks_history:
@@ -254,6 +258,8 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
     tables: dict[str, RelationDesc] = {}
     for table in node.args.get("tables") or ():
         name = upstream_name(table)
+        if not _TOPIC.fullmatch(name):
+            raise InvalidOption(f'table "{name}" cannot have a topic')
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
         is_open = isinstance(format, AvroFormat) and not table.args.get("columns")  # the registry has them
