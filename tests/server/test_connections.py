@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -168,6 +170,18 @@ def test_cancel_and_timeout_end_what_computes(sql_server: SqlServer) -> None:
         with pytest.raises(errors.QueryCanceled, match="statement timeout"):
             connection.execute(ENDLESS)
         assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_what_runs_for_a_client_that_is_gone_is_cancelled(sql_server: SqlServer) -> None:
+    gone = sql_server.connect(options="-c statement_timeout=0")
+    process_id = gone.info.backend_pid
+    gone.pgconn.send_query(ENDLESS.encode())
+    gone.pgconn.flush()
+    gone.pgconn.finish()
+    deadline = time.monotonic() + 60
+    while not re.search(rf"connection closed .*connection={process_id}\b", sql_server.log()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_copy(sql_server: SqlServer) -> None:

@@ -89,6 +89,11 @@ class Connection:
             self._session.interruption.cancel()
             self._keep_interrupting()
 
+    def cancel_if_abandoned(self) -> None:
+        """Nobody waits for an answer to a client that is gone."""
+        if self._stream.is_closed:
+            self.cancel()
+
     @property
     def is_running(self) -> bool:
         return self._is_running
@@ -109,6 +114,8 @@ class Connection:
                 self._session.interruption.interrupt()
                 await asyncio.sleep(_INTERRUPT_AGAIN_S)
 
+        if self._interrupts is not None:
+            self._interrupts.cancel()
         self._interrupts = self._loop.create_task(repeat())
 
     def _notice(self, message: str) -> None:

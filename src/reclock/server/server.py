@@ -35,6 +35,7 @@ from reclock.server.stream import Stream
 _log = structlog.get_logger(__name__)
 _OPENING_S = 60
 _GRACE_S = 5
+_LOOK_S = 0.5
 _SECRET_BYTES = 32
 
 
@@ -63,6 +64,7 @@ class Server:
             listener = await asyncio.start_server(self._accept, host, port)
         except OSError as error:
             raise ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror) from error
+        looking = loop.create_task(self._cancel_abandoned())
         async with listener:
             address = listener.sockets[0].getsockname()
             ready(address[0], address[1])
@@ -70,7 +72,15 @@ class Server:
             self._is_stopping = True
             listener.close()
             await self._stop()
+        looking.cancel()
         self._threads.shutdown()
+
+    async def _cancel_abandoned(self) -> None:
+        """While a statement runs nobody reads from its client."""
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            for _, connection in self._connections.values():
+                connection.cancel_if_abandoned()
 
     async def _stop(self) -> None:
         """Idle sessions end at once; running statements have a moment to finish, then they are cancelled."""

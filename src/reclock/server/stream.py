@@ -38,6 +38,11 @@ class Stream:
         return bool(name) and ipaddress.ip_address(name[0].partition("%")[0]).is_loopback
 
     @property
+    def is_closed(self) -> bool:
+        """Whether the client has said that it sends nothing more, as one does that is gone."""
+        return bool(self._reader._eof)  # type: ignore[attr-defined]
+
+    @property
     def is_encrypted(self) -> bool:
         return self._writer.get_extra_info("ssl_object") is not None
 
@@ -86,7 +91,7 @@ class Stream:
     async def pass_on(self) -> None:
         """What is there goes to the client, which may wait long for more. Raises ``IncompleteReadError`` if it has left."""
         await self.flush()
-        if self._reader._eof:  # type: ignore[attr-defined]
+        if self.is_closed:
             raise asyncio.IncompleteReadError(b"", None)
 
     async def flush_if_much(self) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ from reclock.collections.version import Version
 from reclock.compute import delta, rendering
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
+from reclock.compute.engines.spark_rows import SparkRows
 from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
 from reclock.compute.plan import Finishing, Plan
@@ -131,30 +132,24 @@ class SparkEngine:
         schema = result_schema(columns)
         if with_diff:
             schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
-        tag = _unique()
-        session = self._session
+        found = SparkRows(self._session, _unique(), self._pool)
 
         def batches() -> Iterator[pa.RecordBatch]:
+            from py4j.protocol import Py4JError
             from pyspark.errors import PySparkException
 
-            if self._pool is not None:  # it is a property of the thread, which is whoever takes the rows
-                session.sparkContext.setLocalProperty("spark.scheduler.pool", self._pool)
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
-                session.addTag(tag)
-                try:
-                    table = session.sql(sql).toArrow()
-                finally:
-                    session.removeTag(tag)
-                    for name in frames:
-                        session.catalog.dropTempView(name)
-                yield from fitted(table, schema).to_batches()
-            except PySparkException as error:
-                raise _failure(error) from error
+                for batch in found.of(self._session.sql(sql)):
+                    yield fitted(batch, schema)
+            except (PySparkException, Py4JError) as error:
+                raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
+            finally:
+                for name in frames:
+                    self._session.catalog.dropTempView(name)
 
-        interrupt: Callable[[], Any] = lambda: session.interruptTag(tag)  # noqa: E731
-        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
+        return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), found.cancel)
 
 
 def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
@@ -171,10 +166,11 @@ def _path(uri: str) -> str:
     return uri.replace("s3://", "s3a://", 1) if "://" in uri else f"file://{uri}"
 
 
-def _failure(error: Any) -> ReclockError:
-    text = str(error)
-    state = error.getSqlState() or ""
-    if "cancelled" in text or "OPERATION_CANCELED" in text:
-        return QueryCanceled()
+def _failure(error: Exception) -> ReclockError:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
+    state = (error.getSqlState() or "") if isinstance(error, PySparkException) else ""
     is_of_data = state.startswith("22") or "org.apache.spark.SparkArithmeticException" in text
     return failure(error, text, is_of_data=is_of_data)
