@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -81,11 +82,29 @@ def variables(settings: Settings) -> dict[str, str]:
     return found
 
 
+def credentials(settings: Settings) -> dict[str, str]:
+    """What Hadoop's s3a reaches the bucket of the lake with, as options that a session is told once it is there: variables do not
+    reach a JVM that runs already, as that of a server or of spark-submit does.
+    """
+    if not settings.lake_root.startswith("s3") or not settings.s3_access_key_id:
+        return {}
+    bucket = f"fs.s3a.bucket.{urlsplit(settings.lake_root).netloc}"
+    return {
+        f"{bucket}.access.key": settings.s3_access_key_id,
+        f"{bucket}.secret.key": settings.s3_secret_access_key.get_secret_value(),
+    }
+
+
 def start(settings: Settings) -> SparkSession:
     """A session for this environment; the running one of this process if there is one."""
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
-    if settings.spark_remote:
-        return SparkSession.builder.remote(settings.spark_remote).getOrCreate()
+    session = SparkSession.builder.remote(settings.spark_remote).getOrCreate() if settings.spark_remote else _own(settings)
+    for name, value in credentials(settings).items():
+        session.conf.set(name, value)
+    return session
+
+
+def _own(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")

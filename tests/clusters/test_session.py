@@ -1,0 +1,39 @@
+"""How Spark is told what an environment knows, and what of it everybody can see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reclock.clusters import connect, session
+from reclock.config import Settings
+
+
+class Told:
+    """A session that keeps its options; it is its own ``conf``."""
+
+    def __init__(self) -> None:
+        self.options: dict[str, str] = {}
+        self.conf = self
+
+    def set(self, name: str, value: str) -> None:
+        self.options[name] = value
+
+
+def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    monkeypatch.setattr(session, "_own", lambda settings: told)
+    for name, value in {"LAKE": "s3://lake-of/prefix", "S3_ACCESS_KEY_ID": "key", "S3_SECRET_ACCESS_KEY": "do-not-tell"}.items():
+        monkeypatch.setenv(f"RECLOCK_{name}", value)
+    settings = Settings.load(tmp_path)
+    assert session.start(settings) is told
+    assert told.options == {"fs.s3a.bucket.lake-of.access.key": "key", "fs.s3a.bucket.lake-of.secret.key": "do-not-tell"}
+    seen = [*connect.command(settings, 1), *session.configuration(settings).values()]
+    assert not any("do-not-tell" in word for word in seen)
+    told.options.clear()
+    monkeypatch.setenv("RECLOCK_LAKE", str(tmp_path / "lake"))
+    session.start(Settings.load(tmp_path))
+    assert told.options == {}
