@@ -52,6 +52,7 @@ def interval(begin: datetime, end: datetime) -> Interval:
     max_active_runs=1,
     is_paused_upon_creation=True,
     tags=["reclock"],
+    description=__doc__.partition("\n")[0],
     doc_md=__doc__,
     params={
         "sources": Param(

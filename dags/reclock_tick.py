@@ -56,6 +56,7 @@ def environment() -> Environment:
     max_active_runs=1,
     is_paused_upon_creation=True,
     tags=["reclock"],
+    description=__doc__.partition("\n")[0],
     doc_md=__doc__,
     params={
         "sources": Param(

@@ -11,6 +11,11 @@ class BackfillTimetable(CronDataIntervalTimetable):
     """The data intervals between the moments of a cron expression. None of them is scheduled: a run is made by
     ``airflow backfill create`` alone, which asks as for a DAG that catches up."""
 
+    @property
+    def summary(self) -> str:
+        """What the UI shows as the schedule."""
+        return f"only backfills: {super().summary}"
+
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:

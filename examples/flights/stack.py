@@ -143,6 +143,7 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": f"{USER}:admin",
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__API__BASE_URL": url,
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # on a machine that is busy, tasks would fail that only waited
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
