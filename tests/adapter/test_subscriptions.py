@@ -18,7 +18,16 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.engines import duckdb
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.environment import Environment
-from reclock.errors import DroppedMeanwhile, InvalidOption, QueryCanceled, StatementTimeout, TransactionActive, UnsupportedSql
+from reclock.errors import (
+    DroppedMeanwhile,
+    InvalidColumnReference,
+    InvalidOption,
+    QueryCanceled,
+    StatementTimeout,
+    TransactionActive,
+    UnknownColumn,
+    UnsupportedSql,
+)
 from reclock.protocol.compute import Refresh
 from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.sql.names import SessionNames
@@ -177,6 +186,56 @@ def test_what_has_one_time_comes_in_the_order_of_its_rows(ada: Session, bob: Ses
     ]
     assert [row[2:] for row in updates[7:10]] == [("a", updates[7][3], 1), ("a", None, 1), (None, 1.0, 1)]
     assert [row[1:] for row in updates[10:]] == [(1, "c", float(i), i) for i in range(1, 10)]
+
+
+def test_what_has_one_time_comes_in_the_order_that_is_asked_for(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a WITH (SNAPSHOT = false) WITHIN TIMESTAMP ORDER BY mz_diff DESC, n DESC")
+    run(bob, "UPDATE a SET n = n + 1; INSERT INTO a VALUES (9, NULL), (9, 90), (9, 80)")
+    assert [row[1:] for row in everything(ada, "c")] == [
+        *((2, 2, 21), (1, 1, 11), (-1, 1, 10), (-2, 2, 20)),
+        *((1, 9, None), (1, 9, 90), (1, 9, 80)),
+    ]
+    run(ada, "ROLLBACK")
+    with pytest.raises(UnknownColumn):
+        run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY x")
+    with pytest.raises(InvalidColumnReference):
+        run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY n + 1")
+
+
+def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> None:
+    run(ada, "CREATE TABLE k (v text, id int, w int)")
+    run(ada, "INSERT INTO k VALUES ('one', 1, 1), ('two', 2, NULL), ('two', 3, 3), ('too', 3, 3)")
+    run(ada, "BEGIN; DECLARE u CURSOR FOR SUBSCRIBE k ENVELOPE UPSERT (KEY (id))")
+    run(ada, "DECLARE d CURSOR FOR SUBSCRIBE k WITH (PROGRESS) ENVELOPE DEBEZIUM (KEY (id))")
+    run(bob, "BEGIN; UPDATE k SET v = NULL WHERE id = 1; DELETE FROM k WHERE id >= 2; INSERT INTO k VALUES ('four', 4, 4); COMMIT")
+    upserts = everything(ada, "u")
+    assert [row[1:] for row in upserts] == [
+        ("upsert", 1, "one", 1),
+        ("upsert", 2, "two", None),
+        ("key_violation", 3, None, None),
+        ("upsert", 1, None, 1),
+        ("delete", 2, None, None),
+        ("key_violation", 3, None, None),
+        ("upsert", 4, "four", 4),
+    ]
+    assert len({row[0] for row in upserts}) == 2
+    changes = everything(ada, "d")
+    assert {row[2:] for row in changes if row[1]} == {(None,) * 6}
+    assert [row[2:] for row in changes if not row[1]] == [
+        ("insert", 1, None, None, "one", 1),
+        ("insert", 2, None, None, "two", None),
+        ("key_violation", 3, None, None, None, None),
+        ("upsert", 1, "one", 1, None, 1),
+        ("delete", 2, "two", None, None, None),
+        ("key_violation", 3, None, None, None, None),
+        ("insert", 4, None, None, "four", 4),
+    ]
+    [described] = ada.execute("FETCH 0 FROM d")
+    assert described.desc is not None
+    assert described.desc.names[2:] == ("mz_state", "id", "before_v", "before_w", "after_v", "after_w")
+    run(ada, "ROLLBACK")
+    with pytest.raises(UnknownColumn):
+        run(ada, "SUBSCRIBE k ENVELOPE UPSERT (KEY (x))")
 
 
 def test_a_snapshot_is_sent_no_faster_than_it_is_taken(ada: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -10,11 +10,12 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.collections.consolidate import streamed
 from reclock.compute.engines.engine import fitted, result_schema
 from reclock.compute.operators.topk import order_by
+from reclock.sinks.description import Envelope
 from reclock.sql.statements import Subscribe
 
 
 def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows to send, in order of time, and at one time in order of the rows. ``updates`` have the columns of ``updates_schema``.
+    """The rows to send, in order of time, at one time as the statement says. ``updates`` have the columns of ``updates_schema``.
 
     Sorted outside of Python's memory, and streamed.
     """
@@ -55,16 +56,41 @@ def _numbered(count: int) -> list[str]:
 
 
 def _sql(statement: Subscribe) -> str:
-    width = len(statement.select.desc)
     progressed = ["false"] if statement.has_progress else []
-    shown = [TIME_COLUMN, *progressed, DIFF_COLUMN, *(f"c{number}" for number in range(width))]
+    width = len(statement.select.desc)
+    if statement.envelope is None:
+        shown, source = (
+            [DIFF_COLUMN, *(f"c{index}" for index in range(width))],
+            f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)",
+        )
+        order = order_by(statement.order, width + 1)
+    else:
+        shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
+        order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
+    shown = [TIME_COLUMN, *progressed, *shown]
     named = ", ".join(f"{each} AS {name}" for each, name in zip(shown, _numbered(len(shown)), strict=True))
-    return f"SELECT {named} FROM updates ORDER BY {', '.join(_terms(width))}"
+    return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
 
 
-def _terms(width: int) -> Sequence[str]:
-    rows = order_by((), width)
-    return [TIME_COLUMN, *([rows] if rows else []), DIFF_COLUMN]
+def _of_keys(statement: Subscribe, is_upsert: bool) -> tuple[list[str], str]:
+    """What is shown of each key that changes at a time, and of what relation. More than one row of a key is a violation."""
+    keys = [f"c{index}" for index in statement.key]
+    values = [f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key]
+    states = ["WHEN went > 1 OR came > 1 THEN 'key_violation'", "WHEN came = 0 THEN 'delete'"]
+    states += [] if is_upsert else ["WHEN went = 0 THEN 'insert'"]
+    counts = [f"coalesce(sum(abs({DIFF_COLUMN})) FILTER (WHERE {DIFF_COLUMN} {sign} 0), 0)" for sign in "<>"]
+    sides = [f"first({value}) FILTER (WHERE {DIFF_COLUMN} {sign} 0) AS {value}_{side}" for value in values for sign, side in _SIDES]
+    grouped = ", ".join([TIME_COLUMN, *keys])
+    source = (
+        f"(SELECT {', '.join([grouped, f'{counts[0]} AS went', f'{counts[1]} AS came', *sides])} FROM updates GROUP BY {grouped})"
+    )
+    shown = [f"CASE {' '.join(states)} ELSE 'upsert' END", *keys]
+    for _, side in _SIDES[1:] if is_upsert else _SIDES:
+        shown += [f"CASE WHEN went <= 1 AND came <= 1 THEN {value}_{side} END" for value in values]
+    return shown, source
+
+
+_SIDES = (("<", "before"), (">", "after"))
 
 
 def _sortable(type: pa.DataType) -> pa.DataType:

@@ -37,7 +37,16 @@ def _subscribe(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     options = ", ".join(f"{name.upper()} = {write.sql(node, name)}" for name in ("snapshot", "progress") if node.args.get(name))
     up_to = write.sql(node, "up_to").removeprefix("AS OF ")
-    return joined("SUBSCRIBE TO", what, options and f"WITH ({options})", write.sql(node, "as_of"), up_to and f"UP TO {up_to}")
+    key = ", ".join(write.sql(each) for each in node.args.get("key") or ())
+    return joined(
+        "SUBSCRIBE TO",
+        what,
+        options and f"WITH ({options})",
+        write.sql(node, "as_of"),
+        up_to and f"UP TO {up_to}",
+        key and f"ENVELOPE {node.args['envelope']} (KEY ({key}))",
+        when(node, "order", f"WITHIN TIMESTAMP {write.sql(node, 'order').strip()}"),
+    )
 
 
 @writes(nodes.ExplainStatement)

@@ -24,7 +24,10 @@ class AsOf(exp.Expression):
 
 
 class SubscribeStatement(Statement):
-    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOf``, ``snapshot`` and ``progress`` booleans."""
+    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOf``, ``snapshot`` and ``progress`` booleans.
+
+    ``envelope`` is a name, with identifiers as ``key``; or there is an ``order`` instead.
+    """
 
     arg_types: ClassVar[dict[str, bool]] = {
         "this": False,
@@ -33,6 +36,9 @@ class SubscribeStatement(Statement):
         "progress": False,
         "as_of": False,
         "up_to": False,
+        "envelope": False,
+        "key": False,
+        "order": False,
     }
 
 

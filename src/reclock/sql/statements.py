@@ -9,7 +9,8 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import Finishing, Plan
+from reclock.compute.plan import Finishing, Ordering, Plan
+from reclock.sinks.description import Envelope
 from reclock.sinks.description import Target as SinkTarget
 from reclock.sources.description import Format, Upstream
 from reclock.sql.cluster_statements import ClusterStatement
@@ -48,13 +49,21 @@ class Select:
 @dataclass(frozen=True, slots=True)
 class Subscribe:
     """The changes of a query, as they come: first its rows, if ``has_snapshot``, at the time it would be read at; then what
-    changes at each later time below ``up_to``. ``desc`` is time, whether it is progress (if ``has_progress``), diff, columns."""
+    changes at each later time below ``up_to``. ``desc`` is time, whether it is progress (if ``has_progress``), diff, columns.
+
+    What has one time is in ``order`` (the diff counts as a column after all others), then in that of the rows. With an
+    ``envelope``, there is one row for each ``key`` that changes: its state in the place of the diff, the key's columns, then the
+    values it has now (UPSERT), or those before and those after (DEBEZIUM).
+    """
 
     select: Select
     desc: RelationDesc
     has_snapshot: bool = True
     has_progress: bool = False
     up_to: Timestamp | None = None
+    order: tuple[Ordering, ...] = ()
+    envelope: Envelope | None = None
+    key: tuple[int, ...] = ()
     tag: str = "SUBSCRIBE"
 
 

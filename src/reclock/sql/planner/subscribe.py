@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
-from reclock.compute.plan import Finishing, TopK
-from reclock.errors import InvalidOption
+from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, TIME_COLUMN, Column, RelationDesc
+from reclock.compute.plan import Finishing, Ordering, TopK
+from reclock.errors import InvalidColumnReference, InvalidOption
+from reclock.sinks.description import Envelope
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
-from reclock.sql.names import SessionNames
+from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.build import project
+from reclock.sql.planner.index_keys import column_positions
 from reclock.sql.planner.select_statement import plan_query_statement
 from reclock.sql.statements import Select, Subscribe
 
 PROGRESSED_COLUMN = "mz_progressed"
+STATE_COLUMN = "mz_state"
 
 
 def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> Subscribe:
@@ -29,11 +33,36 @@ def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, sess
     if up_to is not None and select.as_of is not None and up_to <= select.as_of.at:
         raise InvalidOption(f"UP TO {up_to} is not after AS OF {select.as_of.at}", detail="the end is exclusive")
     has_progress = _is_on(node, "progress", default=False)
-    progressed = (Column(PROGRESSED_COLUMN, BOOLEAN, is_nullable=False),) if has_progress else ()
-    columns = [Column(column.name, column.type, column.is_nullable or has_progress) for column in select.desc.columns]
-    time, diff = Column(TIME_COLUMN, BIGINT, is_nullable=False), Column(DIFF_COLUMN, BIGINT, is_nullable=has_progress)
-    desc = RelationDesc((time, *progressed, diff, *columns))
-    return Subscribe(select, desc, _is_on(node, "snapshot", default=True), has_progress, up_to)
+    first = [Column(TIME_COLUMN, BIGINT, is_nullable=False)]
+    if has_progress:
+        first.append(Column(PROGRESSED_COLUMN, BOOLEAN, is_nullable=False))
+    order = tuple(_ordering(each, select.desc) for each in (node.args["order"].expressions if node.args.get("order") else ()))
+    envelope = Envelope(node.args["envelope"]) if node.args.get("envelope") else None
+    key = column_positions([fold(each) for each in node.args.get("key") or ()], select.desc)
+    sent = _sent(select.desc.columns, envelope, key)
+    if has_progress:
+        sent = [replace(column, is_nullable=True) for column in sent]
+    is_with_snapshot = _is_on(node, "snapshot", default=True)
+    return Subscribe(select, RelationDesc((*first, *sent)), is_with_snapshot, has_progress, up_to, order, envelope, key)
+
+
+def _sent(columns: Sequence[Column], envelope: Envelope | None, key: Sequence[int]) -> list[Column]:
+    """What is sent of a change, after its time."""
+    if envelope is None:
+        return [Column(DIFF_COLUMN, BIGINT, is_nullable=False), *columns]
+    values = [replace(column, is_nullable=True) for index, column in enumerate(columns) if index not in key]
+    state = [Column(STATE_COLUMN, TEXT, is_nullable=False), *(columns[index] for index in key)]
+    if envelope is Envelope.UPSERT:
+        return [*state, *values]
+    return [*state, *(replace(column, name=f"{when}_{column.name}") for when in ("before", "after") for column in values)]
+
+
+def _ordering(node: exp.Expr, desc: RelationDesc) -> Ordering:
+    if not isinstance(node.this, exp.Column) or len(node.this.parts) != 1:
+        raise InvalidColumnReference("WITHIN TIMESTAMP ORDER BY takes names of columns", hint=f"or {DIFF_COLUMN}")
+    name = fold(node.this.this)
+    index = len(desc) if name == DIFF_COLUMN else column_positions([name], desc)[0]
+    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _unfinished(select: Select) -> Select:
