@@ -1,0 +1,152 @@
+"""Two sources over the tables of one connector: what a transaction does to both is at one time, whatever is killed in between."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.debezium import Connector, event
+from fixtures.kafka import Broker
+from fixtures.memory_topics import InThisProcess
+
+import reclock
+from reclock import crashpoints, tick
+from reclock.adapter.session import Session
+from reclock.environment import Environment
+from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
+from reclock.sql.names import SessionNames
+
+WORKER = Path(__file__).with_name("shared_transactions_worker.py")
+DEADLINE_S = 300
+MONEY = "SELECT sum(money) FROM (SELECT money FROM giro UNION ALL SELECT money FROM saved) AS x"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Environment]:
+    (tmp_path / "reclock.toml").write_text("claim_lease_ms = 3000\n")
+    with Environment.initialise(tmp_path, spark=InThisProcess()) as opened:
+        yield opened
+
+
+def run(environment: Environment, text: str) -> list[tuple[Any, ...]]:
+    return [row for result in Session(environment).execute(text) for row in result.rows()]
+
+
+def completed(environment: Environment) -> int:
+    """The time of a tick that found nothing left of another's."""
+    deadline = time.monotonic() + DEADLINE_S
+    while True:
+        report = tick.run(environment, owner="tests")
+        assert not report.failed
+        if not report.published.waiting and all(ingested.state in ("idle", "staged") for ingested in report.ingested):
+            return report.at
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def killed_at(point: str, home: Path) -> None:
+    paths = [str(Path(reclock.__file__).parents[1]), str(Path(__file__).parents[1])]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), crashpoints.VARIABLE: point}
+    assert subprocess.run([sys.executable, str(WORKER), str(home)], env=variables, timeout=DEADLINE_S).returncode == -signal.SIGKILL
+
+
+def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, environment: Environment) -> None:
+    chance = random.Random(11)
+    connector = Connector(kafka, kafka.topic())
+    for name in ("transaction", "public.giro", "public.savings"):
+        kafka.create(f"{connector.prefix}.{name}")
+    source = f"""FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction') FORMAT JSON ENVELOPE DEBEZIUM"""
+    columns = "(id int NOT NULL, money bigint)"
+    run(
+        environment,
+        f"""CREATE CONNECTION k TO KAFKA (BROKER '{kafka.address}');
+        CREATE CONNECTION other TO KAFKA (BROKER '{kafka.address},{kafka.address}');
+        CREATE SOURCE bank {source} FOR TABLES (public.giro {columns})""",
+    )
+    money = {"giro": 500, "savings": 500}
+    connector.transaction(1, [(table, event("c", None, {"id": 1, "money": 500})) for table in money])
+
+    def transfer(number: int, upto: int | None = None) -> None:
+        amount = chance.randint(1, 50)
+        changes = []
+        for table, by in (("giro", amount), ("savings", -amount)):
+            before, money[table] = money[table], money[table] + by
+            changes.append((table, event("u", {"id": 1, "money": before}, {"id": 1, "money": money[table]})))
+        connector.transaction(number, chance.sample(changes, 2), upto)
+
+    for number in range(2, 10):
+        transfer(number)
+    connector.deliver()
+    first = completed(environment)
+
+    with pytest.raises(InvalidOption, match="has the transactions of these tables"):
+        run(
+            environment,
+            f"CREATE SOURCE saver {source.replace('CONNECTION k', 'CONNECTION other')} FOR TABLES (public.savings {columns})",
+        )
+    with pytest.raises(InvalidOption, match="has the transactions of these tables"):
+        run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings {columns}) WITH (RETAIN HISTORY = FOR '1 day')")
+    run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns})")
+    with pytest.raises(NotBegun):
+        run(environment, MONEY)
+
+    killed_at("ingest.after_bound", environment.settings.home)  # its beginning is bound, and not read
+    begun = completed(environment)
+    number, times = 10, [first, begun]
+    for point in ("ingest.after_claim", "collections.commit.landed", "ingest.after_commit"):
+        for _ in range(6):
+            transfer(number)
+            number += 1
+        connector.deliver()
+        if point == "collections.commit.landed":
+            connector.topics[f"{connector.prefix}.public.savings"] *= 2  # it begins again with what it has sent before
+            connector.deliver()
+        killed_at(point, environment.settings.home)
+        times.append(completed(environment))
+    connector.deliver()
+    times.append(completed(environment))
+
+    saver = environment.planner_catalog().resolve(("saved",), SessionNames())
+    begins = environment.lake.open(saver.collection).pin().begins
+    for before, after in pairwise(times):
+        for at in (before, (before + after) // 2, after):
+            if at >= begins:
+                assert run(environment, f"{MONEY} AS OF {at}") == [(1000,)]
+            else:
+                with pytest.raises(NotReadable):
+                    run(environment, f"{MONEY} AS OF {at}")
+    assert first < begins <= begun
+    assert run(environment, "SELECT 'giro', money FROM giro UNION ALL SELECT 'savings', money FROM saved ORDER BY 1") == list(
+        money.items()
+    )
+
+    lines = [line for (line,) in run(environment, f"EXPLAIN TIMESTAMP FOR {MONEY}")]
+    assert "  bound with the transactions of: reclock.public.bank" in lines
+    assert run(environment, "SELECT count(*) FROM (SELECT DISTINCT status FROM mz_source_statuses) AS x") == [(1,)]
+    with pytest.raises(DependentObjects):
+        run(environment, "DROP SOURCE bank")
+    collection = saver.collection
+    run(environment, "DROP SOURCE saver")
+    transfer(number)
+    connector.deliver()
+    completed(environment)
+    assert run(environment, "SELECT money FROM giro") == [(money["giro"],)]
+    deadline = time.monotonic() + DEADLINE_S
+    while environment.lake.exists(collection):
+        assert time.monotonic() < deadline
+        environment.storage_controller.step()
+        time.sleep(0.1)
+
+    run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns}, public.giro AS again {columns})")
+    completed(environment)
+    assert run(environment, MONEY) == [(1000,)]
+    assert run(environment, "SELECT * FROM again") == run(environment, "SELECT * FROM giro")
