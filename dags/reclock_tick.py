@@ -8,9 +8,10 @@ one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_sour
 `spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
 Spark looks for YARN); `spark-submit` must be on the workers' PATH.
 
-A cluster is refreshed within its task, through one of its replicas if it has a size. Where none of them lives and nobody leads
-who would start one, the refresh is `jobs/refresh_cluster.py`, submitted through the same connection: a replica of the cluster for
-as long as the task runs, on the master and with the cores and the memory of its size.
+A cluster is refreshed within its task, through one of its replicas if it has a size, and so are its sinks emitted. Where none of
+them lives and nobody leads who would start one, both are `jobs/work_cluster.py`, submitted through the same connection: a replica
+of the cluster for as long as the task runs, on the master and with the cores and the memory of its size. No task leaves a replica
+behind.
 
 A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others
 go on and are published, and *verdict* ends the run red. Each published source is the asset
@@ -107,18 +108,19 @@ def reclock_tick() -> None:
 
     @task
     def describe_replicas(clusters: list[str], at: int, run_id: str) -> list[dict[str, Any]]:
-        """The jobs that refresh the other clusters."""
+        """The jobs that do the work of the other clusters."""
         from reclock import task_replica
 
         with environment() as joined:
             return task_replica.submissions(joined, but=clusters, at=at, owner=run_id)
 
     @task
-    def list_sinks() -> list[str]:
+    def list_sinks(clusters: list[str]) -> list[str]:
+        """Those in these clusters."""
         from reclock import tick
 
         with environment() as joined:
-            return tick.sink_names(joined)
+            return tick.sink_names(joined, clusters)
 
     @task.branch
     def choose_engine(params: dict[str, Any]) -> str:
@@ -173,9 +175,9 @@ def reclock_tick() -> None:
     @task(trigger_rule=GO_ON, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
     def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
         """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
-        from reclock import tick
+        from reclock import task_replica, tick
 
-        with environment() as joined:
+        with environment() as joined, task_replica.living(joined):
             report = tick.refresh(joined, cluster, at, owner=run_id)
         if report.failed:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
@@ -184,9 +186,9 @@ def reclock_tick() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['sink'] }}")
     def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
         """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
-        from reclock import tick
+        from reclock import task_replica, tick
 
-        with environment() as joined:
+        with environment() as joined, task_replica.living(joined):
             report = tick.emit(joined, sink, at, owner=run_id)
         return {"upper": report.upper, "commits": report.commits, "changes": report.changes}
 
@@ -195,14 +197,14 @@ def reclock_tick() -> None:
         """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
         raise RuntimeError("this run has failed tasks; see the red ones")
 
-    epoch, at, engine, sources, clusters, sinks = (
+    epoch, at, engine, sources, clusters = (
         migrate_catalog(),
         allocate_write_timestamp(),
         choose_engine(),
         list_sources(),
         list_clusters(),
-        list_sinks(),
     )
+    sinks = list_sinks(clusters)
     ingested = ingest.partial(at=at).expand(source=sources)
     jobs = describe_jobs(sources, at)
     submitted = SparkSubmitOperator.partial(
@@ -217,16 +219,16 @@ def reclock_tick() -> None:
     refreshed = refresh.partial(at=at).expand(cluster=clusters)
     replicas = describe_replicas(clusters, at)
     submitted_replicas = SparkSubmitOperator.partial(
-        task_id="refresh_by_spark_submit",
-        application=str(JOBS / "refresh_cluster.py"),
-        name="reclock-refresh",
+        task_id="work_by_spark_submit",
+        application=str(JOBS / "work_cluster.py"),
+        name="reclock-work",
         env_vars=OWN_APPLICATION,
         map_index_template="{{ task.application_args[3] }}",
         trigger_rule=GO_ON,
     ).expand_kwargs(replicas)
     emitted = emit.partial(at=at).expand(sink=sinks)
 
-    epoch >> at >> [sources, clusters, sinks]
+    epoch >> at >> [sources, clusters]
     engine >> [ingested, jobs]
     [ingested, submitted] >> audited >> published >> [refreshed, submitted_replicas] >> emitted
     listed = [epoch, at, engine, sources, clusters, sinks, jobs, replicas]

@@ -1,4 +1,4 @@
-"""A replica that lives for one task: where nobody sees to the replicas of a cluster, its refresh is submitted as one of them."""
+"""A replica that lives for one task: where nobody sees to the replicas of a cluster, its work is submitted as one of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from reclock.errors import ReclockError
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 from reclock.replica import find, run
 
+_KNOWN_TO_SUBMIT = ("spark.driver.", "spark.kubernetes.", "spark.yarn.")
+
 
 def attended(environment: Environment) -> list[str]:
-    """The clusters, by id, that can be refreshed from any process: virtual ones, and those whose replicas live or are seen to."""
+    """The clusters, by id, that work for any process: virtual ones, and those whose replicas live or are seen to."""
     catalog = environment.planner_catalog()
     return [
         name
@@ -26,8 +28,8 @@ def attended(environment: Environment) -> list[str]:
 
 
 def submissions(environment: Environment, *, but: Sequence[str], at: int, owner: str) -> list[dict[str, object]]:
-    """What spark-submit is told for each cluster but those: the arguments of ``jobs/refresh_cluster.py``, and the options of a
-    driver of its replica's size, which must be known before it starts. All others, the master among them, it takes itself.
+    """What spark-submit is told for each cluster but those: the arguments of ``jobs/work_cluster.py``, and the options of its
+    replica's size that must be known before the driver starts. All others, the master among them, it takes itself.
     """
     catalog, found = environment.planner_catalog(), list[dict[str, object]]()
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
@@ -35,8 +37,8 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
             sizes = [environment.replica_sizes[replica.size] for replica in replicas_of(catalog, id)]
             options = configuration(sizes[0].applied_to(environment.settings) if sizes else environment.settings)
             arguments = ["--home", str(environment.settings.home.absolute()), "--cluster", name, "--at", str(at), "--owner", owner]
-            driver = {option: value for option, value in options.items() if option.startswith("spark.driver.")}
-            found.append({"application_args": arguments, "conf": driver})
+            early = {option: value for option, value in options.items() if option.startswith(_KNOWN_TO_SUBMIT)}
+            found.append({"application_args": arguments, "conf": early})
     return found
 
 

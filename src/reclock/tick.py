@@ -96,11 +96,12 @@ def cluster_names(environment: Environment) -> list[str]:
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
 
 
-def sink_names(environment: Environment) -> list[str]:
-    """The full names of all sinks."""
+def sink_names(environment: Environment, clusters: Sequence[str] | None = None) -> list[str]:
+    """The full names of all sinks, or of those in ``clusters``."""
     catalog = environment.planner_catalog()
     environment.await_storage(catalog)
-    return [str(sink.name) for sink in sinks(catalog)]
+    wanted = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
+    return [str(sink.name) for sink in sinks(catalog) if sink.cluster_id in wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +329,36 @@ def _record_stall(environment: Environment, *ids: str, error: ReclockError) -> N
         )
 
 
+def emit_all(
+    environment: Environment, names: Sequence[str], at: int, *, owner: str
+) -> tuple[tuple[Emitted, ...], tuple[Failure, ...]]:
+    """See `emit`: what was emitted of these sinks, and which of them stall."""
+    emitted: list[Emitted] = []
+    failures: list[Failure] = []
+    for sink in names:
+        try:
+            emitted.append(emit(environment, sink, at, owner=owner))
+        except ReclockError as error:  # one sink's trouble is not the others'
+            failures.append(Failure.of(sink, error))
+    return tuple(emitted), tuple(failures)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """All that the replicas of one cluster do in a tick."""
+
+    indexes: tuple[Refreshed, ...]
+    emitted: tuple[Emitted, ...]
+    failed: tuple[Failure, ...]
+
+
+def work(environment: Environment, cluster: str, at: int, *, owner: str) -> ClusterReport:
+    """Refresh the indexes of ``cluster``, then emit its sinks."""
+    refreshed = refresh(environment, cluster, at, owner=owner)
+    emitted, stalled = emit_all(environment, sink_names(environment, [cluster]), at, owner=owner)
+    return ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
+
+
 @dataclass(frozen=True, slots=True)
 class TickReport:
     """All steps of one tick over ``sources``."""
@@ -379,12 +410,7 @@ def run(environment: Environment, *, only: Sequence[str] | None = None, at: int 
     audited = audit(environment, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]
-    failures += [*published.failed, *(failure for report in refreshed for failure in report.failed)]
-    emitted: list[Emitted] = []
-    for sink in sink_names(environment):
-        try:
-            emitted.append(emit(environment, sink, published.upper - 1, owner=owner))
-        except ReclockError as error:  # nor one sink's
-            failures.append(Failure.of(sink, error))
-    steps = (tuple(ingested), tuple(audited), published, tuple(refreshed), tuple(emitted))
+    emitted, stalled = emit_all(environment, sink_names(environment), published.upper - 1, owner=owner)
+    failures += [*published.failed, *(failure for report in refreshed for failure in report.failed), *stalled]
+    steps = (tuple(ingested), tuple(audited), published, tuple(refreshed), emitted)
     return TickReport(time, tuple(names), *steps, tuple(failures))

@@ -28,13 +28,13 @@ def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (1, False, True)
     assert dag["params"] == {"sources": [], "at": None, "engine": "warm"}
     tasks = dag["tasks"]
-    by_spark_submit = {"ingest_by_spark_submit", "refresh_by_spark_submit"}
+    by_spark_submit = {"ingest_by_spark_submit", "work_by_spark_submit"}
     assert {name for name, task in tasks.items() if task["is_mapped"]} == {"ingest", "refresh", "emit"} | by_spark_submit
     assert set(tasks["audit"]["upstream"]) >= {"ingest", "ingest_by_spark_submit"}
     assert tasks["audit"]["rule"] == "all_done"
     assert "audit" in tasks["publish"]["upstream"]
     assert "publish" in tasks["refresh"]["upstream"]
-    assert set(tasks["emit"]["upstream"]) >= {"refresh", "refresh_by_spark_submit"}
+    assert set(tasks["emit"]["upstream"]) >= {"refresh", "work_by_spark_submit"}
     # the only leaf sees every task, so that nothing that goes on after a failure can end the run green
     assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}
     assert tasks["verdict"]["rule"] == "one_failed"

@@ -1,7 +1,7 @@
-"""The refresh of one cluster's indexes as one of its replicas, which lives for as long, for spark-submit.
+"""One cluster's part of a tick, its indexes and then its sinks, as one of its replicas, which lives for as long, for spark-submit.
 
-It is for a cluster whose replicas nobody sees to; where one lives by now, the refresh goes through that. Exit code 0: every index
-is up to the time, or as far as its inputs are. 1: one is not; the error is on standard error.
+It is for a cluster whose replicas nobody sees to; where one lives by now, the work goes through that. Exit code 0: every index and
+every target is up to the time, or as far as its inputs are. 1: one is not; the error is on standard error.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def main() -> int:
     parser.add_argument("--owner", required=True, help="name of the run, owner of the claims")
     arguments = parser.parse_args()
     with Environment.open(arguments.home) as environment, task_replica.living(environment):
-        report = tick.refresh(environment, arguments.cluster, arguments.at, owner=arguments.owner)
-    for index in report.indexes:
-        print(index)
+        report = tick.work(environment, arguments.cluster, arguments.at, owner=arguments.owner)
+    for done in (*report.indexes, *report.emitted):
+        print(done)
     for failure in report.failed:
         told = [f"{failure.sqlstate}: {failure.name}: {failure.message}", failure.detail or "", failure.hint or ""]
         print(*told, sep="\n", file=sys.stderr)
