@@ -1,7 +1,9 @@
-"""Replicas are killed while they refresh, ``--replica-kills`` times: after each, every index is what its view would be."""
+"""Replicas are killed while they refresh and emit, ``--replica-kills`` times: every index is what its view would be, and every time
+is in the target of a sink once."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -9,11 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from fixtures.kafka import Broker
+from fixtures.sunk import delta_history, replayed, topic_messages
 
 import reclock
 from reclock import tick
@@ -34,6 +39,13 @@ CREATE CLUSTER REPLICA c.r2;
 CREATE INDEX sums_idx IN CLUSTER c ON sums (k);
 CREATE INDEX pairs_idx IN CLUSTER c ON pairs (k)
 """
+POINTS = (
+    "sinks.emit.after_claim",
+    "sinks.delta.before_commit",
+    "sinks.delta.after_commit",
+    "sinks.kafka.before_commit",
+    "sinks.kafka.after_commit",
+)
 VIEWS = ("SELECT k, n, c FROM sums ORDER BY 1, 2, 3", "SELECT k, n FROM pairs ORDER BY 1, 2")
 
 
@@ -54,6 +66,8 @@ class Forked:
         assert self.zygote.stdout.readline() == "ready\n"
         self.pids: dict[int, tuple[Incarnation, int]] = {}
         self.kills = 0
+        self.points: list[str] = []
+        """Where those that are started next will be killed."""
 
     def has_room(self) -> bool:
         return True
@@ -61,7 +75,8 @@ class Forked:
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         assert self.zygote.stdin is not None
         assert self.zygote.stdout is not None
-        self.zygote.stdin.write(f"{replica.cluster} {replica.name} {incarnation}\n")
+        point = self.points.pop(0) if self.points else "never"
+        self.zygote.stdin.write(f"{replica.cluster} {replica.name} {incarnation} {point}\n")
         self.zygote.stdin.flush()
         self.pids[replica.id] = (incarnation, int(self.zygote.stdout.readline()))
 
@@ -142,7 +157,7 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
 def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:
     forked, chance = environment.orchestrator, random.Random(7)
     assert isinstance(forked, Forked)
-    list(Session(environment).execute(DEFINE))
+    list(Session(environment).execute(DEFINE + "; CREATE SINK k IN CLUSTER c FROM sums INTO DELTA 'sums'"))
     assert rows(environment, "c", "SELECT count(*) FROM t") == [(0,)]
     began = 0
     while forked.kills < request.config.getoption("--replica-kills"):
@@ -150,13 +165,56 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
         values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
         rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
         at = environment.oracle.read_ts(EPOCH_MS)
-        killer = threading.Timer(chance.uniform(0, 0.3), forked.kill_any, [chance])
+        killer = threading.Timer(chance.uniform(0, 0.4), forked.kill_any, [chance])
         killer.start()
-        report = tick.refresh(environment, "c", at, owner=f"tick {began}")
+        report = tick.work(environment, "c", at, owner=f"tick {began}")
         killer.join()
         assert report.failed == ()
         for query in VIEWS:
             assert rows(environment, "c", query) == rows(environment, "default", query)
+    target = environment.settings.home / "sinks" / "sums"
+    check_history(environment, list(delta_history(target)), VIEWS[0])
     for query, index in zip(VIEWS, ("sums_idx", "pairs_idx"), strict=True):
         [(used,)] = rows(environment, "c", f"EXPLAIN {query}")[-1:]
         assert index in used
+
+
+def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(environment: Environment, kafka: Broker) -> None:
+    forked, topic = environment.orchestrator, kafka.topic(retention_ms="-1")
+    assert isinstance(forked, Forked)
+    define = f"""
+        CREATE TABLE t (id int, word text);
+        CREATE CLUSTER c SIZE '1';
+        CREATE SINK files IN CLUSTER c FROM t INTO DELTA 't';
+        CREATE SINK topics IN CLUSTER c FROM t INTO KAFKA BROKER '{kafka.address}' TOPIC '{topic}' FORMAT JSON ENVELOPE DEBEZIUM
+    """
+    list(Session(environment).execute(define))
+    for number, point in enumerate(POINTS):
+        for id in list(forked.pids):
+            forked.stop(id)
+        forked.points = [point]
+        for change in (f"INSERT INTO t VALUES ({number}, 'a'), ({number}, 'a')", f"UPDATE t SET word = 'b' WHERE id = {number}"):
+            rows(environment, "default", change)
+        before = environment.replicas.all()
+        at = environment.oracle.read_ts(EPOCH_MS)
+        emitted, stalled = tick.emit_all(environment, ["files", "topics"], at, owner=f"tick {number}")
+        assert stalled == ()
+        assert [each.upper for each in emitted] == [at + 1, at + 1]
+        assert forked.points == []
+        assert sum(each.incarnation for each in environment.replicas.all()) >= sum(each.incarnation for each in before) + 2
+    files = list(delta_history(environment.settings.home / "sinks" / "t"))
+    topics = [
+        (at, Counter({tuple(json.loads(row).values()): count for row, count in found.items()}))
+        for at, found in replayed(topic_messages(kafka.address, topic)).items()
+    ]
+    for found in (files, topics):
+        check_history(environment, found, "SELECT id, word FROM t")
+    assert (len(files), len(topics)) == (2 * len(POINTS) + 1, 2 * len(POINTS))  # an empty snapshot is a commit, and no message
+
+
+def check_history(environment: Environment, found: list[tuple[int, Counter]], query: str) -> None:
+    """The target was the relation at each of these times, which come once, in order; the last is the present."""
+    assert [at for at, _ in found] == sorted({at for at, _ in found})
+    for at, told in found:
+        assert told == Counter(rows(environment, "default", f"{query} AS OF {at}"))
+    assert found[-1][1] == Counter(rows(environment, "default", query))
