@@ -170,25 +170,17 @@ def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -
     assert rows(home, "SELECT count(*) FROM a") == [(2,)]
 
 
-def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(
-    home: Path, ticks: Ticks, spark_cluster: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    sizes = {name: {"master": master, "cores": 1, "memory": "512m"} for name, master in (("1", "local"), ("far", spark_cluster))}
-    (home / "sizes.json").write_text(json.dumps(sizes))
-    (home / "reclock.toml").write_text(
-        f'cluster_replica_sizes = "{home}/sizes.json"\nspark_threshold_bytes = 0\nspark_driver_memory = "512m"\n'
-    )
+def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(home: Path, ticks: Ticks) -> None:
     with Environment.open(home) as environment, killing(home):
         session = Session(environment)
-        for cluster, size in (("served", "1"), ("dormant", "far")):
-            list(session.execute(f"CREATE CLUSTER {cluster} SIZE '{size}'"))
+        for cluster in ("served", "dormant"):
+            list(session.execute(f"CREATE CLUSTER {cluster} SIZE '1'"))
             list(session.execute(f"CREATE MATERIALIZED VIEW in_{cluster} IN CLUSTER {cluster} AS SELECT k, v FROM a"))
             list(session.execute(f"CREATE SINK of_{cluster} IN CLUSTER {cluster} FROM in_{cluster} INTO DELTA '{cluster}'"))
         command = [RECLOCK, "replica", "--home", str(home), "--cluster", "served", "--replica", "r1"]
         patient = {"RECLOCK_REPLICA_LINGER_MS": "600000", "RECLOCK_REPLICA_WARM_UP": "false"}
-        in_memory = {"RECLOCK_SPARK_THRESHOLD_BYTES": str(1 << 30)}
         with (home / "served.log").open("wb") as log:
-            subprocess.Popen(command, env=os.environ | patient | in_memory, stdout=log, stderr=log)
+            subprocess.Popen(command, env=os.environ | patient, stdout=log, stderr=log)
         eventually(lambda: any(each.is_ready for each in environment.replicas.all()))
 
         (run,) = ticks({})
@@ -197,8 +189,6 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(
         assert states(run, "refresh") == {"default": "success", "served": "success"}
         assert states(run, "emit") == {'reclock.public."out"': "success", "reclock.public.of_served": "success"}
         assert states(run, "work_by_spark_submit") == {"dormant": "success"}
-        [workers] = tmp_path_factory.getbasetemp().glob("spark-cluster*")
-        assert list(workers.glob("app-*")) != []  # its executors were there
         served, dormant = environment.replicas.all()
         assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (1, True, 1, False)
         assert len(processes(home)) == 1
