@@ -65,6 +65,58 @@ def test_every_answer_is_written(server: SqlServer, request: pytest.FixtureReque
         FILE.write_text("\n====\n".join(f"{command}\n{MARK}{psql(server, command)}" for command in commands) + "\n")
 
 
+SCRIPT = r"""
+CREATE TABLE paid (who text, day integer, amount numeric(8, 2));
+\copy paid from program 'printf "a\t1\t5\nb\t2\t6.5\n"'
+SELECT who, amount FROM paid WHERE day >= $1 AND who = $2 \bind 1 b \g
+SELECT who, day, amount FROM paid ORDER BY 1 \crosstabview
+SELECT max(amount) AS most FROM paid \gdesc
+SELECT max(day) AS last FROM paid \gset
+\echo :last
+SELECT 'SELECT ' || day FROM paid ORDER BY day \gexec
+\copy (SELECT who, day FROM paid ORDER BY day) to stdout csv
+\set ON_ERROR_ROLLBACK on
+BEGIN;
+SELECT 1 / 0;
+SELECT count(*) FROM paid;
+COMMIT;
+\set FETCH_COUNT 1
+SELECT day FROM paid ORDER BY day;
+DROP TABLE paid;
+"""
+SHOWN = """\
+CREATE TABLE
+COPY 2
+b|6.50
+a|5.00|
+b||6.50
+most|numeric(8,2)
+2
+1
+2
+a,1
+b,2
+BEGIN
+2
+COMMIT
+1
+2
+DROP TABLE
+"""
+
+
+def test_a_script_of_what_psql_does_with_queries(server: SqlServer) -> None:
+    done = subprocess.run(
+        [bundled_binaries() / "psql", "-X", "-w", "-A", "-t", "-d", server.dsn(), "-f", "-"],
+        input=SCRIPT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == SHOWN
+    assert done.stderr.startswith("psql:<stdin>:13: ERROR:  division by zero")
+
+
 @pytest.mark.parametrize("command", [r"\dx", r"\dD", r"\da", r"\dO", r"\det", r"\do", r"\des", r"\dew", r"\dy", r"\dRp"])
 def test_what_there_is_none_of_is_empty(command: str, server: SqlServer) -> None:
     assert "(0 rows)" in psql(server, command)

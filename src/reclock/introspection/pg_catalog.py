@@ -169,7 +169,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
         "pg_type",
         """SELECT t.oid, t.name, n.oid, 10001, t.size, t.size IN (1, 2, 4, 8), 'b', t.category, FALSE, TRUE, ',', 0, t.element_oid,
         t.array_oid, CASE WHEN t.category = 'A' THEN 'array_in'::regproc ELSE 0 END, FALSE, 0, -1, 0,
-        CASE WHEN t.category = 'S' THEN 100 ELSE 0 END, NULL
+        CASE WHEN t.category = 'S' THEN 100 ELSE 0 END, NULL, NULL
         FROM mz_internal.mz_types t JOIN pg_catalog.pg_namespace n ON n.nspname = 'pg_catalog'""",
         ("oid",),
         oid=OID,
@@ -193,6 +193,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
         typndims=INTEGER,
         typcollation=OID,
         typdefault=TEXT,
+        typacl=array(TEXT),
     ),
     _view(
         "pg_roles",
