@@ -1,5 +1,6 @@
 """The main job on real data: five sources over growing CSV objects, several ticks of the DAG `reclock_tick` in a real Airflow,
-then queries. Every run starts clean in its home (`demo-home` unless told) and leaves it there for `make up`.
+then the history of a new source by `airflow backfill create`, then queries. Every run starts clean in its home (`demo-home` unless
+told) and leaves it there for `make up`.
 
     .venv/bin/python examples/flights/demo.py [--home DIR] [--ticks 4] [--days 2]
 """
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ from stack import BIN, DAG, PROJECT, Stack, StackError, clear, is_demo_home, own
 SCHEMA = Path(__file__).with_name("schema.sql")
 SOURCES = ("flights", "weather", "airlines", "airports", "planes")
 RUN_LIMIT_S = 900
+BACKFILL = "reclock_backfill"
+HISTORY = "CREATE SOURCE hours FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1h') WITH (START '{:%Y-%m-%d}')"
 
 WORST_HOURS = """\
 SELECT origin, time_hour, flights, cancelled,
@@ -75,10 +79,12 @@ def run(home: Path, ticks: int, days: int) -> int:
         try:
             console.rule(f"[bold]{ticks} ticks of the DAG {DAG}")
             uppers = [one_tick(airflow, feed, number, ticks) for number in range(1, ticks + 1)]
+            console.rule(f"[bold]the history of a new source, by the DAG {BACKFILL}: a day a run")
+            has_history = backfill(airflow)
         finally:
             with console.status("stopping Airflow and Spark"):
                 stack.__exit__(None, None, None)
-        is_right = look(home, feed, uppers)
+        is_right = look(home, feed, uppers) and has_history
     console.rule()
     console.print(f"done in {time.monotonic() - started:.0f} s. The environment is in {shown(home)}.")
     console.print("[bold]make up[/bold] opens Airflow on it (http://127.0.0.1:8080, with the page Reclock), and tells the login.")
@@ -121,6 +127,36 @@ def follow(airflow: Stack, run: str, began: float) -> str:
             live.update(Text(f"        {done} tasks done; running: {', '.join(active) or '-'}", style="dim"))
             time.sleep(0.3)
     return state
+
+
+def backfill(airflow: Stack) -> bool:
+    """Give a source of hours its history of some days; then of one day more, which leaves the first ones as they are. False if what
+    it had at the end of any day is not the hours until then.
+    """
+    today = datetime.combine(datetime.now(UTC).date(), datetime.min.time(), UTC)
+    days = [today - timedelta(days=back) for back in (3, 2, 1)]
+    reclock(airflow.home, "sql", "-c", HISTORY.format(days[0]))
+    airflow.call("PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"})
+    began, runs = time.monotonic(), f"/dags/{BACKFILL}/dagRuns"
+    for last in days[1:]:
+        which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{last:%Y-%m-%d}"]
+        command = ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
+        console.print(f"airflow {' '.join(command[:-1])} '{command[-1]}'")
+        airflow.airflow(*command)
+        while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
+            if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
+                raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")
+            time.sleep(0.3)
+    made = sorted(airflow.call("GET", runs)["dag_runs"], key=lambda run: str(run["start_date"]))
+    is_right = [run["logical_date"][:10] for run in made] == [f"{day:%Y-%m-%d}" for day in days]
+    for number, day in enumerate(days, 1):
+        until = day + timedelta(days=1)
+        query = f"SELECT count(*) AS hours FROM hours AS OF {int(until.timestamp() * 1000)}"
+        found = int(json.loads(reclock(airflow.home, "sql", "--format", "json", "-c", query))["hours"])
+        is_right = is_right and found == 24 * number
+        console.print(f"as of {until:%Y-%m-%d %H:%M} UTC: {found} hours")
+    console.print(f"the history is [{'green]as it was' if is_right else 'red]DIFFERENT'}[/] ({time.monotonic() - began:.0f} s)")
+    return is_right
 
 
 def tasks_of(airflow: Stack, run: str) -> list[dict[str, Any]]:

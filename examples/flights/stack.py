@@ -75,6 +75,10 @@ class Stack:
     password: str
     client: httpx.Client
 
+    def airflow(self, *arguments: str) -> None:
+        """Run a command of Airflow."""
+        _run([str(BIN / "airflow"), *arguments], self.environment, self.home / "logs" / f"airflow-{arguments[0]}.log")
+
     def call(self, method: str, path: str, **arguments: Any) -> Any:
         """One request to Airflow's REST API; answers the JSON."""
         answer = self.client.request(method, f"{self.url}/api/v2{path}", **arguments)

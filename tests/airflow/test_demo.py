@@ -1,4 +1,6 @@
-"""`make demo`, shorter: a real scheduler, triggered through the API, over data that grows between the runs."""
+"""`make demo`, shorter: a real scheduler, triggered through the API, over data that grows between the runs; and a backfill, created
+by Airflow's command line, whose runs the scheduler starts, oldest first.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,7 @@ def test_the_demo_runs_ticks_and_counts_what_is_in_the_files(tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("published below") == 2
     assert done.stdout.count("equal") == 5
+    assert "the history is as it was" in done.stdout
     assert "flights/2013-01-01/JFK.csv" in done.stdout
 
 
