@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.environment import Environment
 from reclock.errors import (
     DroppedMeanwhile,
+    EvaluationError,
     InvalidColumnReference,
     InvalidOption,
     QueryCanceled,
@@ -200,6 +202,27 @@ def test_what_has_one_time_comes_in_the_order_that_is_asked_for(ada: Session, bo
         run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY x")
     with pytest.raises(InvalidColumnReference):
         run(ada, "SUBSCRIBE a WITHIN TIMESTAMP ORDER BY n + 1")
+
+
+def test_what_fails_in_a_query_is_said_as_elsewhere(ada: Session, bob: Session) -> None:
+    run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE (SELECT 100 / n FROM a)")
+    assert [row[1:] for row in everything(ada, "c")] == [(2, 5), (1, 10)]
+    run(bob, "INSERT INTO a VALUES (5, 0)")
+    with pytest.raises(EvaluationError, match="division by zero"):
+        everything(ada, "c")
+
+
+def test_one_that_is_canceled_while_it_computes_says_so(ada: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = envelopes.fitted
+
+    def canceling(*given: Any) -> Any:
+        ada.interruption.cancel()
+        return original(*given)
+
+    monkeypatch.setattr(envelopes, "fitted", canceling)
+    run(ada, "BEGIN")
+    with pytest.raises(QueryCanceled):
+        run(ada, "DECLARE c CURSOR FOR SUBSCRIBE a")
 
 
 def test_envelopes_say_what_became_of_each_key(ada: Session, bob: Session) -> None:

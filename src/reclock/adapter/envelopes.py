@@ -17,18 +17,32 @@ from reclock.sql.statements import Subscribe
 def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows to send, in order of time, at one time as the statement says. ``updates`` have the columns of ``updates_schema``.
 
-    Sorted outside of Python's memory, and streamed.
+    Sorted outside of Python's memory, and streamed. What fails in ``updates`` is raised as it is.
     """
+    failures: list[Exception] = []
+
+    def read() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in updates:
+                yield fitted(batch, plain)
+        except Exception as failure:  # the engine that reads them would raise an error of its own
+            failures.append(failure)
+            raise
+
     schema = updates_schema(statement)
     plain = pa.schema([pa.field(field.name, _sortable(field.type)) for field in schema])
-    reader = pa.RecordBatchReader.from_batches(plain, (fitted(batch, plain) for batch in updates))
+    reader = pa.RecordBatchReader.from_batches(plain, read())
     wanted = result_schema(statement.desc.columns)
     names = _numbered(len(wanted))
     sent = pa.schema([pa.field(name, _sortable(field.type)) for name, field in zip(names, wanted, strict=True)])
-    for batch in streamed(reader, _sql(statement), sent):
-        yield pa.RecordBatch.from_arrays(
-            [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)], names=names
-        )
+    try:
+        for batch in streamed(reader, _sql(statement), sent):
+            columns = [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+    except Exception:
+        if failures:
+            raise failures[0] from None
+        raise
 
 
 def updates_schema(statement: Subscribe) -> pa.Schema:
