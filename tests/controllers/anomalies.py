@@ -62,8 +62,9 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
             environment.catalog.sync = environment.catalog.snapshot  # type: ignore[method-assign]
         if plant == "cached read timestamp":
             cached: dict[str, Any] = {}
-            read_ts = environment.oracle.read_ts
-            environment.oracle.read_ts = lambda line: cached.setdefault(line, read_ts(line))  # type: ignore[method-assign]
+            read_all = environment.oracle.read_all
+            environment.oracle.read_all = lambda: cached.setdefault("all", read_all())  # type: ignore[method-assign]
+            environment.oracle.read_ts = lambda line: environment.oracle.read_all()[line]  # type: ignore[method-assign]
         sessions = [Session(environment) for _ in range(LANES)]
 
         def answer(lane: int, text: str) -> None:
