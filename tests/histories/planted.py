@@ -219,8 +219,8 @@ def tail_of_the_log_is_ignored() -> None:
     """Readers see what is in the Delta tables."""
     pin = Tables._pin
 
-    def without_tail(self: Tables, table: GlobalId, pending: Sequence[PendingWrite]) -> TableVersion:
-        return replace(found := pin(self, table, pending), tail=found.tail.slice(0, 0))
+    def without_tail(self: Tables, table: GlobalId, through: Timestamp, pending: Sequence[PendingWrite]) -> TableVersion:
+        return replace(found := pin(self, table, through, pending), tail=found.tail.slice(0, 0))
 
     Tables._pin = without_tail
 
@@ -232,11 +232,11 @@ def log_is_read_after_delta() -> None:
 
     def pin_all(self: Tables, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
         wanted = sorted(set(tables))
-        versions = {table: pin(self, table, []).version for table in wanted}
+        versions = {table: pin(self, table, as_of, []).version for table in wanted}
         time.sleep(0.03)
         pending = self.log.pending(wanted, through=as_of) if wanted else []
         return {
-            table: replace(pin(self, table, [write for write in pending if write.table == table]), version=versions[table])
+            table: replace(pin(self, table, as_of, [write for write in pending if write.table == table]), version=versions[table])
             for table in wanted
         }
 
