@@ -130,23 +130,22 @@ def follow(airflow: Stack, run: str, began: float) -> str:
 
 
 def backfill(airflow: Stack) -> bool:
-    """Give a source of hours its history of some days; then of one day more, which leaves the first ones as they are. False if what
-    it had at the end of any day is not the hours until then.
+    """Give a source of hours its history of some days. False if they did not come oldest first, or if what it had at the end of any
+    day is not the hours until then.
     """
     today = datetime.combine(datetime.now(UTC).date(), datetime.min.time(), UTC)
     days = [today - timedelta(days=back) for back in (3, 2, 1)]
     reclock(airflow.home, "sql", "-c", HISTORY.format(days[0]))
     airflow.call("PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"})
     began, runs = time.monotonic(), f"/dags/{BACKFILL}/dagRuns"
-    for last in days[1:]:
-        which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{last:%Y-%m-%d}"]
-        command = ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
-        console.print(f"airflow {' '.join(command[:-1])} '{command[-1]}'")
-        airflow.airflow(*command)
-        while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
-            if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
-                raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")
-            time.sleep(0.3)
+    which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{days[-1]:%Y-%m-%d}"]
+    command = ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
+    console.print(f"airflow {' '.join(command[:-1])} '{command[-1]}'")
+    airflow.airflow(*command)
+    while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
+        if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
+            raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")
+        time.sleep(0.3)
     made = sorted(airflow.call("GET", runs)["dag_runs"], key=lambda run: str(run["start_date"]))
     is_right = [run["logical_date"][:10] for run in made] == [f"{day:%Y-%m-%d}" for day in days]
     for number, day in enumerate(days, 1):
