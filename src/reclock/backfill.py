@@ -71,7 +71,7 @@ def sources(environment: Environment, only: Sequence[str] | None = None, *, by: 
     ``UnknownRelation``."""
     environment.await_storage(environment.planner_catalog())
     specs = source_specs(environment, only)
-    if not only:
+    if only is None:
         waiting = environment.frontiers.backfilled()
         specs = [spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)]
     return [spec.name for spec in specs]

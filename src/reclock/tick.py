@@ -12,11 +12,13 @@ from pathlib import Path
 import structlog
 
 from reclock.adapter import leftovers
+from reclock.adapter.decisions import has_gaps
 from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.statistics import Moved
+from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
 from reclock.errors import (
     AuditFailed,
@@ -26,10 +28,13 @@ from reclock.errors import (
     ReclockError,
     SourceError,
     TimestampNotAllowed,
+    UnknownObject,
+    UnknownRelation,
     UpperMismatch,
 )
 from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.difference import Engines
 from reclock.ingest.payload import Step
 from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
@@ -88,6 +93,17 @@ def _ticking(environment: Environment, only: Sequence[str] | None) -> list[Sourc
     environment.await_storage(environment.planner_catalog())
     backfilled = environment.frontiers.backfilled()
     return [spec for spec in source_specs(environment, only) if spec.id not in backfilled]
+
+
+def _still_there(environment: Environment, names: Sequence[str]) -> list[SourceSpec]:
+    """Those that were not dropped since the tick began."""
+    try:
+        return source_specs(environment, names)
+    except (UnknownObject, UnknownRelation):
+        if len(names) == 1:
+            return []
+    found = [spec for name in names for spec in _still_there(environment, [name])]
+    return list({spec.id: spec for spec in found}.values())
 
 
 def cluster_names(environment: Environment) -> list[str]:
@@ -155,23 +171,32 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
         error = failure if isinstance(failure, ReclockError) else InternalError(f'source "{spec.name}" failed', detail=str(failure))
         _record_stall(environment, *spec.all_ids, error=error)
         raise error from failure
-    if report.state is not State.BLOCKED:
-        for id in spec.all_ids:
+    for id in spec.all_ids if report.state is not State.BLOCKED else ():
+        waits_for = report.waiting.get(id)
+        if id not in report.waiting:
             environment.statuses.record(id, "running", at=environment.clock())
+        elif isinstance(waits_for, str):
+            environment.statuses.record(id, "starting", detail=waits_for, at=environment.clock())
     for entry, lost in _lost(environment, spec, report):
         _record_stall(environment, entry.id, error=lost)
     return report
 
 
-def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, OutputFailed]]:
-    """The subsources of which nothing is known from the step on."""
+def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
+    """The subsources of which nothing is known from the step on, and the guests that cannot begin."""
     catalog = environment.planner_catalog()
-    found = ((catalog.kept_in(spec.output(output)), failed) for output, failed in report.failed)
-    return [(entry, OutputFailed(failed.message, detail=failed.detail)) for entry, failed in found if entry is not None]
+    found: list[tuple[Entry | None, SourceError]] = [
+        (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
+        for output, failed in report.failed
+    ]
+    found += [(catalog.entry(guest), error) for guest, error in report.waiting.items() if isinstance(error, SourceError)]
+    return [(entry, error) for entry, error in found if entry is not None]
 
 
 def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool) -> IngestReport:
     """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
+    settings = environment.settings
+    engines = Engines(lambda: environment.spark(pool=spec.id), lambda: environment.small_engine, settings.spark_threshold_bytes)
     for _ in range(_ATTEMPTS):
         try:
             return ingest_source(
@@ -181,9 +206,11 @@ def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, o
                 frontiers=environment.frontiers,
                 lake=environment.lake,
                 connector=open_connector(spec, environment.means),
-                spark=lambda: environment.spark(pool=spec.id),
-                lease_ms=environment.settings.claim_lease_ms,
+                engines=engines,
+                lease_ms=settings.claim_lease_ms,
                 is_history=is_history,
+                has_gaps=lambda: has_gaps(environment, spec.id),
+                is_wanted=lambda: not is_dropped(environment.catalog.sync(), spec.id),
             )
         except UpperMismatch as passed:
             if is_history:
@@ -197,7 +224,7 @@ def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> li
     """Check every staged step of ``sources`` in one pass. What failed is in its claim and in the source's status."""
     frontiers, lease_ms = environment.frontiers, environment.settings.claim_lease_ms
     claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
-    specs = [spec for spec in source_specs(environment, sources) if spec.id in claimed] if sources else []
+    specs = [spec for spec in _still_there(environment, sources) if spec.id in claimed]
     found = (open_audit(spec, owner, frontiers=frontiers, lake=environment.lake, lease_ms=lease_ms) for spec in specs)
     cases = [case for case in found if case is not None]
     if not cases:
@@ -236,7 +263,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
     """
     frontiers = environment.frontiers
     standing = {group: frontier for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
-    specs = source_specs(environment, sources) if sources else []
+    specs = _still_there(environment, sources)
     published = commit_and_publish(
         [spec for spec in specs if spec.id in standing],
         Timestamp(at),

@@ -13,7 +13,7 @@ from fixtures.plans import rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, INTEGER, TEXT, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, BOOLEAN, BYTEA, INTEGER, SMALLINT, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
 from reclock.collections import arrangements as module
@@ -25,6 +25,7 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Engine
 from reclock.compute.peek import engine_of, peek
 from reclock.compute.plan import Filter, Finishing, Get, Ordering, Plan, Project
 from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.errors import EvaluationError
 
 DESC = RelationDesc((Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT)))
 GET = Get(FLIGHTS, "flights", DESC)
@@ -184,4 +185,15 @@ def test_a_row_with_a_negative_multiplicity_is_told_of(tmp_path: Path) -> None:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     answer = ask(lookup(1), Finishing(), CollectionInput(collection.pin(), broken), 3, Arrangements(0), DuckDbEngine())
     with pytest.raises(Exception, match="negative multiplicity"):
+        answer.batches.read_all()
+
+
+def test_a_cast_that_fails_on_a_row_fails(tmp_path: Path) -> None:
+    collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
+    there = updates_table([Update((2**31 - 1, "a", None, None), Timestamp(0), 1)], DESC)
+    narrow = Call("=", (Cast(ColumnRef(0, INTEGER), SMALLINT), Literal(5, SMALLINT)), BOOLEAN)
+    named = Call("=", (ColumnRef(1, TEXT), Literal("a", TEXT)), BOOLEAN)
+    read = CollectionInput(collection.pin(), there)
+    answer = ask(Filter(GET, (named, narrow)), Finishing(), read, 3, Arrangements(0), DuckDbEngine())
+    with pytest.raises(EvaluationError, match="out of range"):
         answer.batches.read_all()

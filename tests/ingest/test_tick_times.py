@@ -67,3 +67,24 @@ def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alo
         report = tick.run(environment, owner="test")
         assert [failure.name for failure in report.failed] == ["reclock.public.b"]
         assert [found.source for found in report.ingested] == ["reclock.public.a", "reclock.public.c"]
+        assert tick.run(environment, only=[], owner="test").sources == ()
+
+
+def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "buckets" / "b").mkdir(parents=True)
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        list(session.execute(SOURCE))
+        list(session.execute(SOURCE.replace("SOURCE s", "SOURCE gone")))
+        real = tick._ingest
+
+        def ingest(environment, spec, at, owner, is_history=False):
+            report = real(environment, spec, at, owner, is_history)
+            if spec.name.endswith("gone"):
+                list(Session(environment).execute("DROP SOURCE gone"))
+            return report
+
+        monkeypatch.setattr(tick, "_ingest", ingest)
+        assert tick.run(environment, owner="test").succeeded
+        assert tick.run(environment, owner="test").sources == ("reclock.public.s",)
+        assert list(tick.run(environment, only=["s"], owner="test").sources) == ["reclock.public.s"]

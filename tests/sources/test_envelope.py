@@ -11,7 +11,7 @@ from fixtures.registry import framed
 
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.errors import DecodeFailed, InvalidOption
-from reclock.sources import envelope
+from reclock.sources import messages
 from reclock.sources.avro_schemas import row_columns_of
 from reclock.sources.connections import Connection
 from reclock.sources.description import AvroFormat, Format, JsonFormat
@@ -100,7 +100,7 @@ ENVELOPE: dict[str, Any] = {
 
 
 def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envelope, "schema", lambda _, id: Schema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
+    monkeypatch.setattr(messages, "schema", lambda _, id: Schema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
     format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), "")
 
     def event(op: str, before: Any = None, after: Any = None) -> bytes:

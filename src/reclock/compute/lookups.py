@@ -16,6 +16,7 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, Tabl
 from reclock.compute.plan import Filter, Finishing, Get, Plan, Project
 from reclock.compute.rendering import kept_rows, list_nodes, visible
 from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.compute.totality import can_raise
 
 NAME = "memory"
 
@@ -23,6 +24,9 @@ Values: TypeAlias = frozenset[Any]
 
 _ORDERED = frozenset({TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.TEXT, TypeName.BYTEA})
 """Types whose values are equal, and ordered, in Arrow and Python as they are in SQL."""
+
+_FEW = 100
+"""Of how many values each is looked for; more are found by a scan."""
 
 _AT_ONCE = 1_000
 """How many updates are looked through without an engine."""
@@ -73,14 +77,15 @@ def _named(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
         named = [each for each in map(_values, kept.get(id(get), ())) if each is not None]
         of_key = [each for each in named if get.desc.names[each[0]] in (get.desc.key or ())]
         for column, values in (of_key or named)[:1]:
-            yield get, column, values
+            if len(values) <= _FEW:
+                yield get, column, values
 
 
 def _values(predicate: Scalar) -> tuple[int, Values] | None:
     """The column, and the values, none NULL, of which the predicate says it has one. Integers are equal whatever their width."""
     match predicate:
         case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if value is not None:
-            if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer:
+            if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer and not can_raise(side):
                 side = side.operand
             if isinstance(side, ColumnRef) and side.type.name in _ORDERED and (of == side.type or of.is_integer):
                 return side.index, frozenset({value})

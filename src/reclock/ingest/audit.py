@@ -12,9 +12,9 @@ from reclock.collections.lake import Lake
 from reclock.consensus.claims import Claim
 from reclock.consensus.frontiers import Frontiers
 from reclock.errors import ClaimConflict
+from reclock.ingest.difference import RETRACTED
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import Audit, Phase, Step
-from reclock.ingest.upsert import RETRACTED
 from reclock.quality.slice import AuditSlice
 from reclock.sources.connector import spelled
 from reclock.sources.description import SourceSpec

@@ -20,9 +20,10 @@ from reclock.collections.lake import Lake
 from reclock.collections.version import Version
 from reclock.consensus.frontiers import Frontiers
 from reclock.errors import ClaimConflict, InternalError, SourceError
+from reclock.ingest.difference import DifferenceJob
 from reclock.ingest.lineup import Lineup, read_bindings
 from reclock.ingest.stage import StagingJob
-from reclock.ingest.upsert import ByOffset, DifferenceJob
+from reclock.ingest.upsert import ByOffset
 from reclock.reclocking.remap import Remap
 from reclock.sources.connector import Recalls, Skip
 from reclock.sources.description import SourceSpec
@@ -117,15 +118,13 @@ class Rebuild:
             for task in self.connector.tasks([increment], self.skips)
         ]
         tasks = [pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)]
-        options, outputs, rule = self.lake.storage_options, dict(self.source.outputs), ByOffset()
+        options, outputs, rule = self.lake.storage_options, self.source.outputs, ByOffset()
         targets = {output: lineup.outputs[output].staging_uri(name) for output, name in names.items()}
-        places = dict(targets)
         keyed = {output: desc for output, desc in outputs.items() if desc.key}
+        messages = {output: rule.message_desc(desc) for output, desc in keyed.items()}
+        StagingJob(self.connector, tasks, outputs, targets, options, messages).run(self.spark)
         for output, desc in keyed.items():
-            outputs[output], places[output] = rule.message_desc(desc), f"{targets[output]}/messages"
-        StagingJob(self.connector, tasks, outputs, places, options).run(self.spark)
-        for output, desc in keyed.items():
-            DifferenceJob(desc, None, targets[output], options).replay(self.spark, places[output], rule)
+            DifferenceJob(desc, None, targets[output], options).replay(self.spark, rule)
 
     @staticmethod
     def _discard(lineup: Lineup, names: Mapping[str, str]) -> None:

@@ -24,7 +24,7 @@ from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed, InternalError, OutputFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest.payload import Failed
-from reclock.sources.connector import Connector
+from reclock.sources.connector import OFFSET_COLUMN, Connector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,7 +43,8 @@ class StagingJob:
     """All that the tasks of one step need, as one value that travels to the executors; task ``i`` does what ``tasks[i]`` lists:
     pieces of the connector's work, each with the time of its rows.
 
-    ``targets`` are the staging folders by output, ``outputs`` its relations.
+    ``targets`` are the staging folders by output, ``outputs`` its relations. What replaces rows of an output by its key, which has
+    the columns that ``messages`` says, goes to a folder in its own.
     """
 
     connector: Connector = field(repr=False)
@@ -51,6 +52,7 @@ class StagingJob:
     outputs: Mapping[str, RelationDesc]
     targets: Mapping[str, str]
     target_options: Mapping[str, str] = field(repr=False)
+    messages: Mapping[str, RelationDesc] = field(default_factory=dict)
 
     def run(self, spark: Callable[[], SparkSession]) -> Told:
         """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
@@ -81,29 +83,33 @@ class StagingJob:
 
     def run_task(self, task: int) -> tuple[str | None, Told]:
         """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
-        writers: dict[str, StagedWriter] = {}
+        writers: dict[tuple[str, bool], StagedWriter] = {}
         emptied: list[str] = []
         failed: dict[str, Failed] = {}
         try:
             for output, rows in self._read(task):
                 if rows is None or isinstance(rows, OutputFailed):
-                    if output in writers:
-                        writers.pop(output).discard()
+                    for key in [key for key in writers if key[0] == output]:
+                        writers.pop(key).discard()
                     if rows is None:
                         emptied.append(output)
                     else:
                         failed[output] = Failed(rows.message, rows.detail)
                 elif rows.num_rows:
-                    if output not in writers:
-                        schema = arrow_schema(self.outputs[output], with_updates=True)
-                        name = f"part-{task:05}-{emptied.count(output)}.parquet"
-                        writers[output] = StagedWriter(Folder(self.targets[output], self.target_options), name, schema)
-                    writers[output].write(rows)
+                    key = output, OFFSET_COLUMN in rows.column_names
+                    if key not in writers:
+                        writers[key] = self._writer(*key, f"part-{task:05}-{emptied.count(output)}.parquet")
+                    writers[key].write(rows)
         except SourceError as failure:
             return encode_failure(failure), Told()
         for writer in writers.values():
             writer.close()
         return None, Told(tuple(emptied), failed)
+
+    def _writer(self, output: str, is_of_messages: bool, name: str) -> StagedWriter:
+        target = self.targets[output]
+        desc, folder = (self.messages[output], messages_of(target)) if is_of_messages else (self.outputs[output], target)
+        return StagedWriter(Folder(folder, self.target_options), name, arrow_schema(desc, with_updates=True))
 
     def _read(self, task: int) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
         for at, piece in self.tasks[task]:
@@ -112,6 +118,11 @@ class StagingJob:
 
 
 _OUTCOME = pa.schema([("task", pa.int64()), ("failure", pa.string()), ("told", pa.string())])
+
+
+def messages_of(target: str) -> str:
+    """Where what replaces rows by key is staged, beside the folder's own files."""
+    return f"{target}/messages"
 
 
 def stamped(rows: pa.Table, at: Timestamp) -> pa.Table:

@@ -9,30 +9,39 @@ whoever finds a claim whose writer is gone goes on from its phase, and a restart
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from reclock import crashpoints
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import Claim
 from reclock.consensus.frontiers import Frontiers
 from reclock.errors import ClaimConflict, DecodeFailed, SourceError
 from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.difference import DifferenceJob, Engines
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Failed, Phase, Step
 from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
-from reclock.ingest.upsert import DifferenceJob, replacement
+from reclock.ingest.upsert import replacement
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
-from reclock.sources.connector import Bound, Connector, FailsByOutput, HasHistory, Increment, ReadsOnce, Shared
+from reclock.sources.connector import (
+    Bound,
+    Connector,
+    FailsByOutput,
+    HasHistory,
+    Hindrance,
+    Increment,
+    ReadsOnce,
+    Shared,
+    TrustsOutputs,
+)
 from reclock.sources.description import SourceSpec
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class State(StrEnum):
@@ -61,6 +70,8 @@ class IngestReport:
     """How many offsets it binds, in the upstream's unit."""
     failed: tuple[tuple[str, Failed], ...] = ()
     """The outputs of which nothing is known from ``at`` on."""
+    waiting: Mapping[GlobalId, Hindrance | None] = field(default_factory=dict)
+    """Those of the source's guests that have not begun, with what keeps them from it, if that was looked at."""
 
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
@@ -74,6 +85,8 @@ class Probed:
 
     upper: Timestamp
     increments: tuple[Increment, ...]
+    hindered: Mapping[str, Hindrance]
+    """What keeps outputs that come late from beginning."""
 
 
 def ingest(
@@ -84,29 +97,33 @@ def ingest(
     connector: Connector,
     frontiers: Frontiers,
     lake: Lake,
-    spark: Callable[[], SparkSession],
+    engines: Engines,
     lease_ms: int = 60_000,
     is_history: bool = False,
+    has_gaps: Callable[[], bool] = lambda: False,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> IngestReport:
     """Bring the source to a step that is staged, at ``at`` or at the time of the step that was left; nothing of it is visible yet.
 
     A step that was left with its audit passed is published first, and then a new one begins. With nothing new upstream nothing is
     claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
     gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
+    ``has_gaps`` tells whether offsets of the source were ever given up after they were bound, ``is_wanted`` whether it is
+    there still.
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
     if isinstance(connector, FailsByOutput) and (failed := Lineup.open(lake, source).failed()):
         connector = connector.without(failed)
-    work = _Work(source, connector, owner, frontiers, lake, spark, lease_ms, is_history)
+    work = _Work(source, connector, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted)
     try:
         if frontiers.get(source.id).claim is not None:
             report = work.finish()
             if report is not None:
-                return report
+                return work.with_waiting(report)
         return work.begin(at)
     except ClaimConflict:
-        return IngestReport(source.name, at, State.BUSY)
+        return work.with_waiting(IngestReport(source.name, at, State.BUSY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +133,11 @@ class _Work:
     owner: str
     frontiers: Frontiers
     lake: Lake
-    spark: Callable[[], SparkSession]
+    engines: Engines
     lease_ms: int
     is_history: bool
+    has_gaps: Callable[[], bool]
+    is_wanted: Callable[[], bool]
 
     def finish(self) -> IngestReport | None:
         """Go on with the step that was left; None if nothing is claimed any more, so that a new one may begin."""
@@ -142,26 +161,41 @@ class _Work:
         if (work := self._over(lineup)) is not None:
             return work.begin(at)
         upper, bound = lineup.read_bound()
-        step = Step(self.source.id, at, Phase.PROBING)
+        step, idle = Step(self.source.id, at, Phase.PROBING), IngestReport(self.source.name, at, State.IDLE)
         probed = None
         if not self._reads_once(bound):
             probed = self._probe_unclaimed(step, upper, bound)
             if not probed.increments:
-                return IngestReport(self.source.name, at, State.IDLE)
+                return self.with_waiting(idle, probed)
         claim = self.frontiers.claim(self.source.id, at=at, payload=step.to_payload(), owner=self.owner, lease_ms=self.lease_ms)
         crashpoints.reach("ingest.after_claim")
-        return self.carry(claim, step, probed) or IngestReport(self.source.name, at, State.IDLE)
+        return self.with_waiting(self.carry(claim, step, probed) or idle, probed)
+
+    def with_waiting(self, report: IngestReport, probed: Probed | None = None) -> IngestReport:
+        """The report with what is known of guests that have not begun; nothing is known of one that has no collection yet."""
+        if not self.source.guests:
+            return report
+        lineup = Lineup.open(self.lake, self.source)
+        increments, hindered = (probed.increments, probed.hindered) if probed is not None else ((), {})
+        begun = {*lineup.read_bound()[1], *lineup.begun_by(increments)}
+        waiting: dict[GlobalId, Hindrance | None] = {}
+        for guest in self.source.guests:
+            own = [name for name, output in lineup.outputs.items() if output.id.guest == guest]
+            if not own or not begun.issuperset(own):
+                known = [hindered[name] for name in own if name in hindered]
+                waiting[guest] = next((own for own in known if isinstance(own, SourceError)), next(iter(known), None))
+        return replace(report, waiting=waiting)
 
     def _probe_unclaimed(self, step: Step, upper: Timestamp, bound: Bound) -> Probed:
         """What is new. A source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it."""
         try:
-            increments = self._ask(bound, step)
+            increments, hindered = self._ask(bound, step)
         except SourceError as failure:
             stalled = replace(step, error=encode_failure(failure))
             self.frontiers.claim(self.source.id, at=step.at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
             raise
         crashpoints.reach("ingest.after_probe")
-        return Probed(upper, tuple(increments))
+        return Probed(upper, tuple(increments), hindered)
 
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
         """From the step's phase to STAGED; None if the probe found nothing after all, and the claim is given up."""
@@ -203,11 +237,17 @@ class _Work:
         outputs = {name: output.desc for name, output in lineup.outputs.items()}
         return replace(self, source=replace(self.source, subsources=outputs), connector=self.connector.over(outputs))
 
-    def _ask(self, bound: Bound, step: Step) -> Sequence[Increment]:
-        if not self.is_history:
-            return self.connector.probe(bound, step.decisions.skip)
-        assert isinstance(self.connector, HasHistory)
-        return self.connector.probe_until(bound, step.at, step.decisions.skip)
+    def _ask(self, bound: Bound, step: Step) -> tuple[Sequence[Increment], Mapping[str, Hindrance]]:
+        """What to bind, and what keeps outputs that come late from beginning."""
+        if self.is_history:
+            assert isinstance(self.connector, HasHistory)
+            return self.connector.probe_until(bound, step.at, step.decisions.skip), {}
+        hindered: Mapping[str, Hindrance] = {}
+        if isinstance(self.connector, Shared):
+            increments, hindered = self.connector.begin(bound, step.decisions.skip)
+            if increments:
+                return increments, hindered
+        return self.connector.probe(bound, step.decisions.skip), hindered
 
     def _reads_once(self, bound: Bound) -> bool:
         return isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(bound)
@@ -220,7 +260,7 @@ class _Work:
         if probed is not None and probed.upper == upper:
             increments = probed.increments
         else:
-            increments = tuple(self._ask(bound, step))
+            increments = tuple(self._ask(bound, step)[0])
         return replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
 
     def _read_once(self, step: Step, lineup: Lineup, bound: Bound, held: HeldClaim) -> Step:
@@ -228,10 +268,10 @@ class _Work:
         assert isinstance(self.connector, ReadsOnce)
         step = self._new_staging(step, lineup, held)
         assert step.staging is not None
-        with self.connector.read_once(bound, step.decisions.skip) as (increments, tasks):
+        with self.connector.read_once(bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
             job = StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
-            failed = job.run(self.spark).failed
+            failed = job.run(self.engines.spark).failed
         crashpoints.reach("ingest.after_read_once")
         step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
         return self._with_staged(step, lineup, failed)
@@ -248,20 +288,31 @@ class _Work:
         """Read what is bound, and write it down where nobody looks yet. Raises what the upstream has wrong."""
         if step.is_read:
             return replace(step, phase=Phase.STAGED)
-        if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed):
+        if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed) and self._is_read(known, step):
             raise known  # the same bytes would not decode any better
         if step.decisions.is_reread:
             step = self._reread(step, lineup)
         step = self._new_staging(step, lineup, held)
         staging = step.staging
         assert staging is not None
-        tasks = self.connector.tasks(step.increments, step.decisions.skip)
+        tasks = self._trusted().tasks(step.increments, step.decisions.skip)
         try:
             failed = self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
         except SourceError:
             lineup.discard_staged(staging)
             raise
         return self._with_staged(replace(step, phase=Phase.STAGED), lineup, failed)
+
+    def _trusted(self) -> Connector:
+        """The connector; told, if it matters to it, that the outputs lack what was given up once."""
+        if isinstance(self.connector, TrustsOutputs) and self.has_gaps():
+            return self.connector.with_gaps()
+        return self.connector
+
+    def _is_read(self, failure: DecodeFailed, step: Step) -> bool:
+        """Whether what failed is still to be read: the output that it was for may have gone."""
+        own = [increment for increment in step.increments if increment.name == failure.partition]
+        return not isinstance(self.connector, Shared) or bool(self.connector.tasks(own, step.decisions.skip))
 
     def _with_staged(self, step: Step, lineup: Lineup, failed: Mapping[str, Failed]) -> Step:
         """The step with the files that were staged under its name, durable from now on, but for outputs that failed."""
@@ -273,20 +324,19 @@ class _Work:
         """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key.
         Answers which outputs failed."""
         options, rule = self.lake.storage_options, replacement(self.source.connector)
-        outputs, places = dict(self.source.outputs), dict(targets)
-        keyed = [output for output, desc in outputs.items() if desc.key]
-        for output in keyed:
-            outputs[output], places[output] = rule.message_desc(outputs[output]), f"{targets[output]}/messages"
-        told = StagingJob(self.connector, _alone(tasks, at), outputs, places, options).run(self.spark)
+        messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
+        told = StagingJob(self.connector, _alone(tasks, at), self.source.outputs, targets, options, messages).run(
+            self.engines.spark
+        )
         for output, desc in self.source.outputs.items():
             if output in told.failed:
                 continue
-            state = lineup.outputs[output].pin() if output in keyed or output in told.emptied else None
+            state = lineup.outputs[output].pin() if output in messages or output in told.emptied else None
             if output in told.emptied and state is not None:
-                DifferenceJob(desc, at, targets[output], options).retract(self.spark, state)
+                DifferenceJob(desc, at, targets[output], options).retract(self.engines.spark, state)
                 state = None
-            if output in keyed:
-                DifferenceJob(desc, at, targets[output], options).upsert(self.spark, places[output], rule, state)
+            if output in messages:
+                DifferenceJob(desc, at, targets[output], options).upsert(self.engines, rule, state)
         return told.failed
 
     def _reread(self, step: Step, lineup: Lineup) -> Step:

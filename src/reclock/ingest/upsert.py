@@ -1,36 +1,18 @@
 """Outputs whose rows replace each other by key: the envelope UPSERT, and changes that name the row that went by its key.
 
 The state is the output itself: what a step's messages make of it is a difference, and that is all that is staged. Of the output
-only the rows of keys that occur are taken.
+only the rows of keys that occur are taken. The rules are written in the SQL of Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Protocol
-from uuid import uuid4
-
-import pyarrow as pa
+from collections.abc import Sequence
+from typing import Protocol
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, INTEGER, TIME_COLUMN, Column, RelationDesc
-from reclock.algebra.timestamps import Timestamp
-from reclock.collections.folder import Folder
-from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Version
-from reclock.compute.engines.spark import SparkEngine
-from reclock.ingest.stage import StagedWriter, stamped
 from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
 from reclock.sources.description import PostgresConnector, Upstream
 from reclock.sources.lineages import BORN_COLUMN, UNSENT_COLUMN, large, lineage_desc, was
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-RETRACTED = "retracted"
-"""How the names of files begin that hold what an output had before it was emptied."""
 
 
 class Replacement(Protocol):
@@ -53,7 +35,7 @@ class ByOffset:
         return RelationDesc((*columns, *place))
 
     def sql(self, desc: RelationDesc, messages: str, state: str) -> str:
-        key = f"({listed(desc.key or ())})"
+        key = listed(desc.key or ())
         columns = listed(desc.names)
         return f"""
             WITH ranked AS (
@@ -64,14 +46,14 @@ class ByOffset:
             ), changes AS (
                 SELECT {columns}, CAST(1 AS BIGINT) AS {DIFF_COLUMN} FROM latest WHERE NOT {DELETED_COLUMN}
                 UNION ALL
-                SELECT {columns}, -{DIFF_COLUMN} FROM {state} WHERE {key} IN (SELECT {key} FROM latest)
+                SELECT {columns}, -{DIFF_COLUMN} FROM {state} WHERE ({key}) IN (SELECT {key} FROM latest)
             )
             SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM changes GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0
         """
 
     def history_sql(self, desc: RelationDesc, messages: str) -> str:
         """All that the output ever was, from all messages: a row goes at the time of the next message of its key."""
-        key = f"({listed(desc.key or ())})"
+        key = listed(desc.key or ())
         columns = f"{listed(desc.names)}, {TIME_COLUMN}"
         return f"""
             WITH ranked AS (
@@ -109,7 +91,7 @@ class ByLineage:
             for i in large(desc)
         )
         on = " AND ".join(f"s.{quoted(name)} = m.{quoted(column.name)}" for name, column in zip(key, was(desc), strict=True))
-        lost = "raise_error('a change left a value as it was, and the row is not there')"
+        lost = "raise_error('reclock:XX000:a change left a value as it was, and the row is not there')"
         values = ", ".join(
             f"CASE WHEN m.{unsent[name]} IS NOT NULL THEN m.{unsent[name]}.value"
             f" WHEN s.{quoted(key[0])} IS NULL THEN {lost} ELSE s.{quoted(name)} END AS {quoted(name)}"
@@ -139,90 +121,6 @@ class ByLineage:
 def replacement(upstream: Upstream) -> Replacement:
     """How rows of that source replace each other."""
     return ByLineage() if isinstance(upstream, PostgresConnector) else ByOffset()
-
-
-@dataclass(frozen=True, slots=True)
-class DifferenceJob:
-    """From what is known to the updates at ``at``, or at the times that it has, in the folder ``target``."""
-
-    desc: RelationDesc
-    at: Timestamp | None
-    target: str
-    options: Mapping[str, str] = field(repr=False)
-
-    def upsert(self, spark: Callable[[], SparkSession], messages: str, rule: Replacement, state: Version | None) -> None:
-        """Afterwards the target holds the difference that the messages in that folder make to ``state``, the output before them:
-        None, if it was emptied."""
-        if files := self._files(messages):
-            session = spark()
-            staged = SparkEngine(session).files(rule.message_desc(self.desc), files)
-            frames = {"messages": staged, "state": self._before(session, state)}
-            self._run(session, frames, lambda names: rule.sql(self.desc, **names), "difference")
-
-    def replay(self, spark: Callable[[], SparkSession], messages: str, rule: ByOffset) -> None:
-        """Afterwards the target holds all that the output ever was, from the messages of all times in that folder."""
-        if files := self._files(messages):
-            session = spark()
-            frames = {"messages": SparkEngine(session).files(rule.message_desc(self.desc), files)}
-            self._run(session, frames, lambda names: rule.history_sql(self.desc, **names), "history")
-
-    def _files(self, messages: str) -> list[str]:
-        folder = Folder(messages, self.options)
-        files = sorted(found.path for found in folder.walk("") if found.base_name.endswith(".parquet"))
-        return [folder.absolute(path) for path in files if not path.rpartition("/")[2].startswith(".")]
-
-    def retract(self, spark: Callable[[], SparkSession], state: Version) -> None:
-        """Afterwards the target holds the retraction of all rows of ``state``."""
-        session, columns = spark(), listed(self.desc.names)
-        self._run(
-            session,
-            {"state": self._before(session, state)},
-            lambda names: (
-                f"SELECT {columns}, -SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM {names['state']} GROUP BY {columns}"
-                f" HAVING SUM({DIFF_COLUMN}) <> 0"
-            ),
-            RETRACTED,
-        )
-
-    def _before(self, session: SparkSession, state: Version | None) -> DataFrame:
-        engine = SparkEngine(session)
-        if state is None or self.at is None:
-            return engine.files(self.desc, [])
-        return engine.updates(state, Timestamp(self.at - 1)).where(f"{TIME_COLUMN} < {self.at:d}")
-
-    def _run(self, session: SparkSession, frames: Mapping[str, DataFrame], sql: Callable[[dict[str, str]], str], kind: str) -> None:
-        names = {name: f"reclock_{uuid4().hex}" for name in frames}
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(names[name])
-        try:
-            session.sql(sql(names)).mapInArrow(partial(self._write, kind), "files INT").collect()
-        finally:
-            for name in names.values():
-                session.catalog.dropTempView(name)
-
-    def _write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One file for what one task got."""
-        writer = None
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            if writer is None:
-                schema = arrow_schema(self.desc, with_updates=True)
-                writer = StagedWriter(Folder(self.target, self.options), _task_file(kind), schema)
-            rows = pa.Table.from_batches([batch])
-            writer.write(rows if self.at is None else stamped(rows, self.at))
-        if writer is not None:
-            writer.close()
-        yield pa.record_batch([pa.array([1 if writer else 0], pa.int32())], ["files"])
-
-
-def _task_file(kind: str) -> str:
-    """The same for every attempt at a task, so that the last one counts."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    return f"{kind}-{context.partitionId():05}.parquet"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -12,8 +12,7 @@ from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.errors import DecodeFailed
 from reclock.sources import avro
 from reclock.sources.description import AvroFormat, Format, JsonFormat
-from reclock.sources.messages import decode_messages
-from reclock.sources.registry import schema
+from reclock.sources.messages import decode_messages, written_by
 from reclock.sources.values import Unreadable
 from reclock.sources.values import table as typed
 
@@ -27,7 +26,7 @@ def event_of(value: bytes | None, format: Format, partition: str, offset: int) -
         return None
     try:
         if isinstance(format, AvroFormat):
-            [document] = avro.read([value], format.schema, lambda id: schema(format.client, id).text)
+            [document] = avro.read([value], format.schema, written_by(format))
         else:
             document = json.loads(value)
     except Unreadable as error:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
 
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_schema
@@ -25,9 +26,13 @@ from reclock.compute.operators.rules import Relation
 from reclock.compute.plan import Finishing, Plan
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
+
 NAME = "duckdb"
 _DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
 BATCH_ROWS = 1 << 16
+_RAISE_ERROR = "CREATE MACRO raise_error(message) AS error(message)"  # as Spark calls it
 
 
 class DuckDbEngine:
@@ -99,6 +104,19 @@ class DuckDbEngine:
         before = None if after is None else (relations | _bind(session, earlier, after, prefix="earlier"), after)
         return _answer(session, rendering.comparison(plan, NAME, (relations, as_of), before), plan.desc.columns, with_diff=True)
 
+    def query(
+        self, sql: str, columns: tuple[Column, ...], inputs: Mapping[str, CollectionInput | Dataset | pa.Table], as_of: Timestamp
+    ) -> Answer:
+        """``sql`` over inputs by name, of collections the updates at times up to ``as_of``; it gives ``columns`` and diffs."""
+        session = self._connect()
+        for name, given in inputs.items():
+            if isinstance(given, CollectionInput):
+                read = _updates(session, f"{name}_files", given, as_of)
+                session.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {read} WHERE {TIME_COLUMN} <= {as_of:d}")
+            else:
+                session.register(name, given)
+        return _answer(session, sql, columns, with_diff=True)
+
     def _connect(self) -> duckdb.DuckDBPyConnection:
         """A session of this process's own database: one inherited by a fork has lost its threads."""
         with self._lock:
@@ -119,7 +137,7 @@ class DuckDbEngine:
         if self._threads:
             config["threads"] = self._threads
         connection = duckdb.connect(":memory:", config=config)
-        for macro in DUCKDB_MACROS:
+        for macro in (*DUCKDB_MACROS, _RAISE_ERROR):
             connection.execute(macro)
         local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in self._roots if "://" not in root)
         connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
