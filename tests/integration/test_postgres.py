@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -195,6 +196,16 @@ def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: U
         ["UPDATE t SET id = 60 WHERE id = 5", "INSERT INTO t VALUES ('a', 5, 5, repeat('five', 3000))", "DELETE FROM u"],
         ["UPDATE t SET small = 6 WHERE id = 5", "INSERT INTO u VALUES (1, 'z')", "DELETE FROM t WHERE id = 60"],
         ["DELETE FROM t WHERE id = 5", "UPDATE t SET tenant = 'b', id = 5 WHERE id = 6", "INSERT INTO t VALUES ('a', 5, 7)"],
+        [
+            "INSERT INTO t SELECT 'a', i, 0, repeat(chr(i), 9000) FROM generate_series(70, 73) i",
+            "UPDATE t SET small = 8 WHERE id IN (70, 71)",
+            "INSERT INTO t VALUES ('a', 74, 0, 'x')",
+            "DELETE FROM t WHERE id IN (71, 74)",
+            "INSERT INTO t SELECT 'b', i, 9, repeat('b', 9000) FROM generate_series(71, 79) i",
+            "UPDATE t SET id = 80 WHERE id = 73 AND tenant = 'a'",
+            "INSERT INTO t VALUES ('a', 73, 9, 'again')",
+            "UPDATE t SET small = 10 WHERE id >= 70",
+        ],
     ]
     for number, queries in enumerate(steps):
         for query in queries:  # a transaction each, and every second time all of them in one step
@@ -206,6 +217,21 @@ def test_changes_that_tell_only_the_key_change_the_row_that_is_there(upstream: U
             assert here.sql(f"SELECT * FROM {table} ORDER BY 1, 2") == rows, (number, table)
     [(_, text)] = here.sql("SHOW CREATE SOURCE pg")
     assert text.count("KEY (") == 2
+
+
+def test_what_was_given_up_is_not_there_twice_when_it_comes_again(upstream: Upstream, here: Lakehouse) -> None:
+    """Its deletion was in the transaction that was skipped."""
+    upstream.run("CREATE TABLE t (id int PRIMARY KEY, n numeric)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+    here.create(upstream)
+    assert here.tick() == []
+    upstream.run("DELETE FROM t WHERE id = 1", "INSERT INTO t VALUES (3, 'NaN')")
+    [failure] = here.tick()
+    assert "cannot be decoded" in failure or "decode" in failure, failure
+    here.sql("ALTER SOURCE pg SKIP ''")
+    assert here.tick() == []
+    upstream.run("INSERT INTO t VALUES (1, 10)", "DELETE FROM t WHERE id = 3")
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t ORDER BY id") == [(1, 10), (2, 2)]
 
 
 def test_a_truncated_table_is_empty_at_the_time_of_its_transaction(upstream: Upstream, here: Lakehouse) -> None:
@@ -448,6 +474,43 @@ def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakeho
     here.sql("DROP SOURCE pg CASCADE")
     assert (upstream.slots(), here.notices) == ([], [])
     assert here.sql("SELECT * FROM mz_source_leftovers") == []
+
+
+@pytest.mark.parametrize("moment", ["before", "while", "after"])
+def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before the tick makes it; while the server makes it, and the tick is killed; while the tables are copied."""
+    upstream.table("t (n int)")
+    here.create(upstream)
+    monkeypatch.setattr(connector, "_LOCK_MS", 100)
+    create_slot = connector.Postgres._create_slot
+
+    def drop_before(name: str) -> None:
+        if name == "ingest.after_claim":
+            here.sql("DROP SOURCE pg CASCADE")
+
+    def drop_while(*arguments: Any) -> tuple[int, str]:
+        here.sql("DROP SOURCE pg CASCADE")
+        create_slot(*arguments)
+        raise Killed
+
+    def drop_after(*arguments: Any) -> tuple[int, str]:
+        made = create_slot(*arguments)
+        here.sql("DROP SOURCE pg CASCADE")
+        return made
+
+    with monkeypatch.context() as patched:
+        if moment == "before":
+            patched.setattr("reclock.crashpoints.reach", drop_before)
+        else:
+            patched.setattr(connector.Postgres, "_create_slot", drop_while if moment == "while" else drop_after)
+        with suppress(Killed):
+            here.tick()
+    assert len(upstream.slots()) == (moment != "before")
+    monkeypatch.setattr(connector, "_LOCK_MS", 30_000)
+    assert maintenance.sweep(here.environment).leftovers == 0
+    assert upstream.slots() == []
 
 
 def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:

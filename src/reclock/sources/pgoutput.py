@@ -1,41 +1,40 @@
-"""PostgreSQL's logical replication messages, protocol 1, as values (its documentation: "Logical Replication Message Formats").
+"""PostgreSQL's logical replication messages, protocol 1 (its documentation: "Logical Replication Message Formats"), many at once.
 
-A transaction is ``Begin``, its changes, ``Commit``; transactions come in the order of their commits, none inside another.
+A transaction is a begin, its changes, a commit; transactions come in the order of their commits, none inside another. Most of what
+there is to decode are values of rows. They are never made objects of: where they lie is found for a column of many messages
+together, and what lies there is gathered into Arrow.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-class Unchanged(Enum):
-    """A large value that the update left as it was, and that was therefore not sent."""
+Bytes = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
 
-    UNCHANGED = "unchanged"
+Texts = Callable[[int, int], pa.Array]
+"""The texts of a column from a row on, so many."""
 
+BEGIN, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = b"BRIUDT"
+_SILENT = tuple(b"COYM")  # commits, origins, types, messages of applications
+_TEXT, _NULL, _UNSENT, _NEW = b"tnuN"
 
-UNCHANGED = Unchanged.UNCHANGED
+NULL, UNSENT = -1, -2
+"""In place of a value's size: there is none, or it is large, and the update left it as it was."""
 
-Value = str | None | Unchanged
-"""The text form of a value, by the session's settings; None is NULL."""
+_ASCII = 127
+_BEGIN_BYTES = 21
 
-Row = tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Begin:
-    """A transaction whose commit record starts at ``commit_lsn``; by that the server tells whether a slot is past it."""
-
-    commit_lsn: int
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """``end_lsn`` is the first byte behind the transaction."""
-
-    end_lsn: int
+_INDEXED_BYTES = 64
+"""Up to which mean size of values each of their bytes gets an index of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,118 +57,215 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One row: ``new`` where there is one afterwards; ``old`` is what was sent of the row before, if anything was: the whole of it
-    where the replica identity is full, else its key, and NULL for all other columns."""
-
-    relation_id: int
-    old: Row | None
-    new: Row | None
-
-
-@dataclass(frozen=True, slots=True)
 class Truncate:
     relation_ids: tuple[int, ...]
 
 
-Message = Begin | Commit | Relation | Change | Truncate
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Messages, one after the other: message ``i`` is ``data[starts[i]:ends[i]]``."""
+
+    data: Bytes
+    starts: Numbers
+    ends: Numbers
+
+    @classmethod
+    def of(cls, data: bytes, sizes: bytes) -> Messages:
+        """As the server sends them: all of them in one, and their sizes, four bytes each."""
+        ends = np.cumsum(np.frombuffer(sizes, ">i4"), dtype=np.int64)
+        return cls(np.frombuffer(data, np.uint8), ends - np.frombuffer(sizes, ">i4"), ends)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, which: slice | Truths | Numbers) -> Messages:
+        return Messages(self.data, self.starts[which], self.ends[which])
+
+    def kinds(self) -> Bytes:
+        """Raises ``ValueError`` for one that is not known."""
+        kinds = self._at(self.starts)
+        known = np.isin(kinds, (BEGIN, RELATION, INSERT, UPDATE, DELETE, TRUNCATE, *_SILENT))
+        if not known.all():
+            raise ValueError(f"unknown logical replication message {bytes(kinds[~known][:1])!r}")
+        return kinds
+
+    def commit_lsns(self) -> Numbers:
+        """Of begins: where the commit record of the transaction starts; by that the server tells whether a slot is past it.
+        Raises ``ValueError``."""
+        if (self.ends - self.starts != _BEGIN_BYTES).any():
+            raise ValueError("not a logical replication message: a transaction does not begin like this")
+        return self._numbers(">i8", self.starts + 1)
+
+    def relation_ids(self) -> Numbers:
+        """Of changes: of which table they are."""
+        return self._numbers(">u4", self.starts + 1)
+
+    def table(self) -> Relation | Truncate:
+        """What the first of them, of one of these two kinds, says of tables. Raises ``ValueError``."""
+        data = self.data[self.starts[0] : self.ends[0]].tobytes()
+        try:
+            return _truncate(data) if data[0] == TRUNCATE else _relation(data)
+        except (struct.error, IndexError, ValueError) as error:
+            raise ValueError(f"not a logical replication message: {data[:16]!r}") from error
+
+    def changes(self, columns: int) -> Changes:
+        """What changes say, all of one table of so many columns. Raises ``ValueError``."""
+        kinds, firsts = self._at(self.starts), self._at(self.starts + 5)
+        has_new = kinds != DELETE
+        has_old = ~has_new | ((kinds == UPDATE) & (firsts != _NEW))
+        old, ended = self[has_old]._rows(self.starts[has_old] + 6, columns)
+        ats = self.starts + 6
+        ats[has_old] = ended + 1
+        has_both = has_old & has_new
+        if (self._at(ats[has_both] - 1) != _NEW).any():
+            raise ValueError("not a logical replication message: it does not say what the row is")
+        new, _ = self[has_new]._rows(ats[has_new], columns)
+        return Changes(old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT)
+
+    def _rows(self, at: Numbers, columns: int) -> tuple[Values, Numbers]:
+        """The rows that begin at ``at``, and where each ends."""
+        if len(at) and (self._numbers(">u2", at) != columns).any():
+            raise ValueError(f"a row has not the {columns} columns of its table")
+        at = at + 2
+        begins, sizes = np.zeros((columns, len(at)), np.int64), np.full((columns, len(at)), NULL, np.int64)
+        for column in range(columns):
+            kinds = self._at(at)
+            is_sent = kinds == _TEXT
+            if not (is_sent | (kinds == _NULL) | (kinds == _UNSENT)).all():
+                raise ValueError("unknown form of a value")
+            sizes[column, kinds == _UNSENT] = UNSENT
+            sizes[column, is_sent] = self._numbers(">u4", at[is_sent] + 1)
+            begins[column] = at + 5
+            at = np.where(is_sent, at + 5 + sizes[column], at + 1)
+            if (at > self.ends).any():
+                raise ValueError("a logical replication message is cut")
+        return Values(self.data, begins, sizes), at
+
+    def _at(self, at: Numbers) -> Bytes:
+        if len(at) and at.max() >= len(self.data):
+            raise ValueError("a logical replication message is cut")
+        return self.data[at]
+
+    def _numbers(self, type: str, at: Numbers) -> Numbers:
+        size = np.dtype(type).itemsize
+        if not len(at):
+            return np.zeros(0, np.int64)
+        if at.max() + size > len(self.data):
+            raise ValueError("a logical replication message is cut")
+        everywhere = np.ndarray((len(self.data) - size + 1,), type, self.data, strides=(1,))
+        return everywhere[at].astype(np.int64)
 
 
-_COUNT, _SIZE = struct.Struct(">H"), struct.Struct(">I")
-_TEXT, _NULL, _UNSENT = b"tnu"
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Where the values of rows lie: that of row ``r`` in column ``c`` begins at ``begins[c, r]`` and has ``sizes[c, r]`` bytes."""
+
+    data: Bytes
+    begins: Numbers
+    sizes: Numbers
+
+    def __len__(self) -> int:
+        return int(self.begins.shape[1])
+
+    def __getitem__(self, rows: Truths) -> Values:
+        return Values(self.data, self.begins[:, rows], self.sizes[:, rows])
+
+    def of(self, columns: Sequence[int]) -> Values:
+        return Values(self.data, self.begins[columns, :], self.sizes[columns, :])
+
+    def then(self, other: Values) -> Values:
+        """These rows, and after them those."""
+        return Values(self.data, np.hstack((self.begins, other.begins)), np.hstack((self.sizes, other.sizes)))
+
+    def or_from(self, other: Values, which: Truths) -> Values:
+        """With the values of ``other`` where ``which`` is true, by column and row."""
+        return Values(self.data, np.where(which, other.begins, self.begins), np.where(which, other.sizes, self.sizes))
+
+    def spread(self, where: Truths) -> Values:
+        """These rows in those places, with rows of nothing but NULL between them."""
+        shape = (len(self.begins), len(where))
+        begins, sizes = np.zeros(shape, np.int64), np.full(shape, NULL, np.int64)
+        begins[:, where], sizes[:, where] = self.begins, self.sizes
+        return Values(self.data, begins, sizes)
+
+    def column(self, column: int) -> Texts:
+        """The text forms of a column's values, by the session's settings; NULL for those that were not sent. Raises ``ValueError``
+        for what is not UTF-8."""
+        return lambda start, count: _gathered(
+            self.data, *(found[column, start : start + count] for found in (self.begins, self.sizes))
+        )
 
 
-def decode(data: bytes) -> Message | None:
-    """The message; None for one that tells of no row (origins, types, messages of applications). Raises ``ValueError``."""
-    try:
-        return _Reader(data).message()
-    except (struct.error, IndexError, ValueError) as error:
-        raise ValueError(f"not a logical replication message: {data[:16]!r}") from error
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Of each change the row there is afterwards, and what was sent of the row before: the whole of it where the replica identity
+    is full, else its key, and NULL for all other columns. Where there is none, all is NULL."""
+
+    old: Values
+    new: Values
+    has_old: Truths
+    has_new: Truths
+    is_insert: Truths
+
+    def __getitem__(self, which: Truths) -> Changes:
+        marks = (self.has_old[which], self.has_new[which], self.is_insert[which])
+        return Changes(self.old[which], self.new[which], *marks)
+
+    def of(self, columns: Sequence[int]) -> Changes:
+        return Changes(self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert)
+
+    def rows(self) -> Values:
+        """The row there is afterwards, with what was not sent of it as it was before, if that was sent; where there is none, what
+        was sent of the row before."""
+        if not self.has_old.any():
+            return self.new
+        return self.new.or_from(self.old, ~self.has_new | ((self.new.sizes == UNSENT) & (self.old.sizes != NULL)))
 
 
-class _Reader:
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
+def _gathered(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
+    is_valid, lengths = sizes >= 0, np.maximum(sizes, 0)
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    if total > np.iinfo(np.int32).max:
+        raise ValueError("the values of a column are too large")
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    offsets[1:] = ends
+    if total <= _INDEXED_BYTES * len(sizes):
+        texts = data[np.repeat(begins - offsets[:-1], lengths) + np.arange(total)]
+    else:
+        slices = zip(begins.tolist(), (begins + lengths).tolist(), strict=True)
+        texts = np.frombuffer(b"".join(data[lower:upper].data for lower, upper in slices), np.uint8)
+    buffers = [pa.py_buffer(np.packbits(is_valid, bitorder="little")), pa.py_buffer(offsets), pa.py_buffer(texts)]
+    array = pa.Array.from_buffers(pa.string(), len(sizes), buffers)
+    if total and texts.max() > _ASCII:
+        array.validate(full=True)
+    return array
 
-    def message(self) -> Message | None:
-        match self._kind():
-            case b"B":
-                commit_lsn, _, _ = self._take(">qqI")
-                return Begin(commit_lsn)
-            case b"C":
-                _, _, end_lsn, _ = self._take(">bqqq")
-                return Commit(end_lsn)
-            case b"R":
-                return self._relation()
-            case b"I":
-                (relation,) = self._take(">I")
-                self._kind()
-                return Change(relation, None, self._row())
-            case b"U":
-                (relation,) = self._take(">I")
-                old = None
-                while self._kind() != b"N":
-                    old = self._row()
-                return Change(relation, old, self._row())
-            case b"D":
-                (relation,) = self._take(">I")
-                self._kind()
-                return Change(relation, self._row(), None)
-            case b"T":
-                count, _ = self._take(">Ib")
-                return Truncate(self._take(f">{count}I"))
-            case b"O" | b"Y" | b"M":
-                return None
-            case other:
-                raise ValueError(f"unknown logical replication message {other!r}")
 
-    def _relation(self) -> Relation:
-        (id,) = self._take(">I")
-        schema, name, identity = self._text(), self._text(), self._kind().decode()
-        (count,) = self._take(">H")
-        columns = []
-        for _ in range(count):
-            (flags,) = self._take(">b")
-            column = self._text()
-            type_oid, _ = self._take(">Ii")
-            columns.append(RelationColumn(column, type_oid, bool(flags & 1)))
-        return Relation(id, schema or "pg_catalog", name, identity, tuple(columns))
+def _truncate(data: bytes) -> Truncate:
+    count, _ = struct.unpack_from(">Ib", data, 1)
+    return Truncate(struct.unpack_from(f">{count}I", data, 6))
 
-    def _row(self) -> Row:
-        """In one loop: most of what there is to decode is here."""
-        data, at = self._data, self._at + 2
-        (count,) = _COUNT.unpack_from(data, self._at)
-        row: list[Value] = []
-        for _ in range(count):
-            kind, at = data[at], at + 1
-            if kind == _TEXT:
-                end = at + 4 + _SIZE.unpack_from(data, at)[0]
-                if end > len(data):
-                    raise IndexError(end)
-                row.append(data[at + 4 : end].decode())
-                at = end
-            elif kind == _NULL:
-                row.append(None)
-            elif kind == _UNSENT:
-                row.append(UNCHANGED)
-            else:
-                raise ValueError(f"unknown form {kind} of a value")
-        self._at = at
-        return tuple(row)
 
-    def _kind(self) -> bytes:
-        kind = self._data[self._at : self._at + 1]
-        self._at += 1
-        return kind
+def _relation(data: bytes) -> Relation:
+    [id] = struct.unpack_from(">I", data, 1)
+    schema, at = _text(data, 5)
+    name, at = _text(data, at)
+    identity: str
+    count: int
+    identity, count = chr(data[at]), *struct.unpack_from(">H", data, at + 1)
+    at += 3
+    columns = []
+    for _ in range(count):
+        is_key = bool(data[at] & 1)
+        column, at = _text(data, at + 1)
+        numbers: tuple[Any, ...] = struct.unpack_from(">Ii", data, at)
+        columns.append(RelationColumn(column, numbers[0], is_key))
+        at += 8
+    return Relation(id, schema or "pg_catalog", name, identity, tuple(columns))
 
-    def _text(self) -> str:
-        end = self._data.index(b"\0", self._at)
-        text = self._data[self._at : end].decode()
-        self._at = end + 1
-        return text
 
-    def _take(self, format: str) -> tuple[int, ...]:
-        found = struct.unpack_from(format, self._data, self._at)
-        self._at += struct.calcsize(format)
-        return found
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    """What stands there, and where it ends."""
+    end = data.index(b"\0", at)
+    return data[at:end].decode(), end + 1

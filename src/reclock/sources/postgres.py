@@ -12,9 +12,10 @@ An update or a delete says which row went: by all of it, where the table has ``R
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, LiteralString
 
 import psycopg
@@ -34,10 +35,10 @@ from reclock.sources.postgres_changes import Range, Read, Reading, undecodable
 BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
 
-BATCH_BYTES = 8 << 20
-"""How much of a copy is decoded at once."""
+BATCH_BYTES = 4 << 20
+"""How much of a copy, or of changes, is decoded at once."""
 
-SNAPSHOT_PAGES = 16_384
+SNAPSHOT_PAGES = 4_096
 """How many pages of a table (of 8 KiB) one task copies."""
 
 IDLE_BYTES = 16 << 20
@@ -45,6 +46,7 @@ IDLE_BYTES = 16 << 20
 
 _CONNECT_S = 10
 _STATEMENT_MS = 60_000
+_LOCK_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Changes:
     ranges: tuple[Range, ...]
     gone: Mapping[str, str] = field(default_factory=dict)
     """Tables of which no more is told from here on, and why."""
+    is_exact: bool = True
+    """Whether nothing was ever given up: then a row that comes is not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +95,31 @@ class Postgres:
     """By ``schema.table``."""
     parameters: Mapping[str, str] = field(repr=False)
     """How the server is reached, by libpq's names."""
+    has_gaps: bool = False
+    """Whether changes were given up, so that the outputs need not be what the tables were."""
 
     # --- in the driver ---
 
     @contextmanager
-    def read_once(self, bound: Bound, skips: Sequence[Skip] = ()) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
-        """Make the slot, and hold its snapshot while the tables are copied. One that an earlier attempt left is made anew."""
+    def read_once(
+        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
+        """Make the slot, and hold its snapshot while the tables are copied. One that an earlier attempt left is made anew.
+
+        Who drops the source waits for whoever makes its slot, and then drops that; and who makes it has seen the source after all
+        that were dropped before. The server holds the lock for as long as it is making the slot, though its client be killed.
+        """
         with self._connected() as connection:
             system_id = self._system_id(connection)
             gone = self._gone(connection)
             pages = {table: self._pages(connection, table) for table in self.outputs if table not in gone}
-            if self._slot(connection) is not None:
-                connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
             with self._connected(replication="database") as walsender:
+                self._lock_slot(walsender)
+                if not is_wanted():
+                    yield [], []
+                    return
+                if self._slot(connection) is not None:
+                    connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
                 lsn, snapshot = self._create_slot(walsender)
                 tasks: list[CopyPages | Changes] = [Changes((), gone)] if gone else []
                 tasks += [
@@ -145,10 +161,13 @@ class Postgres:
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
         ranges = tuple(range for own in increments for range in left((), own.lower, own.upper, skips))
         gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
-        return [Changes(ranges, gone)] if ranges or gone else []
+        return [Changes(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
+
+    def with_gaps(self) -> Postgres:
+        return replace(self, has_gaps=True)
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """The slot lets go of what is published."""
@@ -160,6 +179,7 @@ class Postgres:
     def dismiss(self) -> None:
         """The source is no more: the upstream keeps no slot for it. Once more does no harm. Raises a ``SourceError``."""
         with self._connected() as connection:
+            self._lock_slot(connection)
             if self._slot(connection) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
 
@@ -247,20 +267,15 @@ class Postgres:
         connection.execute("COMMIT")
 
     def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[Read]:
-        reading = Reading(self.outputs, task.ranges)
-        connection.execute("BEGIN READ ONLY")
-        with connection.cursor("changes", binary=True) as cursor:
-            cursor.itersize = BATCH_ROWS
-            arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
-            for (data,) in cursor.execute(_PEEK, arguments):
-                message = pgoutput.decode(data)
-                if message is not None:
-                    reading.take(message)
+        reading = Reading(self.outputs, task.ranges, is_exact=task.is_exact)
+        arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
+        with connection.cursor(binary=True) as cursor:
+            for sizes, data in cursor.stream(_PEEK_BLOCKS, arguments, binary=True):
+                reading.take(pgoutput.Messages.of(data, sizes))
                 if reading.is_over:
                     break
                 yield from reading.told(BATCH_ROWS)
         yield from reading.told(1)
-        connection.execute("ROLLBACK")
 
     # --- both ---
 
@@ -284,6 +299,11 @@ class Postgres:
                 f'cannot read publication "{self.upstream.publication}"', detail=str(error).splitlines()[0] if str(error) else None
             ) from error
 
+    def _lock_slot(self, connection: psycopg.Connection[Any]) -> None:
+        """For as long as the connection lasts, nobody else makes the slot or dismisses it."""
+        key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
+        connection.execute(sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(_LOCK_MS, key))
+
     def _create_slot(self, walsender: psycopg.Connection[Any]) -> tuple[int, str]:
         """The LSN at which its changes begin, and the name of the snapshot that shows what was before."""
         command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(self.upstream.slot))
@@ -302,9 +322,8 @@ class Postgres:
 
     def _has_changes(self, connection: psycopg.Connection[Any], upper: int) -> bool:
         """Whether anything was committed to the publication that ends by ``upper``, or an application sent a message."""
-        query = _PEEK.replace("NULL", "1")
         arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
-        return connection.execute(query, arguments).fetchone() is not None
+        return connection.execute(_PEEK_ONE, arguments).fetchone() is not None
 
     def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
         """The tables that the publication does not have any more, or not without a break, and why."""
@@ -374,9 +393,17 @@ _BY_SCHEMA: LiteralString = """
 _SCHEMAS_SINCE = 150000
 """The version in which publications of schemas came."""
 
-_PEEK: LiteralString = (
-    "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
-)
+_PEEK: LiteralString = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
+_PEEK_ONE: LiteralString = "SELECT 1 FROM " + _PEEK.replace("NULL", "1")
+_PEEK_BLOCKS: LiteralString = f"""
+    SELECT string_agg(int4send(size), '' ORDER BY i), string_agg(data, '' ORDER BY i)
+    FROM (
+        SELECT i, data, length(data) AS size, sum(length(data)) OVER (ORDER BY i ROWS UNBOUNDED PRECEDING) / {BATCH_BYTES} AS block
+        FROM {_PEEK} WITH ORDINALITY AS peeked (lsn, xid, data, i)
+    ) AS sized
+    GROUP BY block ORDER BY block
+"""
+"""A row for each message would cost more than all else. A block is no larger than that, but for its first message."""
 
 _KINDS = ("insert", "update", "delete", "truncate")
 _PUBLICATION: LiteralString = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"

@@ -6,18 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, Column, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed, OutputFailed
 from reclock.sources import pgoutput, postgres_types
-from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN
-from reclock.sources.lineages import BORN_COLUMN, UNSENT_COLUMN, lineage_desc, spelled_unsent, was
-from reclock.sources.pgoutput import UNCHANGED
+from reclock.sources.lineages import lineage_desc, spelled_unsent, was
+from reclock.sources.pgoutput import UNSENT, Changes, Messages, Numbers, Texts, Values
 
 Read = tuple[str, pa.Table | OutputFailed | None]
 """What is read of a table (see ``Connector.read``)."""
+
+_Key = tuple[str | None, ...]
 
 Range = tuple[int, int]
 """The transactions whose commit records start at ``lower`` or later, and before ``upper``."""
@@ -26,33 +28,66 @@ Range = tuple[int, int]
 class Reading:
     """The changes of some ranges, in order, as the messages come."""
 
-    def __init__(self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range]) -> None:
+    def __init__(self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True) -> None:
+        """``is_exact``: whether the outputs are what the upstream's tables were, so that a row that comes cannot be there."""
         self._ranges, self._end = ranges, max(upper for _, upper in ranges)
-        self._tables = {name: _by_key(name, desc) if desc.key else _Whole(name, desc) for name, desc in outputs.items()}
+        self._tables: dict[str, _Table] = {
+            name: _ByKey(name, desc, desc.key, is_exact=is_exact) if desc.key else _Whole(name, desc)
+            for name, desc in outputs.items()
+        }
         self._relations: dict[int, _Followed | None] = {}
         self._told: list[Read] = []
-        self._lsn = 0
-        self._is_within = False
+        self._lsn = -1
         self.is_over = False
         """Whether the rest is beyond the ranges."""
 
-    def take(self, message: pgoutput.Message) -> None:
-        match message:
-            case pgoutput.Relation(id, schema, name):
-                table = self._tables.get(f"{schema}.{name}")
-                self._relations[id] = _Followed(table, message) if table is not None else None
-            case pgoutput.Begin(lsn):
-                self._lsn, self.is_over = lsn, lsn >= self._end
-                self._is_within = any(lower <= lsn < upper for lower, upper in self._ranges)
-            case pgoutput.Change(id) if self._is_within and (followed := self._relations[id]) is not None:
-                try:
-                    followed.table.take(message, followed.positions())
-                except OutputFailed as failure:
-                    self._fail(followed.table.name, failure)
-            case pgoutput.Truncate(ids) if self._is_within:
-                for followed in filter(None, (self._relations[id] for id in ids)):
-                    followed.table.empty()
-                    self._told.append((followed.table.name, None))
+    def take(self, messages: Messages) -> None:
+        """Raises ``DecodeFailed``, and ``ValueError`` for what is no message."""
+        kinds = messages.kinds()
+        begins = np.flatnonzero(kinds == pgoutput.BEGIN)
+        lsns = messages[begins].commit_lsns()
+        beyond = begins[lsns >= self._end]
+        if len(beyond):
+            self.is_over = True
+            messages, kinds, lsns = messages[: beyond[0]], kinds[: beyond[0]], lsns[begins < beyond[0]]
+        lsns = np.concatenate(([self._lsn], lsns))  # the transaction that has begun before goes on
+        own = lsns[np.cumsum(kinds == pgoutput.BEGIN)]
+        self._lsn = int(lsns[-1])
+        is_within = np.zeros(len(own), np.bool_)
+        for lower, upper in self._ranges:
+            is_within |= (own >= lower) & (own < upper)
+        is_change = np.isin(kinds, (pgoutput.INSERT, pgoutput.UPDATE, pgoutput.DELETE)) & is_within
+        start = 0
+        of_tables = np.flatnonzero(np.isin(kinds, (pgoutput.RELATION, pgoutput.TRUNCATE)))
+        for end in [*of_tables.tolist(), len(messages)]:
+            which = start + np.flatnonzero(is_change[start:end])
+            self._take_changes(messages[which], own[which])
+            if end < len(messages):
+                self._take_of_table(messages[end : end + 1].table(), bool(is_within[end]))
+            start = end + 1
+
+    def _take_of_table(self, message: pgoutput.Relation | pgoutput.Truncate, is_within: bool) -> None:
+        if isinstance(message, pgoutput.Relation):
+            table = self._tables.get(f"{message.schema}.{message.name}")
+            self._relations[message.id] = _Followed(table, message) if table is not None else None
+        elif is_within:
+            for followed in filter(None, (self._relations[id] for id in message.relation_ids)):
+                followed.table.empty()
+                self._told.append((followed.table.name, None))
+
+    def _take_changes(self, messages: Messages, lsns: Numbers) -> None:
+        ids = messages.relation_ids()
+        for id in np.unique(ids).tolist():
+            followed = self._relations[id]
+            if followed is None:
+                continue
+            try:
+                positions = followed.positions()
+            except OutputFailed as failure:
+                self._fail(followed.table.name, failure)
+                continue
+            changes = messages[ids == id].changes(len(followed.relation.columns))
+            followed.table.take(changes.of(positions), lsns[ids == id])
 
     def _fail(self, name: str, failure: OutputFailed) -> None:
         """From here on nothing is known of the table."""
@@ -61,12 +96,12 @@ class Reading:
         self._told.append((name, failure))
 
     def told(self, rows: int) -> Iterator[Read]:
-        """What was emptied, what failed, and the tables that have gathered at least so many rows since. Raises ``DecodeFailed``."""
+        """What was emptied, what failed, and the tables that have gathered at least so many rows since."""
         yield from self._told
         self._told.clear()
         for table in self._tables.values():
             if table.size >= rows:
-                yield table.name, table.gathered(self._lsn)
+                yield from ((table.name, gathered) for gathered in table.gathered())
 
 
 class _Table(Protocol):
@@ -77,11 +112,13 @@ class _Table(Protocol):
     @property
     def size(self) -> int: ...
 
-    def take(self, change: pgoutput.Change, positions: Sequence[int]) -> None: ...
+    def take(self, changes: Changes, lsns: Numbers) -> None:
+        """These are next; the transaction of each is at one of ``lsns``."""
 
     def empty(self) -> None: ...
 
-    def gathered(self, lsn: int) -> pa.Table: ...
+    def gathered(self) -> list[pa.Table]:
+        """What was gathered since; it is no longer kept."""
 
 
 @dataclass(slots=True)
@@ -133,103 +170,140 @@ class _Whole:
 
     def __init__(self, name: str, desc: RelationDesc) -> None:
         self.name, self.desc = name, desc
-        self._rows: list[Sequence[pgoutput.Value]] = []
-        self._diffs: list[int] = []
+        self._updates = _Gathered(arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False)))
 
     @property
     def size(self) -> int:
-        return len(self._rows)
+        return self._updates.size
 
-    def take(self, change: pgoutput.Change, positions: Sequence[int]) -> None:
-        old, new = change.old, change.new
-        if old is not None:
-            self._rows.append([old[i] for i in positions])
-            self._diffs.append(-1)
-        if new is not None:
-            before = old or new
-            self._rows.append([before[i] if new[i] is UNCHANGED else new[i] for i in positions])
-            self._diffs.append(1)
+    def take(self, changes: Changes, lsns: Numbers) -> None:
+        gone, come = lsns[changes.has_old], lsns[changes.has_new]
+        rows = changes.old[changes.has_old].then(changes.rows()[changes.has_new])
+        diffs = np.repeat(np.array([-1, 1], np.int64), [len(gone), len(come)])
+        if (rows.sizes == UNSENT).any():
+            raise ValueError(f'a change of table "{self.name}" does not say what the row was')
+        arrays = _arrays(self.name, self.desc.columns, rows, np.concatenate((gone, come)))
+        self._updates.add([*arrays, pa.array(diffs)])
 
     def empty(self) -> None:
-        self._rows, self._diffs = [], []
+        self._updates.taken()
 
-    def gathered(self, lsn: int) -> pa.Table:
-        arrays = _arrays(self.name, self.desc.columns, self._rows, lsn)
-        schema = arrow_schema(self.desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
-        table = pa.table([*arrays, pa.array(self._diffs, pa.int64())], schema=schema)
-        self.empty()
-        return table
+    def gathered(self) -> list[pa.Table]:
+        return self._updates.taken()
 
 
 class _ByKey:
-    """A table whose changes name the row that went by its key: they are told by lineage."""
+    """A table whose changes name the row that went by its key: they are told by lineage, but for rows that come before any went:
+    no row of their keys is there, so that they are updates as they are."""
 
-    def __init__(self, name: str, desc: RelationDesc, key: tuple[str, ...]) -> None:
+    def __init__(self, name: str, desc: RelationDesc, key: tuple[str, ...], *, is_exact: bool) -> None:
         self.name, self.desc = name, desc
         self.identity = _spelled(set(key))
         self._key = [desc.names.index(column) for column in key]
-        self._moved: dict[tuple[pgoutput.Value, ...], tuple[tuple[pgoutput.Value, ...], int]] = {}
+        self._moved: dict[_Key, tuple[_Key, int]] = {}
         """The lineage of each key that a row has come to, or gone from, by a change of its key."""
         self._count = 0
-        self._rows: list[Sequence[pgoutput.Value]] = []
-        self._told: list[tuple[int, bool, int, str | None]] = []
+        self._is_exact = is_exact
+        self._may_be_there = not is_exact
+        """Whether a row may come whose key the output has, from before."""
+        self._come = _Gathered(arrow_schema(desc, with_updates=False))
+        self._followed = _Gathered(arrow_schema(lineage_desc(desc), with_updates=False))
 
     @property
     def size(self) -> int:
-        return len(self._rows)
+        return self._come.size + self._followed.size
 
-    def take(self, change: pgoutput.Change, positions: Sequence[int]) -> None:
-        self._count += 1
-        sent = change.new if change.new is not None else change.old
-        assert sent is not None
-        row = [sent[i] for i in positions]
-        if change.old is not None and change.new is not None:
-            old = [change.old[i] for i in positions]
-            for i in self._key:
-                row[i] = old[i] if row[i] is UNCHANGED else row[i]
-            self._move(tuple(old[i] for i in self._key), tuple(row[i] for i in self._key))
-        key = tuple(row[i] for i in self._key)
-        began, born = self._moved.get(key, (key, 0))
-        unsent = [i for i, value in enumerate(row) if value is UNCHANGED]
-        for i in unsent:
-            row[i] = None
-        self._rows.append([*row, *began])
-        self._told.append((self._count, change.new is None, born, spelled_unsent(unsent)))
+    def take(self, changes: Changes, lsns: Numbers) -> None:
+        numbers = self._count + 1 + np.arange(len(lsns))
+        self._count += len(lsns)
+        has_gone = np.logical_or.accumulate(changes.has_old) | self._may_be_there
+        self._may_be_there = bool(has_gone[-1])
+        has_come = changes.is_insert & ~has_gone
+        self._come.add(_arrays(self.name, self.desc.columns, changes.new[has_come], lsns[has_come]))
+        rest = ~has_come
+        self._follow(changes[rest], numbers[rest], lsns[rest])
 
-    def _move(self, old: tuple[pgoutput.Value, ...], new: tuple[pgoutput.Value, ...]) -> None:
+    def _follow(self, changes: Changes, numbers: Numbers, lsns: Numbers) -> None:
+        rows = changes.rows()
+        arrays = _arrays(self.name, self.desc.columns, rows, lsns)
+        began, born = self._lineages(changes, rows, numbers)
+        arrays += [_array(self.name, column, own, lsns) for column, own in zip(was(self.desc), began, strict=True)]
+        unsent = rows.sizes == UNSENT
+        spelled: list[str | None] = [None] * len(numbers)
+        for row in np.flatnonzero(unsent.any(axis=0)).tolist():
+            spelled[row] = spelled_unsent(np.flatnonzero(unsent[:, row]).tolist())
+        self._followed.add([*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(spelled, pa.string())])
+
+    def _lineages(self, changes: Changes, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
+        """The key under which the lineage of each row began, by column, and by which change."""
+        moves = changes.has_old & changes.has_new
+        if not self._moved and not moves.any():
+            return [rows.column(i) for i in self._key], np.zeros(len(numbers), np.int64)
+        lineages = []
+        known = zip(self._keys(changes.old), self._keys(rows), numbers.tolist(), moves.tolist(), strict=True)
+        for old, own, number, has_moved in known:
+            if has_moved:
+                self._move(old, own, number)
+            lineages.append(self._moved.get(own, (own, 0)))
+        began = [pa.array(column, pa.string()) for column in zip(*(key for key, _ in lineages), strict=True)]
+        return [column.slice for column in began], np.array([born for _, born in lineages], np.int64)
+
+    def _keys(self, rows: Values) -> Iterator[_Key]:
+        return zip(*(rows.column(i)(0, len(rows)).to_pylist() for i in self._key), strict=True)
+
+    def _move(self, old: _Key, new: _Key, number: int) -> None:
         if old != new:
             lineage = self._moved.get(old, (old, 0))
-            self._moved[old] = (old, self._count)  # whoever comes there next is another row
+            self._moved[old] = (old, number)  # whoever comes there next is another row
             self._moved[new] = lineage
 
     def empty(self) -> None:
-        self._rows, self._told, self._moved = [], [], {}
+        self._moved, self._may_be_there = {}, not self._is_exact
+        self._come.taken()
+        self._followed.taken()
 
-    def gathered(self, lsn: int) -> pa.Table:
-        arrays = _arrays(self.name, (*self.desc.columns, *was(self.desc)), self._rows, lsn)
-        names, types = (OFFSET_COLUMN, DELETED_COLUMN, BORN_COLUMN, UNSENT_COLUMN), (BIGINT, BOOLEAN, BIGINT, TEXT)
-        told = RelationDesc(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
-        fields = arrow_schema(told, with_updates=False)
-        arrays += [pa.array(values, field.type) for values, field in zip(zip(*self._told, strict=True), fields, strict=True)]
-        self._rows, self._told = [], []
-        return pa.table(arrays, schema=arrow_schema(lineage_desc(self.desc), with_updates=False))
+    def gathered(self) -> list[pa.Table]:
+        return self._come.taken() + self._followed.taken()
 
 
-def _by_key(name: str, desc: RelationDesc) -> _ByKey:
-    assert desc.key is not None
-    return _ByKey(name, desc, desc.key)
+class _Gathered:
+    """Rows since they were last taken."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._parts: list[pa.Table] = []
+        self.size = 0
+
+    def add(self, arrays: Sequence[pa.Array]) -> None:
+        if len(arrays[0]):
+            self._parts.append(pa.table(arrays, schema=self._schema))
+            self.size += len(arrays[0])
+
+    def taken(self) -> list[pa.Table]:
+        """They in one, if there are any."""
+        parts, self._parts, self.size = self._parts, [], 0
+        return [pa.concat_tables(parts)] if parts else []
 
 
-def _arrays(name: str, columns: Sequence[Column], rows: Sequence[Sequence[pgoutput.Value]], lsn: int) -> list[pa.Array]:
-    values = zip(*rows, strict=True) if rows else [()] * len(columns)
-    return [_array(name, column, own, lsn) for column, own in zip(columns, values, strict=True)]
+def _arrays(name: str, columns: Sequence[Column], rows: Values, lsns: Numbers) -> list[pa.Array]:
+    return [_array(name, column, rows.column(i), lsns) for i, column in enumerate(columns)]
 
 
-def _array(name: str, column: Column, values: Sequence[pgoutput.Value], lsn: int) -> pa.Array:
+def _array(name: str, column: Column, texts: Texts, lsns: Numbers) -> pa.Array:
+    """The values of a column from their texts. Raises ``DecodeFailed`` for the first that does not fit."""
+    lower, upper = 0, len(lsns)
     try:
-        return postgres_types.column(pa.array(values, pa.string()), column.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
-        raise undecodable(name, column, lsn, error) from error
+        return postgres_types.column(texts(lower, upper), column.type)
+    except ValueError as error:
+        found: ValueError = error
+    while upper - lower > 1:  # it is in [lower, upper)
+        middle = (lower + upper) // 2
+        try:
+            postgres_types.column(texts(lower, middle - lower), column.type)
+            lower = middle
+        except ValueError as error:
+            found, upper = error, middle
+    raise undecodable(name, column, int(lsns[lower]), found) from found
 
 
 def undecodable(table: str, column: Column, lsn: int, error: Exception) -> DecodeFailed:

@@ -25,7 +25,14 @@ from reclock.algebra.relations import (
 )
 from reclock.collections.schema import arrow_type
 
-SETTINGS = {"timezone": "UTC", "datestyle": "ISO", "bytea_output": "hex", "extra_float_digits": "3", "intervalstyle": "postgres"}
+SETTINGS = {
+    "client_encoding": "UTF8",
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "bytea_output": "hex",
+    "extra_float_digits": "3",
+    "intervalstyle": "postgres",
+}
 
 _NUMERIC_OID = 1700
 _TYPES = {
