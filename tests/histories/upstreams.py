@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from fixtures import pgoutput
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.postgres import PASSWORD, PostgresServer, running
@@ -30,7 +31,6 @@ from fixtures.postgres import PASSWORD, PostgresServer, running
 from reclock import tick
 from reclock.adapter.session import Session
 from reclock.environment import Environment
-from reclock.sources import pgoutput
 
 ACCOUNTS = range(5)
 OPENING = 100

@@ -57,23 +57,35 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
         run(environment, source)
     one: Any = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "int"}, {"name": "w", "type": ["null", "string"]}]}
     one["fields"][1]["default"] = None
+    one["fields"].append({"name": "at", "type": ["null", "shop.Place"], "default": None})
+    place = {"type": "record", "name": "Place", "namespace": "shop", "fields": [{"name": "town", "type": "string"}]}
+    whole = one | {"fields": [*one["fields"][:2], one["fields"][2] | {"type": ["null", place]}]}
+    registry.register(f"{topic}-place", place)
     two: Any = {"type": "record", "name": "r", "fields": [{"name": "more", "type": "string"}, {"name": "n", "type": "int"}]}
-    key_id, one_id = registry.register(f"{topic}-key", "long"), registry.register(f"{topic}-value", one)
+    key_id, one_id = (
+        registry.register(f"{topic}-key", "long"),
+        registry.register(f"{topic}-value", one, **{"shop.Place": f"{topic}-place"}),
+    )
     run(environment, source)
     two_id = registry.register(f"{topic}-value", two)
     kafka.send(
         topic,
         [
-            (framed(key_id, "long", 1), framed(one_id, one, {"n": 10, "w": "x"})),
-            (framed(key_id, "long", 2), framed(one_id, one, {"n": 20, "w": None})),
+            (framed(key_id, "long", 1), framed(one_id, whole, {"n": 10, "w": "x"})),
+            (framed(key_id, "long", 2), framed(one_id, whole, {"n": 20, "w": None, "at": {"town": "Bern"}})),
             (framed(key_id, "long", 3), framed(two_id, two, {"more": "y", "n": 30})),
             (framed(key_id, "long", 1), None),
         ],
     )
     assert not tick.run(environment, owner="tests").failed
-    assert run(environment, "SELECT id, n, w FROM s ORDER BY id") == [("2", 20, None), ("3", 30, None)]
+    assert run(environment, "SELECT * FROM s ORDER BY id") == [(20, None, '{"town": "Bern"}', "2"), (30, None, None, "3")]
     with Environment.open(environment.settings.home, spark=environment.spark()) as again:
-        assert [entry.desc.names for entry in again.planner_catalog().relations() if entry.name.item == "s"] == [("n", "w", "id")]
+        assert [entry.desc.names for entry in again.planner_catalog().relations() if entry.name.item == "s"] == [
+            ("n", "w", "at", "id")
+        ]
+    run(environment, source.replace("SOURCE s", "SOURCE newer"))
+    assert [name for name, *_ in run(environment, "SHOW COLUMNS FROM newer")] == ["more", "n", "id"]
+    run(environment, "DROP SOURCE newer")
     kafka.send(topic, [(framed(key_id, "long", 4), b"\x00\x00\x00\x00\x63!")])
     [stalled] = tick.run(environment, owner="tests").failed
     assert stalled.message == 'record at offset 4 of "0" does not decode'
@@ -219,17 +231,21 @@ def test_sinks_in_avro_register_their_schemas_and_read_back(kafka: Broker, regis
     run(environment, "CREATE TABLE t (id int NOT NULL, price numeric(10, 2), at timestamp, note text)")
     run(environment, f"CREATE SINK events FROM t INTO KAFKA CONNECTION k (TOPIC '{events}') {avro} ENVELOPE DEBEZIUM")
     keyed = "KEY (id) NOT ENFORCED"
-    run(environment, f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} {avro} ENVELOPE UPSERT")
+    said = "(AVRO KEY FULLNAME 'shop.Id', AVRO VALUE FULLNAME 'shop.Latest', NULL DEFAULTS)"
+    run(environment, f"CREATE SINK latest FROM t INTO KAFKA CONNECTION k (TOPIC '{latest}') {keyed} {avro} {said} ENVELOPE UPSERT")
     [(_, created)] = run(environment, "SHOW CREATE SINK latest")
     assert "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION reclock.public.schemas" in created
     with pytest.raises(DependentObjects):
         run(environment, "DROP CONNECTION schemas")
     assert not tick.run(environment, owner="tests").failed
-    fields = json.loads(registry.client.get_latest_version(f"{latest}-value").schema.schema_str)["fields"]
-    assert fields[1] == {
+    schema = json.loads(registry.client.get_latest_version(f"{latest}-value").schema.schema_str)
+    assert schema["fields"][1] == {
         "name": "price",
         "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}],
+        "default": None,
     }
+    id = json.loads(registry.client.get_latest_version(f"{latest}-key").schema.schema_str)
+    assert [of["name"] for of in (id, schema)] == ["shop.Id", "shop.Latest"]
     for statement in (
         "INSERT INTO t VALUES (1, 12.34, '2026-01-02 03:04:05.678901', 'é'), (2, -0.01, NULL, NULL)",
         "UPDATE t SET note = 'new' WHERE id = 1",

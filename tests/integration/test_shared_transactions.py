@@ -21,6 +21,7 @@ from fixtures.memory_topics import InThisProcess
 import reclock
 from reclock import crashpoints, tick
 from reclock.adapter.session import Session
+from reclock.algebra.ids import StorageCollectionId
 from reclock.environment import Environment
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
 from reclock.sql.names import SessionNames
@@ -53,6 +54,19 @@ def completed(environment: Environment) -> int:
         time.sleep(0.2)
 
 
+def await_drop(environment: Environment, collection: StorageCollectionId) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while environment.lake.exists(collection):
+        assert time.monotonic() < deadline
+        environment.storage_controller.step()
+        time.sleep(0.1)
+
+
+def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str | None]]:
+    rows = run(environment, "SELECT name, status, error, detail FROM mz_internal.mz_source_statuses")
+    return {name: (status, error, detail) for name, status, error, detail in rows}
+
+
 def killed_at(point: str, home: Path) -> None:
     paths = [str(Path(reclock.__file__).parents[1]), str(Path(__file__).parents[1])]
     variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), crashpoints.VARIABLE: point}
@@ -62,7 +76,7 @@ def killed_at(point: str, home: Path) -> None:
 def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, environment: Environment) -> None:
     chance = random.Random(11)
     connector = Connector(kafka, kafka.topic())
-    for name in ("transaction", "public.giro", "public.savings"):
+    for name in ("transaction", "public.giro", "public.savings", "public.fees"):
         kafka.create(f"{connector.prefix}.{name}")
     source = f"""FROM KAFKA CONNECTION k (TRANSACTION TOPIC '{connector.prefix}.transaction') FORMAT JSON ENVELOPE DEBEZIUM"""
     columns = "(id int NOT NULL, money bigint)"
@@ -140,13 +154,43 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     connector.deliver()
     completed(environment)
     assert run(environment, "SELECT money FROM giro") == [(money["giro"],)]
-    deadline = time.monotonic() + DEADLINE_S
-    while environment.lake.exists(collection):
-        assert time.monotonic() < deadline
-        environment.storage_controller.step()
-        time.sleep(0.1)
+    await_drop(environment, collection)
 
     run(environment, f"CREATE SOURCE saver {source} FOR TABLES (public.savings AS saved {columns}, public.giro AS again {columns})")
     completed(environment)
     assert run(environment, MONEY) == [(1000,)]
     assert run(environment, "SELECT * FROM again") == run(environment, "SELECT * FROM giro")
+
+    # one that waits, and then stalls them all
+    fees = f"{connector.prefix}.public.fees"
+    number += 1
+    transfer(number)
+    number += 1
+    connector.transaction(number, [("fees", event("c", None, {"id": 1, "money": 5}))])
+    connector.sent[fees] = 1
+    connector.deliver()
+    completed(environment)
+    run(environment, f"CREATE SOURCE fees {source} FOR TABLES (public.fees AS fee {columns})")
+    completed(environment)
+    waits_for = f'waits for 1 events of transaction "{number}" in topic "{fees}"'
+    running = ("running", None, None)
+    assert statuses(environment) == {"bank": running, "saver": running, "fees": ("starting", None, waits_for)}
+    kafka.send(fees, connector.topics[fees])
+    completed(environment)
+    assert run(environment, "SELECT money FROM fee") == [(5,)]
+    assert statuses(environment)["fees"] == running
+    number += 1
+    connector.transaction(number, [("giro", event("c", None, {"id": 2, "money": 1})), ("fees", event("c", None, {"id": None}))])
+    connector.deliver()
+    fee = environment.planner_catalog().resolve(("fee",), SessionNames()).collection
+    for _ in range(2):
+        [failure] = tick.run(environment, owner="tests").failed
+        bad = f'record at offset 1 of "{fees}@{fee.guest}/0" does not decode'
+        assert failure.message == bad
+        stalled = ("stalled", bad, failure.detail)
+        assert statuses(environment) == dict.fromkeys(("bank", "saver", "fees"), stalled)
+    run(environment, "DROP SOURCE fees")
+    await_drop(environment, fee)
+    completed(environment)
+    assert run(environment, "SELECT count(*) FROM giro") == [(2,)]
+    assert statuses(environment) == {"bank": running, "saver": running}

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.reclocking.frontiers import cut_back, is_at_least
+from reclock.reclocking.frontiers import is_at_least
 from reclock.reclocking.mint import Binding, mint
-from reclock.reclocking.progress import progress_at, progress_changes
 from reclock.reclocking.remap import Remap
 
 partitions = st.sampled_from(["a", "b", "c"])
@@ -68,10 +67,12 @@ def test_every_offset_is_mapped_to_exactly_one_time_and_no_later_offset_to_an_ea
 def test_all_of_one_upstream_transaction_has_one_time(lengths, data):
     """Reached anywhere, even inside a transaction, bound only at the end of one."""
     boundaries = {p: [sum(own[: i + 1]) for i in range(len(own))] for p, own in enumerate(lengths)}
-    ends = {p: sum(own) for p, own in enumerate(lengths)}
     looks = sorted(data.draw(st.lists(st.integers(0, 24), max_size=6)))
-    steps = [(Timestamp(10 * i), {p: min(look, end) for p, end in ends.items()}) for i, look in enumerate(looks)]
-    remap = Remap.of(run([(time, cut_back(reached, boundaries)) for time, reached in steps]))
+    steps = [
+        (Timestamp(10 * i), {p: max((end for end in own if end <= look), default=0) for p, own in boundaries.items()})
+        for i, look in enumerate(looks)
+    ]
+    remap = Remap.of(run(steps))
     for p, own in boundaries.items():
         for lower, upper in zip([0, *own], own, strict=False):
             assert len({remap.time_of(p, offset) for offset in range(lower, upper)}) == 1
@@ -107,18 +108,6 @@ def test_one_partitions_bindings_never_affect_anothers(steps, gone):
     without = [(time, {p: n for p, n in reached.items() if p != gone}) for time, reached in steps]
     whole, part = Remap.of(run(steps)), Remap.of(run(without))
     assert part.partitions == {p: stairs for p, stairs in whole.partitions.items() if p != gone}
-
-
-@given(histories, st.integers(0, 60).map(Timestamp))
-def test_the_changes_of_progress_add_up_to_the_progress_at_every_time(steps, as_of):
-    remap = Remap.of(run(steps))
-    changes = progress_changes(remap, as_of)
-    for time in [as_of, *(t for t, _ in steps if t > as_of)]:
-        rows = {}
-        for update in changes:
-            if update.time <= time:
-                rows[update.row] = rows.get(update.row, 0) + update.diff
-        assert {row: n for row, n in rows.items() if n} == {row.row: 1 for row in progress_at(remap, time)}
 
 
 @given(histories)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclock.reclocking.transactions import Ended, Event, Stretch, caught_up, cut
+from reclock.reclocking.transactions import Ended, Event, Missing, Stretch, caught_up, cut
 
 COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 """Partitions of two collections that are read; a third one is not."""
@@ -90,12 +90,17 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(plan: list[list[str]
     upstream = Upstream()
     for id, places in enumerate(plan):
         upstream.write(id, places)
-    for id in range(data.draw(st.integers(0, len(plan))), len(plan)):
+    again = range(data.draw(st.integers(0, len(plan))), len(plan))
+    for id in again:
         upstream.write(id, plan[id])  # the connector began again
     log = upstream.log[: data.draw(st.integers(0, len(upstream.log)))]
+    first = {p: 0 if again else data.draw(st.integers(0, len(upstream.events[p]))) for p in COLLECTIONS}  # what is gone
     known = {ended.id for ended in log}
-    ends = {partition: data.draw(st.integers(0, len(upstream.events[partition]))) for partition in COLLECTIONS}
-    read = {p: Stretch(name, upstream.events[p][: ends[p]], ends[p]) for p, name in COLLECTIONS.items()}
+    ends = {p: data.draw(st.integers(first[p], len(upstream.events[p]))) for p in COLLECTIONS}
+    read, whole = (
+        {p: Stretch(name, upstream.events[p][first[p] : upto[p]], upto[p]) for p, name in COLLECTIONS.items()}
+        for upto in (ends, {p: len(upstream.events[p]) for p in COLLECTIONS})
+    )
     part = {
         (event.transaction, event.order) for events in upstream.events.values() for event in events if event.transaction in known
     }
@@ -104,8 +109,12 @@ def test_a_late_collection_has_its_part_of_the_log_or_waits(plan: list[list[str]
     }
 
     found = caught_up(log, read)
-    if found is None:
+    if isinstance(found, Missing):
         assert there < part
+        assert found.count
+        in_the_end = caught_up(log, whole)
+        assert not found.are_gone or isinstance(in_the_end, Missing)
+        assert ends != {p: len(upstream.events[p]) for p in COLLECTIONS} or any(first.values())
         return
     bound = [
         (event.transaction, event.order)

@@ -27,7 +27,7 @@ from reclock.algebra.relations import (
 )
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.sources import messages
-from reclock.sources.avro_schemas import columns_of
+from reclock.sources.avro_schemas import columns_of, whole
 from reclock.sources.connections import Connection
 from reclock.sources.description import AvroFormat
 from reclock.sources.messages import decode_messages
@@ -82,7 +82,7 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     def schema(_: Any, id: int) -> str:
         if id not in known:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return Schema(json.dumps(known[id]))
+        return known[id] if isinstance(known[id], Schema) else Schema(json.dumps(known[id]))
 
     monkeypatch.setattr(messages, "schema", schema)
     return known
@@ -133,6 +133,43 @@ def test_a_writer_may_have_another_schema(schemas: dict[int, Any]) -> None:
     with pytest.raises(DecodeFailed) as failure:
         decoded([*values, framed(3, schemas[3], {"note": "the id is missing"})], reader)
     assert failure.value.offset == 2
+
+
+def named(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "name": name, "namespace": "shop"} | more
+
+
+def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
+    colour = named("enum", "Colour", symbols=["red", "blue"])
+    size = {"type": "enum", "name": "Size", "symbols": ["small"]}
+    fields = [("colour", "Colour"), ("of", ["null", {"type": "array", "items": "Part"}]), ("size", ["null", size])]
+    part = named("record", "Part", fields=[{"name": name, "type": type} for name, type in fields])
+    fields = [
+        ("size", "Size"),
+        ("first", "shop.Colour"),
+        ("part", "Part"),
+        ("by_name", {"type": "map", "values": "Part"}),
+        ("n", "int"),
+    ]
+    order = named("record", "Order", fields=[{"name": name, "type": type} for name, type in fields])
+    imports = tuple((name, json.dumps(schema)) for name, schema in (("shop.Colour", colour), ("shop.Part", part)))
+    text = whole(json.dumps(order), imports)
+    assert [column.name for column in columns_of(text)] == ["size", "first", "part", "by_name", "n"]
+    inner = {"colour": "red", "of": None, "size": "small"}
+    outer = {"colour": "blue", "of": [inner], "size": None}
+    schemas[7] = Schema(json.dumps(order), imports)
+    schemas[8] = Schema('"shop.Order"', (*imports, ("shop.Order", json.dumps(order))))
+    value = {"size": "small", "first": "red", "part": outer, "by_name": {"x": inner}, "n": 5}
+    rows = decoded([framed(id, json.loads(text), value) for id in (7, 8)], json.loads(text))
+    assert [(row["first"], json.loads(row["part"]), json.loads(row["by_name"]), row["n"]) for row in rows] == [
+        ("red", outer, {"x": inner}, 5)
+    ] * 2
+    schemas[9] = Schema(json.dumps(order), imports[:1])
+    with pytest.raises(DecodeFailed, match="offset 1") as failure:
+        decoded([framed(id, json.loads(text), value) for id in (7, 9)], json.loads(text))
+    assert "shop.Size" in (failure.value.detail or "")
+    with pytest.raises(InvalidOption, match="none of Avro's"):
+        whole(json.dumps(order), imports[1:])
 
 
 @pytest.mark.parametrize(

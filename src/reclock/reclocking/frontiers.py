@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Any
 
 from reclock.errors import InternalError
@@ -18,20 +17,6 @@ SourceFrontier = Mapping[Any, int]
 def is_at_least(frontier: SourceFrontier, other: SourceFrontier) -> bool:
     """Whether ``frontier`` has reached everything that ``other`` has."""
     return all(frontier.get(partition, 0) >= offset for partition, offset in other.items())
-
-
-def cut_back(reached: SourceFrontier, boundaries: Mapping[Partition, Sequence[int]]) -> dict[Partition, int]:
-    """``reached``, each partition cut back to the last of its ``boundaries`` that it has passed.
-
-    A boundary is the exclusive end of an upstream transaction (a record, where there are no transactions), so what is cut
-    back holds every transaction whole or not at all. A partition that has passed none of its boundaries is left out.
-    """
-    cut: dict[Partition, int] = {}
-    for partition, offset in sorted(reached.items(), key=itemgetter(0)):
-        passed = [boundary for boundary in boundaries.get(partition, ()) if boundary <= offset]
-        if passed:
-            cut[partition] = max(passed)
-    return cut
 
 
 def check_frontier(frontier: SourceFrontier) -> None:

@@ -54,6 +54,16 @@ class Cut:
     dropped: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """``count`` events of a ``transaction`` that are not there; ``are_gone`` if later ones are, everywhere they could come. It is
+    none if an event of it lies behind one of a transaction that is not known."""
+
+    transaction: str
+    count: int
+    are_gone: bool
+
+
 def fresh(log: Sequence[Ended], known: Collection[str]) -> list[Ended]:
     """The transactions of the log that are not ``known``, each where it ended first."""
     found: dict[str, Ended] = {}
@@ -99,12 +109,22 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     return Cut(tuple(whole), uppers, dropped)
 
 
-def caught_up(log: Sequence[Ended], read: Mapping[Partition, Stretch]) -> Cut | None:
-    """What of ``read``, collections that nothing is bound of yet, belongs to the ``log``, all of which is bound for others; None as
-    long as some of it is not there. Bound at one time, it makes them as complete as the others, from that time on."""
+def caught_up(log: Sequence[Ended], read: Mapping[Partition, Stretch]) -> Cut | Missing:
+    """What of ``read``, all partitions of collections that nothing is bound of yet, belongs to the ``log``, which is bound for
+    others; or the first of it that is not there. Bound at one time, it makes them as complete as the others, from that time on."""
     whole = fresh(log, ())
     found = cut(whole, (), read)
-    return found if len(found.bound) == len(whole) else None
+    return found if len(found.bound) == len(whole) else _missing(whole, len(found.bound), read)
+
+
+def _missing(whole: Sequence[Ended], place: int, read: Mapping[Partition, Stretch]) -> Missing:
+    places = {ended.id: number for number, ended in enumerate(whole)}
+    _, seen = _told_apart((), read)
+    ended = whole[place]
+    missing = {s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0) for s in read.values()}
+    waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
+    are_past = [any(places.get(event.transaction or "", -1) > place for event in stretch.events) for stretch in waited_for]
+    return Missing(ended.id, sum(count for count in missing.values() if count > 0), bool(are_past) and all(are_past))
 
 
 def _upper(stretch: Stretch, bound: Collection[str]) -> int:

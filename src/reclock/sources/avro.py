@@ -18,7 +18,7 @@ from reclock.sources.registry import UnknownSchema
 from reclock.sources.values import HEAD_BYTES, Unreadable, schema_id
 
 Schemas = Callable[[int], str]
-"""The text of the schema of an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+"""The whole text of the schema of an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
 
 
 def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
@@ -34,6 +34,8 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
             found.append(fastavro.schemaless_reader(stream, writers[id], wanted))
             if stream.tell() != len(value):
                 raise ValueError(f"{len(value) - stream.tell()} bytes are left after the value")
+        except InvalidOption as error:
+            raise Unreadable(index, f"{error.message}: {error.detail}") from error
         except _BAD as error:
             raise Unreadable(index, str(error) or type(error).__name__) from error
     return found
@@ -41,6 +43,6 @@ def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
 
 _BAD = (
     *(ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError, RecursionError),
-    *(fastavro.read.SchemaResolutionError, InvalidOption, UnknownSchema),
+    *(fastavro.read.SchemaResolutionError, UnknownSchema),
 )
 """What fastavro raises for bytes that are no value: whatever it comes upon."""

@@ -40,6 +40,9 @@ _TYPES: Mapping[str, ScalarType] = {
 """Of every other type the values become text: of records, arrays and maps it is JSON."""
 
 
+_NAMED = ("record", "error", "enum", "fixed")
+
+
 def columns_of(schema: str) -> tuple[Column, ...]:
     """The columns that records of the schema have. Raises ``InvalidOption`` for what cannot be a relation."""
     of = parsed(schema)
@@ -78,9 +81,47 @@ def _type(of: Any) -> ScalarType:
 
 
 @lru_cache(maxsize=256)
+def whole(text: str, imports: tuple[tuple[str, str], ...] = ()) -> str:
+    """The schema as one text: what it names of its ``imports``, each behind those it needs, stands where it is named first.
+
+    Raises ``InvalidOption``.
+    """
+    if not imports:
+        return text
+    known: dict[str, Any] = {}
+    for _, imported in imports:
+        _parse(imported, known)
+    return json.dumps(_spelled_out(_parse(text, known), known, set()))
+
+
+def _spelled_out(of: Any, known: Mapping[str, Any], defined: set[str]) -> Any:
+    """A parsed schema, where all names are whole, with those ``known`` that are not yet ``defined`` as what they are."""
+    if isinstance(of, str):
+        return of if of in defined or of not in known else _spelled_out(known[of], known, defined)
+    if isinstance(of, list):
+        return [_spelled_out(branch, known, defined) for branch in of]
+    found = {name: value for name, value in of.items() if not name.startswith("__")}
+    if of["type"] in _NAMED:
+        if of["name"] in defined:
+            return of["name"]
+        defined.add(of["name"])
+    if "fields" in of:
+        found["fields"] = [{**field, "type": _spelled_out(field["type"], known, defined)} for field in of["fields"]]
+    for inner in ("items", "values"):
+        if inner in of:
+            found[inner] = _spelled_out(of[inner], known, defined)
+    return found
+
+
+@lru_cache(maxsize=256)
 def parsed(schema: str) -> Any:
     """The schema as fastavro wants it. Raises ``InvalidOption``."""
+    return _parse(schema, {})
+
+
+def _parse(schema: str, known: dict[str, Any]) -> Any:
+    """The schema, whose names may be of types that are ``known``; its own are then known too."""
     try:
-        return fastavro.parse_schema(json.loads(schema))
+        return fastavro.parse_schema(json.loads(schema), known)
     except (ValueError, KeyError, TypeError, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType) as error:
         raise InvalidOption("the schema is none of Avro's", detail=str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.errors import OutputFailed
+from reclock.errors import OutputFailed, SourceError
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.remap import Range
 from reclock.reclocking.stamp import without
@@ -21,6 +21,9 @@ Evidence = tuple[Any, ...]
 
 Bound = Mapping[Partition, Evidence]
 """Of every partition that was ever bound, what was kept when it was bound last."""
+
+Hindrance = str | SourceError
+"""What is waited for, or what is wrong."""
 
 Skip = tuple[str, int, int]
 """A decision to give up the offsets ``[lower, upper)`` of a partition, spelled as people do."""
@@ -76,8 +79,9 @@ class Connector(Protocol):
 
     def read(self, task: Any) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
         """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
-        also go. None in place of rows: all that the output held until here is gone, which only one task of a step may say. An
-        error: from this step on nothing is known of the output. Raises a ``SourceError``."""
+        also go; of an output with a key, rows with their place, which replace each other, or without, if it has none of their keys.
+        None in place of rows: all that the output held until here is gone, which only one task of a step may say. An error: from
+        this step on nothing is known of the output. Raises a ``SourceError``."""
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
@@ -110,15 +114,27 @@ class FailsByOutput(Connector, Protocol):
 
 
 @runtime_checkable
+class TrustsOutputs(Connector, Protocol):
+    """A connector that may tell a row as one that comes, where it knows that the output has none of its key."""
+
+    def with_gaps(self) -> Connector:
+        """The same for outputs that lack what was given up."""
+
+
+@runtime_checkable
 class Shared(Connector, Protocol):
     """A connector to whose outputs others may come, and go.
 
     One whose collection has a guest comes late. It begins with a step that has an increment of its name, of no offsets: that holds
-    all of it that belongs to what was bound before, and no more.
+    all of it that belongs to what was bound before, and no more. A probe is of those that have begun.
     """
 
     def over(self, outputs: Mapping[str, RelationDesc]) -> Connector:
         """The same for these outputs."""
+
+    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
+        """The increments of a step with which outputs begin, if any can; and what keeps the others, by name, from it. Raises a
+        ``SourceError`` if that cannot be told of any."""
 
 
 @runtime_checkable
@@ -146,11 +162,12 @@ class ReadsOnce(Connector, Protocol):
         """Whether the next step is such a reading, and no probe."""
 
     def read_once(
-        self, bound: Bound, skips: Sequence[Skip] = ()
+        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
         """The increments of the step, and the tasks that read them inside the context, and only there; none, if nothing is new.
 
-        ``skips`` are decisions about what an earlier attempt raised. Raises a ``SourceError``.
+        ``skips`` are decisions about what an earlier attempt raised. Nothing is made upstream for a source that
+        is dropped: ``is_wanted`` is asked. Raises a ``SourceError``.
         """
 
 

@@ -9,25 +9,23 @@ by a step that binds nothing else, and from then on transactions wait for its ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
-import structlog
 from confluent_kafka import Message
 from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
-from reclock.errors import DecodeFailed, SourceError, UpstreamUnavailable
+from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.transactions import Ended, Event, Stretch, caught_up, cut, fresh
-from reclock.sources.connector import Bound, Evidence, Increment, Skip, given_up, left
+from reclock.reclocking.transactions import Ended, Event, Missing, Stretch, caught_up, cut, fresh
+from reclock.sources.connector import Bound, Evidence, Hindrance, Increment, Skip, given_up, left
 from reclock.sources.description import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.sources.envelope import changes, event_of
 from reclock.sources.kafka import TASK_OFFSETS, Kafka, Piece
-
-_logger = structlog.get_logger(__name__)
 
 KNOWN_ENTRIES = 20_000
 """So many entries of the transaction topic before those that are bound are read again, to know what a connector sends twice."""
@@ -61,32 +59,51 @@ class Debezium:
         return replace(self, outputs=outputs)
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        late = [output for output in self.outputs if "@" in output and output not in bound]
-        begun = self.over({output: desc for output, desc in self.outputs.items() if output not in late})
-        return self._begin(late, bound, skips) or begun._go_on(bound, skips)
+        return self.over({output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)})._go_on(
+            bound, skips
+        )
 
-    def _begin(self, late: Sequence[str], bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
         """All that belongs to what is bound, of those tables of which it is there."""
-        if not late:
-            return []
+        late = [output for output in self.outputs if _is_late(output, bound)]
+        increments: list[Increment] = []
+        hindered: dict[str, Hindrance] = {}
+        if late:
+            log = self._bound_log(bound)
+            for output in late:
+                try:
+                    increments += self._caught_up(output, log, skips)
+                except _Waits as waits:  # nobody waits for it before it has begun
+                    hindered[output] = str(waits)
+                except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
+                    hindered[output] = ": ".join(filter(None, (error.message, error.detail)))
+                except SourceError as error:
+                    if isinstance(error, DecodeFailed | UpstreamChanged):
+                        error.hint = _INSTEAD  # there is no claim yet that could say what to skip
+                    hindered[output] = error
+        return increments, hindered
+
+    def _bound_log(self, bound: Bound) -> _Log:
+        """What is bound, as far back as the topic goes."""
         log_name = f"{self.upstream.transaction_topic}/0"
         known = bound.get(log_name)
-        log = self._read_ended(Increment(log_name, 0, known[0], known[0], known[1:])) if known is not None else []
-        increments: list[Increment] = []
-        for output in late:
-            try:
-                increments += self._caught_up(output, log, skips)
-            except SourceError as error:  # nobody waits for it before it has begun
-                _logger.warning("a table has not begun", table=output, error=error.message, detail=error.detail)
-        return increments
+        return self._read_ended(Increment(log_name, 0, known[0], known[0], known[1:])) if known is not None else _Log((), False)
 
-    def _caught_up(self, output: str, log: Sequence[Ended], skips: Sequence[Skip]) -> list[Increment]:
-        reached = {increment.partition: increment for increment in self._probe_topic(self._name(output), {}, skips)}
-        wanted = {ended.id for ended in log}
-        read = {partition: self._read_events(increment, wanted, skips) for partition, increment in reached.items()}
-        found = caught_up(log, {**read, output: Stretch(output, (), 0)})
-        if found is None:
-            return []
+    def _caught_up(self, output: str, log: _Log, skips: Sequence[Skip]) -> list[Increment]:
+        name = self._name(output)
+        reached = {increment.partition: increment for increment in self._probe_topic(name, {}, skips)}
+        wanted = {ended.id for ended in log.ends}
+        read = {partition: self._read_events(increment, wanted, log, skips) for partition, increment in reached.items()}
+        empty = {f"{name}/{partition}": Stretch(output, (), 0) for partition in self._topic(name).partitions()}
+        found = caught_up(log.ends, empty | read)
+        if isinstance(found, Missing):
+            topic = name.partition("@")[0]
+            if found.are_gone:
+                partition, upper = max((str(partition), increment.upper) for partition, increment in reached.items())
+                lost = f'{found.count} events of transaction "{found.transaction}" are gone from topic "{topic}"'
+                raise UpstreamChanged(partition, upper, message=lost, detail="those of later transactions are there")
+            what = f"{found.count} events of" if found.count else "what lies before"
+            raise _Waits(f'waits for {what} transaction "{found.transaction}" in topic "{topic}"')
         own = [_cut_to(i, found.uppers[i.partition], found.dropped[i.partition]) for i in reached.values()]
         return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in own if increment.size)]
 
@@ -101,10 +118,10 @@ class Debezium:
             raise UpstreamUnavailable(
                 f'topic "{self.upstream.transaction_topic}" has several partitions', detail="they have no order"
             )
-        known, log = self._read_log(log_reached) if log_reached is not None else (set(), [])
-        log = _first(fresh(log, known), set(self.outputs))
+        known, new = self._read_log(log_reached) if log_reached is not None else (set(), _Log((), False))
+        log = _first(fresh(new.ends, known), set(self.outputs))
         wanted = known | {ended.id for ended in log}
-        read = {partition: self._read_events(increment, wanted, skips) for partition, increment in reached.items()}
+        read = {partition: self._read_events(increment, wanted, new, skips) for partition, increment in reached.items()}
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
         found = cut(log, known, {**read, **{table: Stretch(table, (), 0) for table in nothing_new}})  # their events are waited for
         increments = [
@@ -164,18 +181,18 @@ class Debezium:
         found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
         return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
 
-    def _read_log(self, reached: Increment) -> tuple[set[str], list[Ended]]:
+    def _read_log(self, reached: Increment) -> tuple[set[str], _Log]:
         """The transactions that ended before what is new in the log, as far as they may come again; and those that end in it."""
-        ends = self._read_ended(reached, reached.lower - KNOWN_ENTRIES)
-        known = {ended.id for ended in ends if ended.offset < reached.lower}
-        return known, [ended for ended in ends if ended.offset >= reached.lower]
+        read = self._read_ended(reached, reached.lower - KNOWN_ENTRIES)
+        known = {ended.id for ended in read.ends if ended.offset < reached.lower}
+        return known, _Log([ended for ended in read.ends if ended.offset >= reached.lower], read.is_trimmed)
 
-    def _read_ended(self, reached: Increment, start: int = 0) -> list[Ended]:
+    def _read_ended(self, reached: Increment, start: int = 0) -> _Log:
         """The transactions that end in the log from ``start`` on, as far back as the topic goes."""
         topic = self._topic(self.upstream.transaction_topic)
         [first] = topic.list_offsets([0], OffsetSpec.earliest()).values()
         found = map(self._ended, self._read_topic(reached, max(first, start)))
-        return [ended for ended in found if ended is not None]
+        return _Log([ended for ended in found if ended is not None], first > 0)
 
     def _ended(self, message: Message) -> Ended | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
@@ -190,19 +207,36 @@ class Debezium:
                 partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
             ) from error
 
-    def _read_events(self, reached: Increment, wanted: set[str], skips: Sequence[Skip]) -> Stretch:
-        """Up to the first event of a transaction that is not ``wanted``: it and all behind it wait."""
+    def _read_events(self, reached: Increment, wanted: Set[str], log: _Log, skips: Sequence[Skip]) -> Stretch:
+        """Up to the first event of a transaction that is not ``wanted``: it and all behind it wait.
+
+        Raises ``UpstreamChanged`` if they would for ever, since the log does not go back to where that transaction ended: then
+        events of transactions that end in it lie behind. Only where a partition begins can this be.
+        """
         name = reached.name.rpartition("/")[0]
         ranges, given_up_events = given_up(reached.partition, skips), 0
-        events = []
+        ended = {each.id for each in log.ends} if log.is_trimmed and reached.lower == 0 else frozenset()
+        events: list[Event] = []
+        unknown: Event | None = None
+        seen: set[tuple[str | None, int]] = set()
         for message in self._read_topic(reached, reached.detail["begin"]):
             is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
-            given_up_events += is_given_up
             event = Event(message.offset()) if is_given_up else self._event(message, reached.name)
-            events.append(event)
-            if event.transaction is not None and event.transaction not in wanted:
-                break
+            if unknown is None:
+                given_up_events += is_given_up
+                events.append(event)
+                if event.transaction is not None and event.transaction not in wanted:
+                    if not ended or event.transaction in ended:
+                        break
+                    unknown, seen = event, {(own.transaction, own.order) for own in events}
+            elif event.transaction in ended and (event.transaction, event.order) not in seen:  # it is not sent again
+                raise self._of_no_log(reached.name, unknown, event.offset)
         return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
+
+    def _of_no_log(self, partition: str, event: Event, before: int) -> UpstreamChanged:
+        topic = self.upstream.transaction_topic
+        message = f'transaction "{event.transaction}" of "{partition}" ended before topic "{topic}" begins'
+        return UpstreamChanged(partition, event.offset, message=message, detail=f"its events lie at {event.offset} to {before - 1}")
 
     def _event(self, message: Message, partition: str) -> Event:
         document = event_of(message.value(), self.format, partition, message.offset())
@@ -220,6 +254,26 @@ class Debezium:
             piece = Piece(int(partition), start, reached.upper, reached.evidence[0])
             for messages in self._topic(name).messages(piece):
                 yield from messages
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """Transactions in the order in which they end; ``is_trimmed`` if the topic had more before."""
+
+    ends: Sequence[Ended]
+    is_trimmed: bool
+
+
+class _Waits(Exception):
+    """A table cannot begin before something has come."""
+
+
+_INSTEAD = "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
+
+
+def _is_late(output: str, bound: Bound) -> bool:
+    """Whether it is a guest's, and has not begun."""
+    return "@" in output and output not in bound
 
 
 def _is_of(partition: Any, prefix: str) -> bool:
@@ -245,7 +299,7 @@ def _cut_to(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment
 
 def _stem(id: str) -> str:
     """What names a transaction both where it begins and where it ends: PostgreSQL's ids have an LSN behind it, which differs."""
-    return str(id).partition(":")[0]
+    return sys.intern(str(id).partition(":")[0])  # all its events have it
 
 
 def _count(output: str, counts: Mapping[str, int]) -> int:

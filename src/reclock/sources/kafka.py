@@ -286,6 +286,10 @@ class Kafka:
             raise self._unavailable(error) from error
         return str(found.topic_id), sorted(partition.id for partition in found.partitions)
 
+    def partitions(self) -> list[int]:
+        """All that there are. Raises ``UpstreamUnavailable``."""
+        return self._describe(self._admin(), {})[1]
+
     def offsets_at(self, moment: Timestamp) -> list[int]:
         """Of every partition the offset of its first message of ``moment`` or later, else its end. Raises ``SourceError``."""
         admin = self._admin()

@@ -18,6 +18,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
 from reclock.sources import avro, protobuf
+from reclock.sources.avro_schemas import whole as whole_schema
 from reclock.sources.decode import decode
 from reclock.sources.description import AvroFormat, CsvFormat, Format, JsonFormat, ProtobufFormat, SchemaFormat, TextFormat
 from reclock.sources.protobuf_schemas import compiled
@@ -85,12 +86,22 @@ def decode_messages(
 def records(values: Sequence[bytes], format: SchemaFormat, desc: RelationDesc) -> Sequence[Mapping[str, Any]]:
     """The fields of every value by name; of documents, the one column. Raises ``Unreadable`` for the first that has none."""
     if isinstance(format, AvroFormat):
-        found = avro.read(values, format.schema, lambda id: schema(format.client, id).text)
+        found = avro.read(values, format.schema, written_by(format))
         return [{desc.names[0]: text(value)} for value in found] if format.is_document else found
     messages = protobuf.read(values, format.schema, format.message, _schemas(format) if format.registry is not None else None)
     if format.is_document:
         return [{desc.names[0]: text(value)} for value in protobuf.documents(messages)]
     return protobuf.records(messages)
+
+
+def written_by(format: AvroFormat) -> avro.Schemas:
+    """The schemas that messages name, whole."""
+
+    def written(id: int) -> str:
+        found = schema(format.client, id)
+        return whole_schema(found.text, found.imports)
+
+    return written
 
 
 def _schemas(format: ProtobufFormat) -> protobuf.Schemas:

@@ -11,7 +11,7 @@ A source begins with what is published after its first step.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -102,7 +102,9 @@ class PubNub:
         return True
 
     @contextmanager
-    def read_once(self, bound: Bound, skips: Sequence[Skip] = ()) -> Iterator[tuple[list[Increment], list[Texts]]]:
+    def read_once(
+        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[tuple[list[Increment], list[Texts]]]:
         now = self._ask(0, None)
         if now is None:
             raise self._unavailable("no answer in time")

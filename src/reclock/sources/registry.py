@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,7 @@ class RefusedSchema(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The text of a schema, and those of all that it imports, by the names it has for them."""
+    """The text of a schema, and those of all that it refers to, by the names it has for them: each behind those that it needs."""
 
     text: str
     imports: tuple[tuple[str, str], ...] = ()
@@ -31,7 +31,7 @@ class Schema:
 
 def latest(settings: Mapping[str, Any], subject: str) -> Schema:
     """The newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
-    return _found(settings, f'of "{subject}"', lambda client: client.get_latest_version(subject).schema)
+    return _found(settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema)
 
 
 def schema(settings: Mapping[str, Any], id: int) -> Schema:
@@ -51,20 +51,34 @@ def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -
     try:
         found = ask(client)
         imports: dict[str, str] = {}
-        left = list(found.references or ())
-        while left:
-            reference = left.pop()
-            if reference.name not in imports:
-                imported = client.get_version(reference.subject, reference.version).schema
-                imports[reference.name] = str(imported.schema_str)
-                left += imported.references or ()
-        return Schema(str(found.schema_str), tuple(sorted(imports.items())))
+        _gather(client, found.references or (), imports)
+        return Schema(str(found.schema_str), tuple(imports.items()))
     except SchemaRegistryError as error:
         if error.error_code in _MISSING:
             raise UnknownSchema(f"the registry has no schema {which}") from error
         raise _unavailable(settings, error) from error
+    except UnknownSchema:
+        raise
     except Exception as error:  # whatever its HTTP library comes upon
         raise _unavailable(settings, error) from error
+
+
+def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> None:
+    """What ``references`` lead to is in ``imports``. One that was deleted since is still what messages were written with."""
+    from confluent_kafka.schema_registry import SchemaRegistryError
+
+    for own in references:
+        if own.name in imports:
+            continue
+        try:
+            imported = client.get_version(own.subject, own.version, deleted=True).schema
+        except SchemaRegistryError as error:
+            if error.error_code in _MISSING:
+                missing = f'the registry has no version {own.version} of "{own.subject}", to which a schema refers as "{own.name}"'
+                raise UnknownSchema(missing) from error
+            raise
+        _gather(client, imported.references or (), imports)
+        imports[own.name] = str(imported.schema_str)
 
 
 def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
