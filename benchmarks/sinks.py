@@ -12,14 +12,18 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from tests.fixtures.kafka import Broker
 from tests.fixtures.maintained import World
+from tests.fixtures.registry import running
 
 from benchmarks.figures import paired
 from reclock import tick
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.schema import arrow_schema
-from reclock.sinks.description import Envelope
+from reclock.sinks.avro_messages import AvroForm, value_schema
+from reclock.sinks.description import Avro, Envelope
 from reclock.sinks.json_messages import JsonForm
-from reclock.sinks.messages import Encoder
+from reclock.sinks.messages import Encoder, Form
+from reclock.sources.connections import Connection
 
 ROWS = int(os.environ.get("BENCH_ROWS", "500000"))
 RUNS = 3
@@ -35,7 +39,12 @@ def main() -> None:
         try:
             source = world.create("s")
             _append(world, source, 2000, _rows(0, ROWS, 1))
-            _kafka(world, broker)
+            _kafka(world, broker, "JSON", JsonForm())
+            with running(home / "registry.log") as registry:
+                world.sql(f"CREATE CONNECTION schemas TO CONFLUENT SCHEMA REGISTRY (URL '{registry.url}')")
+                schema = value_schema(_desc(world).columns, Envelope.DEBEZIUM, Avro(Connection("", ()), "envelope"))
+                avro = "AVRO USING CONFLUENT SCHEMA REGISTRY CONNECTION schemas"
+                _kafka(world, broker, avro, AvroForm("", schema, {}))
             _delta(world, home)
         finally:
             broker.stop()
@@ -73,12 +82,15 @@ def _emitting(world: World, kind: str, into: Callable[[int], str]) -> Callable[[
     return run
 
 
-def _kafka(world: World, broker: Broker) -> None:
+def _desc(world: World) -> RelationDesc:
+    return world.collection(world.id_of("s")).desc
+
+
+def _kafka(world: World, broker: Broker, format: str, form: Form) -> None:
     topics = [broker.topic(retention_ms="-1") for _ in range(RUNS + 1)]
-    envelope = "FORMAT JSON ENVELOPE DEBEZIUM"
-    ours = _emitting(world, "kafka", lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {envelope}")
-    desc = world.collection(world.id_of("s")).desc
-    encoder = Encoder(desc, (), Envelope.DEBEZIUM, JsonForm())
+    rest, name = f"FORMAT {format} ENVELOPE DEBEZIUM", format.partition(" ")[0]
+    ours = _emitting(world, name.lower(), lambda n: f"INTO KAFKA BROKER '{broker.address}' TOPIC '{topics[n - 1]}' {rest}")
+    encoder = Encoder(_desc(world), (), Envelope.DEBEZIUM, form, form)
     changes = _rows(0, ROWS, 1).to_reader()
     same = [value for batch in encoder.messages(Timestamp(2000), changes) for _, value in batch]
     theirs_topic = broker.topic(retention_ms="-1")
@@ -99,7 +111,7 @@ def _kafka(world: World, broker: Broker) -> None:
 
     ours()
     one, other = paired(ours, theirs, runs=RUNS)
-    print(f"Kafka, {ROWS} rows of a source in one transaction: {one}; {ROWS / one.median:,.0f} rows/s")
+    print(f"Kafka in {name}, {ROWS} rows of a source in one transaction: {one}; {ROWS / one.median:,.0f} rows/s")
     print(f"plain transactional producer of the same bytes: {other}; {ROWS / other.median:,.0f} rows/s")
     print(f"ratio of rows per second: {other.median / one.median:.2f}")
 

@@ -109,6 +109,33 @@ def test_a_topic_that_is_not_there_is_made_over_a_connection(kafka: Broker, worl
     assert {made, f"{made}-p"} <= set(kafka.admin.list_topics(timeout=10).topics)
 
 
+def test_a_key_may_be_text_and_a_new_topic_is_made_as_it_is_said(kafka: Broker, world: World, topic: str) -> None:
+    world.sql(f"CREATE CONNECTION c TO KAFKA (BROKER '{kafka.address}')")
+    world.sql("CREATE TABLE u (id int NOT NULL, word text)")
+    for sink, options in (
+        (f"too_many (TOPIC '{topic}-0', TOPIC REPLICATION FACTOR 100)", "FORMAT JSON ENVELOPE DEBEZIUM"),
+        (f"two (TOPIC '{topic}-2', TOPIC PARTITION COUNT 2)", "FORMAT JSON ENVELOPE DEBEZIUM"),
+        (
+            f"keyed (TOPIC '{topic}', COMPRESSION TYPE 'zstd')",
+            "KEY (id) NOT ENFORCED KEY FORMAT TEXT VALUE FORMAT JSON ENVELOPE UPSERT",
+        ),
+    ):
+        name, _, into = sink.partition(" ")
+        world.sql(f"CREATE SINK {name} FROM u INTO KAFKA CONNECTION c {into} {options}")
+    change(world, "INSERT INTO u VALUES (1, 'a'), (2, 'b')")
+    with pytest.raises(TargetUnavailable, match="cannot write topic"):
+        emit(world, "too_many")
+    emit(world, "two")
+    found = kafka.admin.list_topics(timeout=10).topics
+    assert f"{topic}-0" not in found
+    assert len(found[f"{topic}-2"].partitions) == 2
+    emit(world, "keyed")
+    assert sorted(message[1:] for message in topic_messages(kafka.address, topic)) == [
+        (1, {"id": 1, "word": "a"}),
+        (2, {"id": 2, "word": "b"}),
+    ]
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_any_point_it_repeats_and_loses_nothing(
     kafka: Broker, world: World, topic: str, point: str, emitters: Emitters

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 
 from reclock.algebra.relations import (
     BIGINT,
@@ -24,11 +26,13 @@ from reclock.algebra.relations import (
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.sinks.avro_messages import AvroForm, record, value_schema
-from reclock.sinks.description import Envelope
+from reclock.sinks.description import Avro, Envelope
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder
+from reclock.sinks.plain_messages import PlainForm
 from reclock.sources import avro
 from reclock.sources.avro_schemas import columns_of, row_columns_of
+from reclock.sources.connections import Connection
 from reclock.sources.decode import decode
 from reclock.sources.description import JsonFormat
 
@@ -45,6 +49,7 @@ DESC = RelationDesc(
         Column("moment", TIMESTAMPTZ),
     )
 )
+AVRO = Avro(Connection("CONFLUENT SCHEMA REGISTRY", ()), "shop.Order")
 ROWS = [
     (
         -(2**63),
@@ -79,7 +84,7 @@ def changes(*diffs: int) -> pa.RecordBatchReader:
 
 
 def test_every_type_reads_back() -> None:
-    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, JsonForm())
+    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, JsonForm(), JsonForm())
     messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
     encoder.close()
     assert sorted(json.loads(key)["id"] for key, _ in messages if key) == [-(2**63), 2, 3]
@@ -89,7 +94,7 @@ def test_every_type_reads_back() -> None:
 
 
 def test_without_a_key_each_copy_is_a_message() -> None:
-    encoder = Encoder(DESC, (), Envelope.DEBEZIUM, JsonForm())
+    encoder = Encoder(DESC, (), Envelope.DEBEZIUM, JsonForm(), JsonForm())
     messages = [json.loads(value) for batch in encoder.messages(Timestamp(7), changes(2, -1, 1)) for _, value in batch if value]
     encoder.close()
     assert sorted((message["op"], message["ts_ms"]) for message in messages) == [("c", 7), ("c", 7), ("c", 7), ("d", 7)]
@@ -99,11 +104,10 @@ def test_without_a_key_each_copy_is_a_message() -> None:
 
 
 def test_every_type_reads_back_from_avro() -> None:
-    form = AvroForm(DESC, ("id",), Envelope.UPSERT, "topic", {})
-    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, form)
+    schema = value_schema(DESC.columns, Envelope.UPSERT, AVRO)
+    encoder = Encoder(DESC, ("id",), Envelope.UPSERT, AvroForm("topic-value", schema, {}), JsonForm())
     messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
     encoder.close()
-    schema = value_schema(DESC.columns, Envelope.UPSERT)
     found = avro.read([value for _, value in messages if value], "", lambda id: json.dumps(schema))
     rows = sorted((tuple(row.values()) for row in found), key=lambda row: row[0])
     assert [tuple(at.replace(tzinfo=None) if isinstance(at, dt.datetime) else at for at in row) for row in rows] == [
@@ -117,16 +121,52 @@ def test_every_type_reads_back_from_avro() -> None:
 
 def test_names_that_avro_does_not_allow_are_told_apart() -> None:
     columns = [Column(name, TEXT) for name in ("a b", "a_b", "A_B", "1a", "é")]
-    assert [field["name"] for field in record("row", columns)["fields"]] == ["a_b", "a_b_1", "A_B_2", "_1a", "_"]
+    assert [field["name"] for field in record(columns, AVRO)["fields"]] == ["a_b", "a_b_1", "A_B_2", "_1a", "_"]
 
 
 def test_events_in_avro_tell_what_was_before_and_after() -> None:
-    form = AvroForm(DESC, ("id",), Envelope.DEBEZIUM, "topic", {})
-    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, form)
-    schema = json.dumps(value_schema(DESC.columns, Envelope.DEBEZIUM))
+    written = value_schema(DESC.columns, Envelope.DEBEZIUM, AVRO)
+    schema = json.dumps(written)
+    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", written, {}), JsonForm())
     messages = [message for batch in encoder.messages(Timestamp(7), changes(1, -1, 1)) for message in batch]
     encoder.close()
     found = avro.read([value for _, value in messages if value], "", lambda id: schema)
     told = {(event["before"] or event["after"])["id"]: (event["op"], event["ts_ms"]) for event in found}
     assert told == {-(2**63): ("c", 7), 2: ("d", 7), 3: ("c", 7)}
-    assert row_columns_of(schema) == columns_of(json.dumps(record("row", DESC.columns)))
+    assert row_columns_of(schema) == columns_of(json.dumps(record(DESC.columns, AVRO)))
+
+
+def test_what_may_be_null_has_that_as_its_default_where_it_is_said() -> None:
+    schema = value_schema(DESC.columns, Envelope.DEBEZIUM, replace(AVRO, has_null_defaults=True))
+    assert schema["name"] == "shop.Order"
+    before, after, *_ = schema["fields"]
+    assert (before["default"], after["default"]) == (None, None)
+    row = before["type"][1]
+    assert ["default" in field for field in row["fields"]] == [column.is_nullable for column in DESC.columns]
+    reader = json.dumps(schema | {"fields": [*schema["fields"], {"name": "more", "type": ["null", "int"], "default": None}]})
+    encoder = Encoder(DESC, ("id",), Envelope.DEBEZIUM, AvroForm("topic-value", schema, {}), JsonForm())
+    [(_, value), *_] = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    encoder.close()
+    assert value is not None
+    [event] = avro.read([value], reader, lambda id: json.dumps(schema))
+    assert (event["op"], event["more"]) == ("c", None)
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ("id", [str(-(2**63)), "2", "3"]),
+        ('it\'s "q"', ['a"\\\n\u2028é💡', None, ""]),
+        ("flag", ["true", None, "false"]),
+        ("amount", ["-1234567890123456.7891", None, "0.0000"]),
+        ("day", ["0001-01-01", None, "9999-12-31"]),
+        ("at", ["2020-02-29T01:02:03.000004", None, "1969-12-31T00:00:00.000000"]),
+        ("raw", [b"\x00\xff\\", None, b""]),
+    ],
+)
+def test_a_key_may_be_nothing_but_its_column(column: str, texts: list[str | bytes | None]) -> None:
+    encoder = Encoder(DESC, (column,), Envelope.UPSERT, JsonForm(), PlainForm())
+    messages = [message for batch in encoder.messages(Timestamp(7), changes(1, 1, 1)) for message in batch]
+    encoder.close()
+    keys = {json.loads(value)["id"]: key for key, value in messages if value is not None}
+    assert [keys[row[0]] for row in ROWS] == [text.encode() if isinstance(text, str) else text for text in texts]

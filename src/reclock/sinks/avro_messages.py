@@ -1,8 +1,8 @@
 """Messages in Avro, as Confluent's serializers write them: behind the id of the schema, the value.
 
-Schemas are records of the relation's columns: ``row``, and in the envelope of Debezium ``envelope`` around it, registered under the
-topic's name with ``-key`` and ``-value`` behind it. Types are those that Materialize gives: what may be NULL is a union with it, a
-numeric a decimal of its precision and scale, a date and a timestamp, in microseconds, of the logical types.
+Schemas are records of the relation's columns; in the envelope of Debezium those are in a record of two of them. Types are those
+that Materialize gives: what may be NULL is a union with it, a numeric a decimal of its precision and scale, a date and a timestamp,
+in microseconds, of the logical types.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from io import BytesIO
+from dataclasses import replace
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 
-from reclock.algebra.relations import Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import TargetChanged, TargetUnavailable, UpstreamUnavailable
-from reclock.sinks.description import Envelope
+from reclock.errors import InternalError, TargetChanged, TargetUnavailable, UpstreamUnavailable
+from reclock.sinks.avro_encoding import encoded, joined
+from reclock.sinks.description import ROW, Avro, Envelope
 from reclock.sinks.messages import changes_column
 from reclock.sources.registry import RefusedSchema, register
 
@@ -43,26 +43,21 @@ _LOGICAL: Mapping[TypeName, tuple[str, str]] = {
 
 
 class AvroForm:
-    """See ``reclock.sinks.messages.Form``. Rows of ``desc`` go to ``topic``; ``client`` is configured for the registry."""
+    """See ``reclock.sinks.messages.Form``. Messages of the ``schema``, which is the newest of ``subject``; ``client`` is configured
+    for the registry."""
 
-    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, topic: str, client: Mapping[str, Any]) -> None:
-        self._client = client
-        self._schemas = {f"{topic}-value": value_schema(desc.columns, envelope)}
-        if key:
-            self._schemas[f"{topic}-key"] = record("row", [column for column in desc.columns if column.name in key])
-        self._value, self._key = (_Writer.of(self._schemas.get(f"{topic}-{part}")) for part in ("value", "key"))
-        self._ids: dict[str, int] = {}
-        self._topic = topic
+    def __init__(self, subject: str, schema: Mapping[str, Any], client: Mapping[str, Any]) -> None:
+        self._subject, self._schema, self._client = subject, schema, client
+        self._id = 0
 
     def begin(self) -> None:
-        """The schemas are registered. Raises ``TargetUnavailable``, ``TargetChanged`` if the registry does not take them."""
-        for subject, schema in self._schemas.items():
-            try:
-                self._ids[subject] = register(self._client, subject, json.dumps(schema))
-            except RefusedSchema as refused:
-                raise TargetChanged(f'the registry refuses the schema of "{subject}"', detail=str(refused)) from refused
-            except UpstreamUnavailable as away:
-                raise TargetUnavailable(away.message, detail=away.detail) from away
+        """The schema is registered. Raises ``TargetUnavailable``, ``TargetChanged`` if the registry does not take it."""
+        try:
+            self._id = register(self._client, self._subject, json.dumps(self._schema))
+        except RefusedSchema as refused:
+            raise TargetChanged(f'the registry refuses the schema of "{self._subject}"', detail=str(refused)) from refused
+        except UpstreamUnavailable as away:
+            raise TargetUnavailable(away.message, detail=away.detail) from away
 
     def row(self, columns: Sequence[Column]) -> str:
         fields = [f"{name} := {_value(column)}" for name, column in zip(names(columns), columns, strict=True)]
@@ -71,49 +66,36 @@ class AvroForm:
     def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
         return f"struct_pack(before := {before}, after := {after}, op := {kind}, ts_ms := {at:d}::BIGINT)"
 
-    def keys(self, found: pa.Array) -> list[bytes | None]:
-        return self._key.messages(found, self._ids.get(f"{self._topic}-key", 0))
-
-    def values(self, found: pa.Array) -> list[bytes | None]:
-        return self._value.messages(found, self._ids.get(f"{self._topic}-value", 0))
-
-
-class _Writer:
-    def __init__(self, schema: Any) -> None:
-        self._schema = schema
-
-    @classmethod
-    def of(cls, schema: Any) -> _Writer:
-        return cls(fastavro.parse_schema(schema) if schema is not None else "null")
-
-    def messages(self, found: pa.Array, id: int) -> list[bytes | None]:
-        head, schema, write = struct.pack(">bI", 0, id), self._schema, fastavro.schemaless_writer
-        messages: list[bytes | None] = []
-        for value in found.to_pylist():
-            stream = BytesIO()
-            if value is not None:
-                stream.write(head)
-                write(stream, schema, value)
-            messages.append(stream.getvalue() or None)
-        return messages
+    def messages(self, found: pa.Array) -> list[bytes | None]:
+        """Raises ``InternalError`` for a NULL where the schema has none."""
+        head = pa.scalar(struct.pack(">bI", 0, self._id), pa.binary())
+        messages = joined(head, encoded(found, self._schema))
+        if messages.null_count != found.null_count:
+            raise InternalError(f'a row does not fit the schema of "{self._subject}"', detail="a column without NULLs has one")
+        return list(messages.to_pylist())
 
 
-def value_schema(columns: Sequence[Column], envelope: Envelope) -> dict[str, Any]:
+def value_schema(columns: Sequence[Column], envelope: Envelope, format: Avro) -> dict[str, Any]:
     """The schema of what a message says of a row."""
     if envelope is Envelope.UPSERT:
-        return record("envelope", columns)
-    images = [{"name": "before", "type": ["null", record("row", columns)]}, {"name": "after", "type": ["null", "row"]}]
+        return record(columns, format)
+    images = [_nullable("before", record(columns, replace(format, name=ROW)), format), _nullable("after", ROW, format)]
     more = [{"name": "op", "type": "string"}, {"name": "ts_ms", "type": "long"}]
-    return {"type": "record", "name": "envelope", "fields": [*images, *more]}
+    return {"type": "record", "name": format.name, "fields": [*images, *more]}
 
 
-def record(name: str, columns: Sequence[Column]) -> dict[str, Any]:
+def record(columns: Sequence[Column], format: Avro) -> dict[str, Any]:
     """The schema of rows of ``columns``."""
     fields = []
     for field, column in zip(names(columns), columns, strict=True):
         of = _type(column.type)
-        fields.append({"name": field, "type": ["null", of] if column.is_nullable else of})
-    return {"type": "record", "name": name, "fields": fields}
+        fields.append(_nullable(field, of, format) if column.is_nullable else {"name": field, "type": of})
+    return {"type": "record", "name": format.name, "fields": fields}
+
+
+def _nullable(field: str, of: Any, format: Avro) -> dict[str, Any]:
+    default = {"default": None} if format.has_null_defaults else {}
+    return {"name": field, "type": ["null", of], **default}
 
 
 def names(columns: Sequence[Column]) -> list[str]:

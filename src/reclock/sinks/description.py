@@ -27,16 +27,37 @@ class Json:
     """Messages in JSON."""
 
 
+ROW = "row"
+"""What the record of a row is called in Avro, where nothing else is said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Avro:
-    """Messages in Avro, whose schemas are kept by ``registry``."""
+    """Messages in Avro, whose schemas are kept by ``registry``: a record of this full ``name``, whose fields default to NULL where
+    they may be and it ``has_null_defaults``."""
 
     registry: Connection
+    name: str
+    has_null_defaults: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """One column that is never NULL, as it is; ``kind`` is ``TEXT`` or ``BYTES``."""
+
+    kind: str
+
+
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+"""How a producer may compress."""
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaTarget:
-    """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``."""
+    """Messages of ``topic``, keyed by the columns ``key`` if there are any. Progress is kept in ``progress_topic``.
+
+    A topic that is not there gets ``partitions`` and ``replicas``; with -1, as many as the broker gives.
+    """
 
     connection: Connection
     topic: str
@@ -44,6 +65,10 @@ class KafkaTarget:
     key: tuple[str, ...]
     envelope: Envelope
     format: Json | Avro
+    key_format: Json | Avro | Plain
+    partitions: int = -1
+    replicas: int = -1
+    compression: str = "lz4"
 
     type_name: ClassVar[str] = "kafka"
 

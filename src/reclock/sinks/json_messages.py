@@ -31,14 +31,12 @@ class JsonForm:
         images = f"""'{{"before":' || coalesce({before}, 'null') || ',"after":' || coalesce({after}, 'null')"""
         return f"""{images} || ',"op":"' || {kind} || '","ts_ms":{at:d}}}'"""
 
-    def keys(self, found: pa.Array) -> list[bytes | None]:
+    def messages(self, found: pa.Array) -> list[bytes | None]:
         return list(found.cast(pa.binary()).to_pylist())
-
-    values = keys
 
 
 def _object(columns: Sequence[Column]) -> str:
-    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({_value(c)}, 'null')" for c in columns]
+    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({spelled(c)}, 'null')" for c in columns]
     return " || ".join(["'{'", " || ',' || ".join(members), "'}'"]) if members else "'{}'"
 
 
@@ -46,7 +44,7 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _value(column: Column) -> str:
+def spelled(column: Column) -> str:
     """The column as JSON; NULL if it is."""
     name = changes_column(column)
     match column.type.name:

@@ -60,7 +60,7 @@ class KafkaWriter:
                 what = "is gone" if topic_id is None else "was deleted and created again"
                 raise TargetChanged(f'topic "{self._target.topic}" {what}', detail=f"its id was {found['topic_id']}")
             self._encoder.begin()
-            self._topic_id = topic_id or self._create(self._target.topic, {})
+            self._topic_id = topic_id or self._create(self._target.topic, {}, self._target.partitions, self._target.replicas)
         except KafkaException as error:
             raise self._failure(error) from error
         return Timestamp(found["progress"]) if found is not None else None
@@ -115,7 +115,7 @@ class KafkaWriter:
                 "transactional.id": f"reclock-{self._sink}",
                 "transaction.timeout.ms": _TRANSACTION_MS,
                 "partitioner": "murmur2_random",  # as the clients in Java choose
-                "compression.type": "lz4",
+                "compression.type": self._target.compression,
                 "linger.ms": 5,
                 "queue.buffering.max.messages": 500_000,
             }
@@ -137,9 +137,11 @@ class KafkaWriter:
                 return None
             raise
 
-    def _create(self, topic: str, config: dict[str, str], partitions: int = -1) -> str:
-        """As many partitions and replicas as the broker gives a topic, if none are said; the topic's id."""
-        future = self._admin.create_topics([NewTopic(topic, partitions, -1, config=config)], request_timeout=_REQUEST_S)[topic]
+    def _create(self, topic: str, config: dict[str, str], partitions: int, replicas: int = -1) -> str:
+        """The topic's id."""
+        future = self._admin.create_topics([NewTopic(topic, partitions, replicas, config=config)], request_timeout=_REQUEST_S)[
+            topic
+        ]
         try:
             future.result(_REQUEST_S + 5)
         except KafkaException as error:

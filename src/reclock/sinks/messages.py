@@ -19,8 +19,8 @@ Message = tuple[bytes | None, bytes | None]
 """Key and value."""
 
 
-class Form(Protocol):
-    """How keys and values are written: expressions of DuckDB over ``changes``, and the bytes of what those yield."""
+class KeyForm(Protocol):
+    """How keys are written: an expression of DuckDB over ``changes``, and the bytes of what that yields."""
 
     def begin(self) -> None:
         """What readers need besides messages is there. Raises ``TargetUnavailable``, ``TargetChanged``."""
@@ -30,22 +30,25 @@ class Form(Protocol):
         """These columns of a row."""
         ...
 
+    def messages(self, found: pa.Array) -> list[bytes | None]: ...
+
+
+class Form(KeyForm, Protocol):
+    """How values are written."""
+
     def change(self, before: str, after: str, kind: str, at: Timestamp) -> str:
         """Debezium's event: rows, or NULL, and what happened."""
         ...
 
-    def keys(self, found: pa.Array) -> list[bytes | None]: ...
-
-    def values(self, found: pa.Array) -> list[bytes | None]: ...
-
 
 class Encoder:
-    """Encodes changes of rows of ``desc`` in ``form``. What does not fit into memory goes to temporary files."""
+    """Encodes changes of rows of ``desc``, keyed by ``key`` if it has columns. What does not fit into memory goes to temporary
+    files."""
 
-    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, form: Form) -> None:
-        self._key, self._envelope, self._form = key, envelope, form
+    def __init__(self, desc: RelationDesc, key: tuple[str, ...], envelope: Envelope, form: Form, key_form: KeyForm) -> None:
+        self._key, self._envelope, self._form, self._key_form = key, envelope, form, key_form
         self._row = form.row(desc.columns)
-        self._key_row = form.row([column for column in desc.columns if column.name in key])
+        self._key_row = key_form.row(key_columns(desc, key)) if key else "NULL"
         self._database = duckdb.connect(":memory:")
         folder = os.path.join(tempfile.gettempdir(), f"reclock-sink-{os.getpid()}")
         self._database.execute("SET temp_directory = $folder", {"folder": folder})
@@ -53,6 +56,8 @@ class Encoder:
     def begin(self) -> None:
         """See ``Form``."""
         self._form.begin()
+        if self._key:
+            self._key_form.begin()
 
     def close(self) -> None:
         self._database.close()
@@ -64,7 +69,8 @@ class Encoder:
         for batch in reader:
             if self._key and (guilty := batch.filter(batch["is_ambiguous"])).num_rows:
                 raise SinkKeyNotUnique(self._key, at=at, detail=f"such as {guilty['key'][0].as_py()}")
-            yield list(zip(self._form.keys(batch["key"]), self._form.values(batch["value"]), strict=True))
+            keys = self._key_form.messages(batch["key"]) if self._key else [None] * batch.num_rows
+            yield list(zip(keys, self._form.messages(batch["value"]), strict=True))
 
     def _keyed(self, at: Timestamp) -> str:
         value = "after" if self._envelope is Envelope.UPSERT else self._change("before", "after", at)
@@ -78,11 +84,16 @@ class Encoder:
     def _unkeyed(self, at: Timestamp) -> str:
         value = self._change(f"CASE WHEN {DIFF_COLUMN} < 0 THEN row END", f"CASE WHEN {DIFF_COLUMN} > 0 THEN row END", at)
         rows = f"SELECT {self._row} AS row, {DIFF_COLUMN} FROM changes"
-        return f"SELECT NULL AS key, {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
+        return f"SELECT {value} AS value FROM ({rows}), range(abs({DIFF_COLUMN}))"
 
     def _change(self, before: str, after: str, at: Timestamp) -> str:
         kind = f"CASE WHEN {before} IS NULL THEN 'c' WHEN {after} IS NULL THEN 'd' ELSE 'u' END"
         return self._form.change(before, after, kind, at)
+
+
+def key_columns(desc: RelationDesc, key: tuple[str, ...]) -> list[Column]:
+    """The columns of the key, in the order of the relation."""
+    return [column for column in desc.columns if column.name in key]
 
 
 def changes_column(column: Column) -> str:

@@ -8,9 +8,10 @@ from functools import singledispatch
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.sinks.description import DeltaTarget, Json, KafkaTarget, SinkSpec, Target
+from reclock.sinks.description import Avro, DeltaTarget, Json, KafkaTarget, Plain, SinkSpec, Target
 from reclock.sinks.json_messages import JsonForm
-from reclock.sinks.messages import Encoder, Form
+from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
+from reclock.sinks.plain_messages import PlainForm
 from reclock.sinks.target import Writer
 from reclock.sources.clients import kafka_client, registry_client
 from reclock.sources.connections import Reveal, no_secrets
@@ -49,14 +50,28 @@ def _(target: DeltaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
 def _(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
     from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
 
-    encoder = Encoder(sink.desc, target.key, target.envelope, _form(target, sink, means))
+    form, key_form = _form(target, sink, means), _key_form(target, sink, means)
+    encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form)
     return KafkaWriter(target, f"{means.environment_id}/{sink.id}", encoder, kafka_client(target.connection, means.reveal))
 
 
 def _form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Form:
     if isinstance(target.format, Json):
         return JsonForm()
-    from reclock.sinks.avro_messages import AvroForm
+    from reclock.sinks.avro_messages import AvroForm, value_schema
 
-    client = registry_client(target.format.registry, means.reveal)
-    return AvroForm(sink.desc, target.key, target.envelope, target.topic, client)
+    schema = value_schema(sink.desc.columns, target.envelope, target.format)
+    return AvroForm(f"{target.topic}-value", schema, registry_client(target.format.registry, means.reveal))
+
+
+def _key_form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> KeyForm:
+    match target.key_format:
+        case Json():
+            return JsonForm()
+        case Plain():
+            return PlainForm()
+        case Avro() as format:
+            from reclock.sinks.avro_messages import AvroForm, record
+
+            schema = record(key_columns(sink.desc, target.key), format)
+            return AvroForm(f"{target.topic}-key", schema, registry_client(format.registry, means.reveal))

@@ -38,6 +38,9 @@ class SinkParser(SourceParser):
             found["connection"] = self._object_name()
             self._wrapped(
                 {
+                    "TOPIC PARTITION COUNT": lambda: found.update(partitions=self._integer()),
+                    "TOPIC REPLICATION FACTOR": lambda: found.update(replicas=self._integer()),
+                    "COMPRESSION TYPE": lambda: found.update(compression=self._text()),
                     "TOPIC": lambda: found.update(topic=self._text()),
                     "PROGRESS TOPIC": lambda: found.update(progress_topic=self._text()),
                 }
@@ -49,12 +52,13 @@ class SinkParser(SourceParser):
             found["topic"] = self._text()
             found["progress_topic"] = self._text() if self._match_text_seq("PROGRESS", "TOPIC") else None
         key, is_not_enforced = None, False
-        if self._match_text_seq("KEY"):
+        if self._match_text_seq("KEY", "(", advance=False):
+            self._expect("KEY")
             key = self._parse_wrapped_csv(self._name)
             is_not_enforced = bool(self._match_text_seq("NOT", "ENFORCED"))
         if self._match_text_seq("HEADERS", advance=False):
             self._unsupported("CREATE SINK")
-        format = self._format()
+        format = self._formats() or self._format()
         self._expect("ENVELOPE")
         if not self._match_texts(("DEBEZIUM", "UPSERT")):
             self.raise_error("Expected DEBEZIUM or UPSERT")

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.sql import nodes
-from reclock.sql.writing import clause, joined, listed, when, writes
+from reclock.sql.writing import clause, formats, joined, listed, when, writes
 
 
 @writes(nodes.KafkaInto)
@@ -14,6 +14,12 @@ def _kafka_into(write: Generator, node: exp.Expression) -> str:
     topics = [f"TOPIC {write.sql(node, 'topic')}"]
     if node.args.get("progress_topic"):
         topics.append(clause(write, "PROGRESS TOPIC", node, "progress_topic"))
+    topics += [
+        clause(write, "TOPIC PARTITION COUNT", node, "partitions"),
+        clause(write, "TOPIC REPLICATION FACTOR", node, "replicas"),
+        clause(write, "COMPRESSION TYPE", node, "compression"),
+    ]
+    topics = [topic for topic in topics if topic]
     if node.args.get("connection"):
         where = f"CONNECTION {write.sql(node, 'connection')} ({', '.join(topics)})"
     else:
@@ -22,7 +28,8 @@ def _kafka_into(write: Generator, node: exp.Expression) -> str:
         f"KAFKA {where}",
         f"KEY ({listed(write, node, 'key')})" if node.args.get("key") else "",
         when(node, "is_not_enforced", "NOT ENFORCED"),
-        f"FORMAT {write.sql(node, 'format')} ENVELOPE {node.args['envelope']}",
+        formats(write, node),
+        f"ENVELOPE {node.args['envelope']}",
     )
 
 

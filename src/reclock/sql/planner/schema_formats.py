@@ -23,6 +23,8 @@ def schema_format(clause: exp.Expression, registry: Connection | None) -> Schema
         return ProtobufFormat(None, schema if schema.startswith(protobuf_schemas.HEX) else "", message)
     assert registry is not None
     seed = clause.args["seed"].name if clause.args.get("seed") is not None else ""
+    if any(clause.args.get(name) is not None for name in ("key_name", "value_name", "null_defaults")):
+        raise InvalidOption("the schemas that a source reads have their names", hint="a sink gives AVRO VALUE FULLNAME")
     if clause.args["kind"] == "AVRO":
         return AvroFormat(registry, seed)
     if seed and not message:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import singledispatch
 from pathlib import PurePosixPath
 
 from sqlglot import exp
 
+from reclock.algebra.relations import Column, TypeName
 from reclock.catalog.objects import ItemType
 from reclock.compute.plan import Get, collections
 from reclock.errors import InvalidOption, UnsupportedSql
-from reclock.sinks.description import Avro, DeltaTarget, Envelope, Json, KafkaTarget, Target
+from reclock.sinks.description import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
 from reclock.sources.connections import KAFKA, SCHEMA_REGISTRY, broker
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
@@ -27,6 +30,8 @@ SINK_OPTIONS = frozenset({"snapshot"})
 """What WITH may say of a sink."""
 
 _PROGRESS = "reclock-progress"
+
+_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
 def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSink | Skipped:
@@ -131,16 +136,67 @@ def _(into: nodes.KafkaInto, on: RelationEntry, names: Names) -> Target:
             hint="if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two meet at one time",
         )
     connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
-    return KafkaTarget(connection, topic, progress_topic, key, envelope, _format(into.args["format"], names))
+    format, key_format = _formats(into, names)
+    if isinstance(key_format, Plain):
+        _check_plain([column for column in on.desc.columns if column.name in key], key_format.kind)
+    if isinstance(format, Avro) and envelope is Envelope.DEBEZIUM and format.name.rpartition(".")[2] == ROW:
+        raise InvalidOption(f'the record inside an event is called "{ROW}"', hint="AVRO VALUE FULLNAME names that around it")
+    partitions, replicas = (_count(into, name) for name in ("partitions", "replicas"))
+    compression = into.args["compression"].name.lower() if into.args.get("compression") is not None else "lz4"
+    if compression not in COMPRESSIONS:
+        raise InvalidOption(f'unknown compression type "{compression}"', hint=f"one of {', '.join(COMPRESSIONS)}")
+    return KafkaTarget(
+        connection, topic, progress_topic, key, envelope, format, key_format, partitions, replicas, compression=compression
+    )
 
 
-def _format(clause: exp.Expression, names: Names) -> Json | Avro:
+def _count(into: nodes.KafkaInto, name: str) -> int:
+    """A number of things that there is at least one of; -1 if it is left to the broker."""
+    if into.args.get(name) is None:
+        return -1
+    digits = into.args[name].name
+    if not 0 < int(digits[:9]) < 2**15 or len(digits) > 9:
+        raise InvalidOption(f"{digits} is no number of {name}")
+    return int(digits)
+
+
+def _formats(into: nodes.KafkaInto, names: Names) -> tuple[Json | Avro, Json | Avro | Plain]:
+    """Those of values and of keys."""
+    clause = into.args["format"]
+    key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, nodes.KeyValueFormat) else (clause, clause)
+    if not into.args.get("key") and (key is not value or key.args.get("key_name") is not None):
+        raise InvalidOption("the messages of this sink have no key", hint="KEY (…) names the columns that tell the rows apart")
+    of_value = _format(value, "value_name", "envelope", names)
+    if of_value is None:
+        raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+    return of_value, _format(key, "key_name", ROW, names) or Plain(key.args["kind"])
+
+
+def _format(clause: exp.Expression, name: str, default: str, names: Names) -> Json | Avro | None:
+    """None for one that has no fields."""
     match clause:
         case nodes.JsonFormatClause():
             return Json()
+        case nodes.PlainFormatClause():
+            return None
         case nodes.RegistryFormatClause() if clause.args["kind"] == "AVRO":
             if clause.args.get("seed") is not None:
                 raise InvalidOption("a sink has the schema of its relation", hint="leave out SEED SCHEMA")
-            return Avro(names.connection(clause.args["connection"], SCHEMA_REGISTRY))
+            full = clause.args[name].name if clause.args.get(name) is not None else default
+            if not _FULL_NAME.fullmatch(full):
+                raise InvalidOption(f'"{full}" is no full name of Avro\'s', hint="such as 'shop.orders.Order'")
+            registry = names.connection(clause.args["connection"], SCHEMA_REGISTRY)
+            return Avro(registry, full, bool(clause.args.get("null_defaults")))
         case _:
-            raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO")
+            raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+
+
+def _check_plain(key: Sequence[Column], kind: str) -> None:
+    """Raises ``InvalidOption`` unless a key of these columns can be such text or bytes."""
+    if len(key) != 1 or (key[0].type.name is TypeName.BYTEA) != (kind == "BYTES"):
+        of = "bytea" if kind == "BYTES" else "any type but bytea"
+        raise InvalidOption(f"a KEY in FORMAT {kind} is one column of {of}")
+    if key[0].is_nullable:
+        raise InvalidOption(
+            f'column "{key[0].name}" may be NULL, which no key in FORMAT {kind} can say', hint="KEY FORMAT JSON can"
+        )

@@ -1,0 +1,27 @@
+"""Keys that are nothing but one column: its text as a source of FORMAT TEXT reads it, or its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from reclock.algebra.relations import Column, TypeName
+from reclock.sinks.json_messages import spelled
+from reclock.sinks.messages import changes_column
+
+
+class PlainForm:
+    """See ``reclock.sinks.messages.KeyForm``. Text is as it is, bytes too; of other types it is that of JSON, without quotes."""
+
+    def begin(self) -> None:
+        """Readers need nothing."""
+
+    def row(self, columns: Sequence[Column]) -> str:
+        [column] = columns
+        if column.type.name in (TypeName.TEXT, TypeName.BYTEA):
+            return changes_column(column)
+        return f"trim({spelled(column)}, '\"')"
+
+    def messages(self, found: pa.Array) -> list[bytes | None]:
+        return list(found.cast(pa.binary()).to_pylist())
