@@ -35,6 +35,7 @@ def main() -> None:
             for name, query, values in (
                 ("SELECT 1", "SELECT 1", ()),
                 ("point lookup", "SELECT name FROM numbers WHERE n = %s", (ROWS // 2,)),
+                ("insert", "INSERT INTO inserted VALUES (%s, 'inserted')", (1,)),
             ):
                 for clients in CLIENTS:
                     for place, dsn in places.items():
@@ -64,6 +65,7 @@ def _reclock(home: Path) -> Iterator[str]:
 def _fill(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE numbers (n integer, name text)")
+        cursor.execute("CREATE TABLE inserted (n integer, name text)")
         with cursor.copy("COPY numbers FROM STDIN") as copy:
             for n in range(ROWS):
                 copy.write_row((n, f"number {n}"))
@@ -76,11 +78,11 @@ def _latencies(dsn: str, query: str, values: tuple[int, ...], clients: int) -> t
 
     def work() -> None:
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(query, values, prepare=True).fetchall()
+            connection.execute(query, values, prepare=True)
             together.wait()
             until = time.perf_counter() + SECONDS
             while (started := time.perf_counter()) < until:
-                connection.execute(query, values, prepare=True).fetchall()
+                connection.execute(query, values, prepare=True)
                 found.append(time.perf_counter() - started)
 
     threads = [threading.Thread(target=work) for _ in range(clients)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from fixtures.server import SqlServer
 from reclock import maintenance, tick
 from reclock.adapter.overview import overview_of
 from reclock.adapter.session import Session
-from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.clusters.measurements import bucket
 from reclock.consensus.statistics import Moved, Total
 from reclock.controllers.subscribes import DEFINITIONS, OwnReplicas, ReplicaSubscribes, own_replica_id
 from reclock.environment import Environment
 from reclock.errors import EvaluationError, NotReadable, ReplicaLost, UnknownObject
+from reclock.introspection.backends import Backend
 from reclock.introspection.page import render
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
@@ -139,7 +141,7 @@ def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> 
     [shown] = overview_of(environment).replicas
     assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", 1, "online", 12.5)
     page = render(overview_of(environment), docs_url="docs/")
-    assert all(text in page for text in ('<td class="mono">1</td>', "12.5 %", "5 MB"))
+    assert all(text in page for text in ('title="1">virtual</td>', "12.5 %", "5 MB"))
 
 
 def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environment) -> None:
@@ -236,6 +238,11 @@ def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environmen
     assert all(desc.names[0] != "replica_id" for desc in LOGS.values())
 
 
+BACKEND = Backend(
+    7, "u1", "reclock", "reclock", lambda: "test", "127.0.0.1", 5, MINIMUM, lambda: "idle", lambda: None, lambda: None
+)
+
+
 @pytest.fixture
 def reported(environment: Environment) -> Iterator[Reports]:
     """The environment as one whose sessions are reported, when the test says so."""
@@ -248,7 +255,7 @@ def reported(environment: Environment) -> Iterator[Reports]:
 
 def test_sessions_and_their_statements_are_told(environment: Environment, reported: Reports) -> None:
     session = Session(environment)
-    session.activity.began(7, "u1", "127.0.0.1", "test")
+    session.activity.began(replace(BACKEND, began_at=environment.clock()))
     for text in ("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1), (2)", "SELECT a FROM t", "SELECT a / 0 FROM t"):
         with suppress(EvaluationError):
             for result in session.execute(text):
@@ -422,7 +429,7 @@ def rows(server: SqlServer, query: str) -> list[tuple]:
 def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_is_taken_away(
     tmp_path: Path, new_server: Callable[..., SqlServer]
 ) -> None:
-    quick = {"RECLOCK_INTROSPECTION_INTERVAL_MS": "50", "RECLOCK_INTROSPECTION_LEASE_MS": "2000"}
+    quick = {"RECLOCK_INTROSPECTION_INTERVAL_MS": "50", "RECLOCK_INTROSPECTION_LEASE_MS": "6000"}
     first, second = new_server(tmp_path, **quick), new_server(tmp_path, **quick)
     online = "SELECT replica_id FROM mz_cluster_replica_statuses"
     eventually(lambda: len(rows(second, online)) == 2)

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from fixtures.postgres import bundled_binaries
 from fixtures.server import SqlServer, start_server
@@ -117,6 +118,40 @@ def test_a_script_of_what_psql_does_with_queries(server: SqlServer) -> None:
     assert done.stderr.startswith("psql:<stdin>:13: ERROR:  division by zero")
 
 
-@pytest.mark.parametrize("command", [r"\dx", r"\dD", r"\da", r"\dO", r"\det", r"\do", r"\des", r"\dew", r"\dy", r"\dRp"])
-def test_what_there_is_none_of_is_empty(command: str, server: SqlServer) -> None:
-    assert "(0 rows)" in psql(server, command)
+# Each with all it shows (+) of all there is (S); what there is none of here is empty.
+EMPTY = """
+    dAc dAf dAo dAp da dc dC dd dD ddp dE det des deu dew dF dFd dFp dFt dl dL do dP drds dRp dRs dX dx dy ds dfw dft
+"""
+FILLED = "d dA dO dT db dconfig dg di dm dn dp dt du dv drg dtvmsE"
+WITHOUT_SYSTEM = "dA dAc dAf dAo dAp ddp det des deu dew dF drds dRp dRs dX dx dy db drg"
+
+
+def test_every_command_that_describes_is_answered(server: SqlServer) -> None:
+    names = f"{EMPTY} {FILLED}".split()
+    plus = {name: "+" if name in WITHOUT_SYSTEM.split() else "S+" for name in names} | {"dP": ""}
+    done = subprocess.run(
+        [bundled_binaries() / "psql", "-X", "-w", "-A", "-d", server.dsn(), "-f", "-"],
+        input="\n".join(f"\\echo @{name}\n\\{name}{plus[name]}" for name in names),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line for line in done.stderr.splitlines() if "Did not find" not in line] == []
+    answers = {name: rest for name, _, rest in (each.partition("\n") for each in done.stdout.split("@")[1:])}
+    assert {name for name, answer in answers.items() if "(0 rows)" in answer or not answer} == set(EMPTY.split())
+
+
+def test_a_text_is_made_from_a_format_and_values(server: SqlServer) -> None:
+    query = r"SELECT format('%s is %I of %L, %2$s 100%%', 1, 'A b', 'it''s'), format('%s|%L', NULL, NULL), quote_literal('a\b''')"
+    with server.connect() as connection:
+        assert connection.execute(query).fetchall() == [("1 is \"A b\" of 'it''s', A b 100%", "|NULL", r"E'a\\b'''")]
+        for wrong, sqlstate in (("format('%s')", "22023"), ("format('%5s', 1)", "0A000")):
+            with pytest.raises(psycopg.Error) as raised:
+                connection.execute(f"SELECT {wrong}")
+            assert raised.value.sqlstate == sqlstate
+
+
+def test_every_row_knows_the_number_of_its_relation(server: SqlServer) -> None:
+    query = "SELECT DISTINCT c.tableoid::regclass::text, tableoid = 'pg_class'::regclass FROM pg_class c"
+    with server.connect() as connection:
+        assert connection.execute(query).fetchall() == [("pg_class", True)]

@@ -502,7 +502,7 @@ REFUSED = {
     "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": ("0A000", "integer[], which cannot be stored"),
     "SELECT rank() OVER (ORDER BY carrier) FROM flights": ("0A000", "window functions"),
     "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("0A000", "WITH RECURSIVE"),
-    "SELECT * FROM json_each(1, 2) AS g": ("0A000", "table function"),
+    "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
     "SELECT carrier FROM flights GROUP BY ROLLUP (carrier)": ("0A000", "ROLLUP"),
     "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),

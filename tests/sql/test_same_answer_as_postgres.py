@@ -72,6 +72,7 @@ SELECT ARRAY[1, 2] || 3, 0 || ARRAY[1], ARRAY[1] || ARRAY[2, 3], ARRAY[]::int[] 
 SELECT (ARRAY[10, 20, 30])[2], (ARRAY[1])[5], (ARRAY[1])[0], (ARRAY[a, 7])[a] FROM t
 SELECT a = ANY (ARRAY[1, 5]), a = ANY (ARRAY[1, NULL]), a <> ALL (ARRAY[1, 5]), a = ANY ('{1,2}'::int[]) FROM t
 SELECT b = ANY (ARRAY(SELECT b FROM u)), b <> ALL (ARRAY(SELECT b FROM nothing)) FROM t
+SELECT i, s FROM generate_series(1, 2) AS i, upper('x') AS s ORDER BY 1
 SELECT array_to_string(ARRAY['a', NULL, 'b'], ','), array_to_string(ARRAY[1, 2], '-'), array_to_string('{}'::text[], ',')
 SELECT array_length(ARRAY[1, 2], 1), array_length('{}'::int[], 1), array_upper(ARRAY[1], 1)
 SELECT cardinality('{}'::int[]), cardinality(ARRAY[1, NULL])

@@ -14,7 +14,8 @@ from reclock.adapter.results import Result
 from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
 from reclock.errors import ReclockError
-from reclock.introspection.reports import Reports, SessionReport, StatementReport
+from reclock.introspection.backends import Backend, Work
+from reclock.introspection.reports import SessionReport, StatementReport
 from reclock.sql import connection_nodes, role_nodes
 from reclock.sql.parse import ParsedStatement
 
@@ -31,18 +32,23 @@ _SENSITIVE = {
 
 @dataclass(slots=True)
 class Activity:
-    """Of one session. Nothing is told while the process does not report."""
+    """Of one session: as it is now, and, while the process reports, what is kept of it."""
 
     environment: Environment
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _is_inside: bool = False
+    _backend: Backend | None = None
 
-    def began(self, connection_id: int, role_id: str, client_ip: str | None, application_name: str) -> None:
+    def began(self, backend: Backend) -> None:
+        self._backend = backend
+        self.environment.backends.add(backend)
         if (reports := self.environment.reports) is not None:
-            report = SessionReport(self.id, connection_id, role_id, client_ip, application_name, self.environment.clock())
-            reports.session_began(report)
+            own = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
+            reports.session_began(SessionReport(self.id, *own, backend.began_at))
 
     def ended(self) -> None:
+        if self._backend is not None:
+            self.environment.backends.remove(self._backend)
         if (reports := self.environment.reports) is not None:
             reports.session_ended(self.id)
 
@@ -50,10 +56,10 @@ class Activity:
         """What ``execute`` answers or raises. Of statements inside others, the outer one is told; it lasts until its last row is
         taken.
         """
-        reports = self.environment.reports
-        if reports is None or self._is_inside:
+        if self._is_inside:
             return execute()
-        statement = _Statement(reports, self.id, user, cluster, parsed, self.environment.clock())
+        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.clock())
+        statement.began()
         self._is_inside = True
         try:
             answer = execute()
@@ -70,7 +76,8 @@ class Activity:
 
 @dataclass(slots=True)
 class _Statement:
-    reports: Reports
+    environment: Environment
+    backend: Backend | None
     session_id: str
     user: str
     cluster: str
@@ -78,21 +85,37 @@ class _Statement:
     began_at: Timestamp
     began_s: float = field(default_factory=time.monotonic)
 
+    def began(self) -> None:
+        if self.backend is not None:
+            self.backend.work = Work(self._shown, self.began_at)
+
     def ended(self, rows: int | None, error: Exception | None) -> None:
-        secretive = self.parsed.node.find(*_SENSITIVE)
-        hidden = _SENSITIVE[type(secretive)] if secretive is not None else None
-        self.reports.statement_ended(
+        if self.backend is not None:
+            self.backend.work = Work(self._shown, self.began_at, self.environment.clock())
+        if (reports := self.environment.reports) is None:
+            return
+        reports.statement_ended(
             StatementReport(
                 self.session_id,
                 self.user,
                 self.cluster,
-                f"{hidden} <redacted>" if hidden else self.parsed.text,
+                self._shown(),
                 self.began_at,
                 (time.monotonic() - self.began_s) * 1000,
                 rows,
-                None if error is None else _said(error, is_hidden=hidden is not None),
+                None if error is None else _said(error, is_hidden=self._hidden is not None),
             )
         )
+
+    @property
+    def _hidden(self) -> str | None:
+        """What it is, if it can hold what nobody should read."""
+        secretive = self.parsed.node.find(*_SENSITIVE)
+        return _SENSITIVE[type(secretive)] if secretive is not None else None
+
+    def _shown(self) -> str:
+        hidden = self._hidden
+        return f"{hidden} <redacted>" if hidden else self.parsed.text
 
 
 def _said(error: Exception, *, is_hidden: bool) -> str:

@@ -66,12 +66,18 @@ def skipped(environment: Environment, source: GlobalId) -> list[Skip]:
     return [(details["partition"], details["lower"], details["upper"]) for details in logged]
 
 
+def has_gaps(environment: Environment, source: GlobalId) -> bool:
+    """Whether it was ever told to give offsets up."""
+    events = (event.details for event in environment.catalog.get_audit_logs())
+    return any(details.get("decision") == "skip" and source in (details.get("of"), details.get("source")) for details in events)
+
+
 def _reach(standing: _Payload, statement: statements.SkipRange) -> dict[str, object]:
     """What of the range is bound by the step, for whoever reads it again; of one that is still probing, nothing is."""
     lower, upper = _bounds(standing, statement.partition, statement.lower, statement.upper)
     own = [found for found in payload.Step.from_payload(standing).increments if found.name == statement.partition]
     if not own:
-        return {}
+        return {"of": statement.id}
     return {"source": statement.id, "lower": max(lower, own[0].lower), "upper": min(upper, own[0].upper)}
 
 

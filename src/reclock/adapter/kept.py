@@ -118,6 +118,14 @@ class Kept:
             case _:
                 return describe(parsed, types, catalog, names, name)
 
+    def shown_prepared(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Name, text and types of parameters of each that has a name."""
+        found = [(name, prepared) for name, prepared in list(self.prepared.items()) if name and prepared.parsed is not None]
+        return [(name, each.parsed.text if each.parsed else "", tuple(map(str, each.parameter_types))) for name, each in found]
+
+    def shown_cursors(self) -> list[tuple[str, bool]]:
+        return [(name, cursor.is_held) for name, cursor in list(self.cursors.items())]
+
     def statement(self, name: str) -> Prepared:
         if name not in self.prepared:
             raise UnknownPrepared(name)

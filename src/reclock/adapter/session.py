@@ -21,6 +21,7 @@ from reclock.adapter.authorization import requirements
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.decisions import decide
 from reclock.adapter.defining import Definition
+from reclock.adapter.effects import set_config, signal, with_effects
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.kept import KINDS, Kept
 from reclock.adapter.modify import fill, modify, truncate
@@ -195,7 +196,7 @@ class Session:
         match statement:
             case statements.Select():
                 run = self._query(catalog, statement, self.transactions.block, read_ts).run
-                return planned.run(run, self.variables.max_result_bytes)
+                return with_effects(planned.run(run, self.variables.max_result_bytes), statement.effects, self._act)
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
@@ -245,6 +246,12 @@ class Session:
                 return Result(statement.tag)
             case _:
                 return self._define(parsed, statement, catalog)
+
+    def _act(self, function: str, arguments: Sequence[str]) -> str | bool:
+        if function == "set_config":
+            return set_config(self.variables, *arguments, in_block=self.in_block)
+        snapshot = self.environment.catalog.sync()
+        return signal(function, arguments[0], self.environment.backends, self.users, snapshot, self.notice)
 
     def _note_unknown_cluster(self, variable: str, catalog: PlannerCatalog) -> None:
         """A cluster that is not there may be made later: only using it is an error."""

@@ -83,6 +83,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
         dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
         statistics=environment.statistics.get_all,
+        backends=environment.backends.all,
         now=environment.clock,
         log=lambda name: replica().log(name),
     )

@@ -14,7 +14,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.errors import InvalidOption
 from reclock.sources import registry
-from reclock.sources.avro_schemas import row_columns_of
+from reclock.sources.avro_schemas import row_columns_of, whole
 from reclock.sources.clients import kafka_client, postgres_parameters, registry_client
 from reclock.sources.connections import Connection, Reveal
 from reclock.sources.description import (
@@ -83,7 +83,7 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
     found = _latest(format.registry, subject, reveal)
     if isinstance(format, AvroFormat):
-        clause.set("seed", exp.Literal.string(found.text))
+        clause.set("seed", exp.Literal.string(whole(found.text, found.imports)))
         return
     schema = compiled(found.text, found.imports)
     names = messages_of(schema)
@@ -98,7 +98,7 @@ def _latest(connection: Connection, subject: str, reveal: Reveal) -> registry.Sc
     try:
         return registry.latest(registry_client(connection, reveal), subject)
     except registry.UnknownSchema as error:
-        raise InvalidOption(str(error), hint="a producer registers it with its first message") from error
+        raise InvalidOption(str(error), hint="a producer registers what it needs with its first message") from error
 
 
 def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, reveal: Reveal) -> nodes.Statement:
@@ -107,8 +107,9 @@ def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: Avr
     for table in node.args["tables"]:
         name = upstream_name(table)
         if not table.args.get("columns"):
-            schema = _latest(format.registry, f"{upstream.prefix}.{name}-value", reveal).text
-            table = _described(name, table.args.get("alias"), RelationDesc(row_columns_of(schema)))
+            found = _latest(format.registry, f"{upstream.prefix}.{name}-value", reveal)
+            columns = row_columns_of(whole(found.text, found.imports))
+            table = _described(name, table.args.get("alias"), RelationDesc(columns))
         tables.append(table)
     node.set("tables", tables)
     return node

@@ -21,6 +21,8 @@ from reclock.introspection.dependencies import DEPENDENCIES
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.operations import OPERATIONS
+from reclock.introspection.pg_absent import PG_ABSENT
+from reclock.introspection.pg_activity import PG_ACTIVITY
 from reclock.introspection.pg_catalog import PG_CATALOG
 from reclock.introspection.relation import Builtin, Rows, State, desc
 from reclock.introspection.sinks import SINKS
@@ -307,6 +309,8 @@ BUILTINS: tuple[Builtin, ...] = (
     *OPERATIONS,
     *FOR_CLIENTS,
     *PG_CATALOG,
+    *PG_ABSENT,
+    *PG_ACTIVITY,
     *DEPENDENCIES,
     *INFORMATION_SCHEMA,
 )

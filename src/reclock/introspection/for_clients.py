@@ -150,7 +150,7 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
                       LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id
                       WHERE s.database_id IS NULL OR d.name = current_database())
         SELECT o.oid, v.oid IS NOT NULL,
-        CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name)
+        CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name), s.name || '.' || o.name
         FROM mz_catalog.mz_objects o JOIN here s ON s.id = o.schema_id
         LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_catalog.mz_objects f JOIN here m ON m.id = f.schema_id
                    WHERE m.name = ANY (current_schemas(TRUE) || 'mz_temp'::text) AND m.name NOT IN ('mz_catalog', 'mz_internal')
@@ -159,5 +159,6 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
         oid=OID,
         is_visible=BOOLEAN,
         shown_name=TEXT,
+        full_name=TEXT,
     ),
 )

@@ -17,6 +17,7 @@ from reclock.consensus.frontiers import GroupFrontier
 from reclock.consensus.leftovers import Leftover
 from reclock.consensus.statistics import Total
 from reclock.consensus.statuses import Status
+from reclock.introspection.backends import Backend
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
 SUBSOURCE = "subsource"
@@ -70,6 +71,8 @@ class State:
     dependencies: Callable[[], Mapping[GlobalId, Set[GlobalId]]]
     """What each object directly stands on."""
     statistics: Callable[[], Sequence[Total]]
+    backends: Callable[[], Sequence[Backend]]
+    """The sessions of this process."""
     now: Callable[[], Timestamp]
     log: Callable[[LogName], Iterable[Row]]
     """A log of the replica that the session targets."""

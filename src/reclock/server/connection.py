@@ -76,7 +76,7 @@ class Connection:
         self._loop = asyncio.get_running_loop()
         self._portals: dict[str, Portal] = {}
         self._reported: dict[str, str] = {}
-        self._is_running = False
+        self._is_running = self._is_terminated = False
         self._work = 0
         self._interrupts: asyncio.Task[None] | None = None
         session.notice = self._notice
@@ -88,6 +88,14 @@ class Connection:
         if self._is_running:
             self._session.interruption.cancel()
             self._keep_interrupting()
+
+    def terminate(self) -> None:
+        """The session ends with 57P01; what it executes ends first."""
+        self._is_terminated = True
+        if self._is_running:
+            self.cancel()
+        else:
+            self.task.cancel()
 
     def cancel_if_abandoned(self) -> None:
         """Nobody waits for an answer to a client that is gone."""
@@ -198,6 +206,8 @@ class Connection:
             self._is_running = False
             if timer is not None:
                 timer.cancel()
+            if self._is_terminated:
+                raise asyncio.CancelledError
 
     def _failed(self, raised: BaseException) -> None:
         if not isinstance(raised, ReclockError):

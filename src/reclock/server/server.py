@@ -11,11 +11,13 @@ import ssl
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import structlog
 
 from reclock.adapter.session import Session
+from reclock.adapter.transactions import TransactionStatus
 from reclock.environment import Environment
 from reclock.errors import (
     ConfigurationError,
@@ -27,6 +29,7 @@ from reclock.errors import (
     TooManyConnections,
     UnsafeListener,
 )
+from reclock.introspection.backends import Backend
 from reclock.server import messages, reports
 from reclock.server.connection import Connection
 from reclock.server.opening import Credential, Opened, authenticate, open_connection, start
@@ -35,8 +38,14 @@ from reclock.server.stream import Stream
 _log = structlog.get_logger(__name__)
 _OPENING_S = 60
 _GRACE_S = 5
+_LAST_WORDS_S = 1
 _LOOK_S = 0.5
 _SECRET_BYTES = 32
+_STATES = {
+    TransactionStatus.IDLE: "idle",
+    TransactionStatus.IN_BLOCK: "idle in transaction",
+    TransactionStatus.FAILED: "idle in transaction (aborted)",
+}
 
 
 class Server:
@@ -132,9 +141,10 @@ class Server:
         try:
             await self._serve(stream, task)
         except asyncio.CancelledError:
-            with suppress(OSError, ssl.SSLError):
+            with suppress(OSError, ssl.SSLError, TimeoutError):
                 stream.send(reports.error(ServerStopping(), is_fatal=True))
-                await stream.flush()
+                async with asyncio.timeout(_LAST_WORDS_S):
+                    await stream.flush()
         except (asyncio.IncompleteReadError, OSError, ssl.SSLError) as gone:
             _log.debug("connection lost", peer=stream.peer, error=type(gone).__name__)
         except ReclockError as error:
@@ -171,9 +181,7 @@ class Server:
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
-        session.activity.began(
-            process_id, session.users.session_id, stream.peer.rpartition(":")[0], session.variables.get("application_name")
-        )
+        session.activity.began(self._backend(process_id, opened, stream, session, connection))
         log = _log.bind(peer=stream.peer, user=opened.user, connection=process_id)
         log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
         try:
@@ -184,6 +192,25 @@ class Server:
             del self._connections[process_id]
             await asyncio.shield(self._in_thread(connection.close))
             log.info("connection closed")
+
+    def _backend(self, process_id: int, opened: Opened, stream: Stream, session: Session, connection: Connection) -> Backend:
+        host, _, port = stream.peer.rpartition(":")
+        loop = asyncio.get_running_loop()
+        return Backend(
+            process_id,
+            session.users.session_id,
+            opened.user,
+            opened.variables["database"],
+            partial(session.variables.get, "application_name"),
+            host,
+            int(port),
+            self._environment.clock(),
+            lambda: _STATES[session.transaction_status],
+            partial(loop.call_soon_threadsafe, connection.cancel),
+            partial(loop.call_soon_threadsafe, connection.terminate),
+            session.kept.shown_prepared,
+            session.kept.shown_cursors,
+        )
 
     def _session(self, opened: Opened) -> Session:
         if opened.variables["database"] not in {

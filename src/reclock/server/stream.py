@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import ssl
 import struct
+from contextlib import suppress
 
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
@@ -15,6 +16,7 @@ _SMALL_BYTES = 30_000
 _SMALL = frozenset(b"CDESHXcfp")
 """Messages that are never long."""
 _PENDING_BYTES = 1 << 16
+_CLOSING_S = 5
 
 
 class Stream:
@@ -99,11 +101,14 @@ class Stream:
             await self.flush()
 
     async def close(self) -> None:
-        try:
-            self._writer.close()
-            await self._writer.wait_closed()
-        except (OSError, ssl.SSLError):
-            pass
+        """What the client does not take within a moment, it does not get."""
+        self._writer.close()
+        with suppress(OSError, ssl.SSLError):
+            try:
+                async with asyncio.timeout(_CLOSING_S):
+                    await self._writer.wait_closed()
+            except TimeoutError:
+                self._writer.transport.abort()
 
 
 class MessageTooLarge(ProtocolViolation):

@@ -34,7 +34,13 @@ def _connection_option(write: Generator, node: exp.Expression) -> str:
 def _registry_format(write: Generator, node: exp.Expression) -> str:
     kind = joined(node.args["kind"], clause(write, "MESSAGE", node, "message"))
     using = f"{kind} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
-    return joined(using, clause(write, "SEED SCHEMA", node, "seed"))
+    options = [
+        clause(write, "AVRO KEY FULLNAME", node, "key_name"),
+        clause(write, "AVRO VALUE FULLNAME", node, "value_name"),
+        when(node, "null_defaults", "NULL DEFAULTS"),
+    ]
+    said = ", ".join(option for option in options if option)
+    return joined(using, f"({said})" if said else "", clause(write, "SEED SCHEMA", node, "seed"))
 
 
 @writes(nodes.ProtobufFormatClause)

@@ -19,7 +19,7 @@ from reclock.sql import (  # noqa: F401  (they register what they write)
     stream_writers,
 )
 from reclock.sql.grammar import ReclockParser
-from reclock.sql.writing import WRITERS, clause, filtered, joined, listed, when, writes
+from reclock.sql.writing import WRITERS, clause, filtered, formats, joined, listed, when, writes
 
 
 @writes(nodes.QueryStatement)
@@ -163,9 +163,7 @@ def _create_source(write: Generator, node: exp.Expression) -> str:
         clause(write, "IN CLUSTER", node, "cluster"),
         f"({listed(write, node, 'columns')})" if node.args.get("columns") else "",
         f"FROM {write.sql(node, 'connector')}",
-        write.sql(node, "format")
-        if isinstance(node.args.get("format"), nodes.KeyValueFormat)
-        else clause(write, "FORMAT", node, "format"),
+        formats(write, node),
         f"INCLUDE {listed(write, node, 'include')}" if node.args.get("include") else "",
         f"ENVELOPE {node.args['envelope']}" if node.args.get("envelope") else "",
         when(node, "all_tables", "FOR ALL TABLES"),

@@ -92,9 +92,17 @@ class PlainFormatClause(exp.Expression):
 
 class RegistryFormatClause(exp.Expression):
     """``kind`` is ``AVRO`` or ``PROTOBUF``, which has a ``message``; ``connection`` leads to the registry; ``seed`` is the schema,
-    once it is known."""
+    once it is known. What a sink writes has the full names ``key_name`` and ``value_name``, and, if it is said, NULL as default."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "connection": True, "seed": False, "message": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "connection": True,
+        "seed": False,
+        "message": False,
+        "key_name": False,
+        "value_name": False,
+        "null_defaults": False,
+    }
 
 
 class ProtobufFormatClause(exp.Expression):
@@ -242,6 +250,9 @@ class KafkaInto(exp.Expression):
         "broker": False,
         "topic": False,
         "progress_topic": False,
+        "partitions": False,
+        "replicas": False,
+        "compression": False,
         "key": False,
         "is_not_enforced": False,
         "format": True,

@@ -195,9 +195,21 @@ class SourceParser(StreamParser, ConnectionParser):
         if message is not None and self._match_text_seq("SCHEMA"):
             return nodes.ProtobufFormatClause(message=message, schema=self._text())
         self._expect("CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
-        connection = self._object_name()
+        found: dict[str, object] = {"connection": self._object_name()}
+        if kind == "AVRO" and self._match(TokenType.L_PAREN, advance=False):
+            self._wrapped(
+                {
+                    "AVRO KEY FULLNAME": lambda: found.update(key_name=self._text()),
+                    "AVRO VALUE FULLNAME": lambda: found.update(value_name=self._text()),
+                    "NULL DEFAULTS": lambda: found.update(null_defaults=self._is_on()),
+                }
+            )
         seed = self._text() if self._match_text_seq("SEED", "SCHEMA") else None
-        return nodes.RegistryFormatClause(kind=kind, message=message, connection=connection, seed=seed)
+        return nodes.RegistryFormatClause(kind=kind, message=message, seed=seed, **found)
+
+    def _is_on(self) -> bool:
+        """A switch, which need not say that it is on."""
+        return not (self._match_texts(("TRUE", "FALSE")) and self._prev.text.upper() == "FALSE")
 
     def _metadata(self) -> nodes.Metadata:
         if not self._match_texts(_METADATA):

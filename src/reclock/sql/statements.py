@@ -31,6 +31,14 @@ class AsOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """A function that does something for each row. Its column has its arguments, as texts, until that is done."""
+
+    index: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """A query. ``plan`` yields ``desc``'s columns first; ``finishing`` orders and cuts, and hides the rest.
 
@@ -44,6 +52,8 @@ class Select:
     as_of: AsOf | None = None
     depends_on: frozenset[GlobalId] = frozenset()
     tag: str = "SELECT"
+    effects: tuple[Effect, ...] = ()
+    """What the rows do; only of a statement of its own. ``desc`` has the columns as they are then."""
 
 
 @dataclass(frozen=True, slots=True)

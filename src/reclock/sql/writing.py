@@ -7,6 +7,8 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql import nodes
+
 Writer = Callable[[Generator, exp.Expression], str]
 WRITERS: dict[type[exp.Expression], Writer] = {}
 
@@ -40,6 +42,12 @@ def clause(write: Generator, words: str, node: exp.Expression, name: str) -> str
 def listed(write: Generator, node: exp.Expression, name: str) -> str:
     """The items of an argument, with commas between."""
     return ", ".join(write.sql(item) for item in node.args.get(name) or ())
+
+
+def formats(write: Generator, node: exp.Expression) -> str:
+    """``FORMAT …``, or those of keys and values, if the node has it."""
+    found = node.args.get("format")
+    return write.sql(found) if isinstance(found, nodes.KeyValueFormat) else clause(write, "FORMAT", node, "format")
 
 
 def filtered(write: Generator, node: exp.Expression) -> str:

@@ -11,14 +11,15 @@ from sqlglot import exp
 
 from reclock.algebra.relations import OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.compute.functions import AGGREGATES, resolve_aggregate
-from reclock.compute.scalars import Aggregate, Call, Literal
+from reclock.compute.scalars import Aggregate, Call, Cast, Literal, Parameter
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner import pairs
-from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, with_arguments
-from reclock.sql.planner.coercion import cast, coerce, scalar_type
+from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
+from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
+from reclock.sql.planner.format_function import formatted
 from reclock.sql.planner.rewrite import AggregateCall, Elements, Place, Untyped
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
@@ -31,7 +32,10 @@ def _cast(node: exp.Cast, reading: Reading) -> Any:
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
-    value = scalar(node.this, reading)
+    return _cast_to(scalar(node.this, reading), target, reading)
+
+
+def _cast_to(value: Any, target: ScalarType, reading: Reading) -> Any:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         return reading.subqueries.object_id(value, target)
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
@@ -58,6 +62,8 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
         return _about_session(name, values, reading)
     if name in CATALOG_FUNCTIONS:
         return catalog_call(name, values, reading)
+    if name == "format" and values:
+        return _formatted(values, reading)
     if name in ROW_FUNCTIONS:
         return _elements(name, values, reading)
     if name == pairs.NAME and len(values) == 1:
@@ -121,18 +127,33 @@ def catalog_call(name: str, values: Sequence[Any], reading: Reading) -> Any:
     if name in OF_CURRENT_USER and len(values) == 2:
         values = [reading.subqueries.object_id(_about_session("current_user", [], reading), REGROLE), *values]
     types, body = definition(name, values)
-    arguments = [_argument(value, type, reading) for value, type in zip(values, types, strict=False)]
+    return _over(types, body, [_argument(value, type, reading) for value, type in zip(values, types, strict=False)], reading)
+
+
+def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], reading: Reading) -> Any:
+    """``body`` over ``argument1``, …; those that are missing are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
-    arguments += [Literal(None, type) for type in types[len(arguments) :]]
-    return with_arguments(typed(body, Reading(scope, reading.subqueries, reading.clause)), arguments)
+    whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
+    return with_arguments(typed(body, Reading(scope, reading.subqueries, reading.clause)), whole)
 
 
 def _argument(value: Any, type: ScalarType, reading: Reading) -> Any:
     """``value`` for a catalog function; the name of a relation or role stands for it."""
     is_name = value.type is None or value.type == TEXT
+    if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
+        name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
+        return Cast(catalog_call(f"{type}_named", [name], reading), type)
     if type.is_object_id and type != OID and is_name and not (isinstance(value, Untyped) and value.text is None):
         return reading.subqueries.object_id(value, type)
     return coerce(value, type)
+
+
+def _formatted(values: Sequence[Any], reading: Reading) -> Any:
+    text = settle(values[0])
+    if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
+        raise UnsupportedSql("format of what is no constant text is not supported")
+    texts = [_cast_to(each, TEXT, reading) for each in values[1:]]
+    return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, reading)
 
 
 def _elements(name: str, values: Sequence[Any], reading: Reading) -> Any:

@@ -41,6 +41,11 @@ def _named(relation: str, column: str, prefix: str = "") -> str:
     return f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), argument1::oid::text)"
 
 
+def _number(relation: str, which: str) -> str:
+    """The number of the only object that is meant."""
+    return f"(SELECT max(oid::bigint)::oid FROM {relation} WHERE {which})"
+
+
 def _holds(kind: str, which: str) -> str:
     """Whether the role has the privilege. CONNECT and TEMPORARY are no privileges here: everyone may."""
     held = (
@@ -54,6 +59,10 @@ OF_CURRENT_USER = frozenset({"has_table_privilege", "has_any_column_privilege", 
 
 CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     # name: types of arguments, how many must be there, the expression
+    # What names stand for that are no constants, without their quotes: of relations with their schemas.
+    "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
+    "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
+    "regclass_named": ((TEXT,), 1, _number("mz_internal.mz_visible_relations", "full_name = argument1")),
     "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),
     "regnamespace_name": ((REGNAMESPACE,), 1, _named("pg_catalog.pg_namespace", "nspname")),
     "regproc_name": ((REGPROC,), 1, _named("pg_catalog.pg_proc", "proname")),
@@ -79,6 +88,13 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
             "pg_collation_is_visible",
             "pg_opclass_is_visible",
             "pg_operator_is_visible",
+            "pg_opfamily_is_visible",
+            "pg_conversion_is_visible",
+            "pg_statistics_obj_is_visible",
+            "pg_ts_config_is_visible",
+            "pg_ts_dict_is_visible",
+            "pg_ts_parser_is_visible",
+            "pg_ts_template_is_visible",
         ),
         ((OID,), 1, "argument1 IS NOT NULL"),
     ),
@@ -103,6 +119,12 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         1,
         "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' THEN argument1 ELSE '\"' || replace(argument1, '\"', '\"\"') || '\"' END",
     ),
+    "quote_literal": (
+        (TEXT,),
+        1,
+        r"""CASE WHEN strpos(argument1, '\') > 0 THEN 'E' ELSE '' END
+        || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
+    ),
     # What there is none of here: comments, constraints, functions in SQL, statistics, sequences, tablespaces.
     "obj_description": ((OID, TEXT), 1, "NULL"),
     "col_description": ((OID, INTEGER), 2, "NULL"),
@@ -112,13 +134,27 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_function_arguments": ((OID,), 1, "NULL"),
     "pg_get_function_identity_arguments": ((OID,), 1, "NULL"),
     "pg_get_statisticsobjdef_columns": ((OID,), 1, "NULL"),
+    "pg_get_partkeydef": ((OID,), 1, "NULL"),
+    "pg_get_ruledef": ((OID, BOOLEAN), 1, "NULL"),
+    "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
+    "pg_get_functiondef": ((OID,), 1, "NULL"),
+    "pg_is_in_recovery": ((), 0, "FALSE"),
+    "pg_is_wal_replay_paused": ((), 0, "FALSE"),
+    "inet_client_addr": ((), 0, "(SELECT max(client_addr) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
+    "inet_client_port": ((), 0, "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
     "pg_get_serial_sequence": ((TEXT, TEXT), 2, "NULL"),
     "pg_tablespace_location": ((OID,), 1, "''"),
+    "pg_tablespace_size": ((OID,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
     "has_table_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
     "has_any_column_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
     "has_schema_privilege": ((REGROLE, REGNAMESPACE, TEXT), 3, _holds("schema", "oid = argument2::oid")),
     "has_database_privilege": ((REGROLE, TEXT, TEXT), 3, _holds("database", "name = argument2")),
 }
+
+
+def expression(body: str) -> exp.Expr:
+    """The expression that ``body`` is as SQL."""
+    return _parsed(body).copy()
 
 
 @cache
@@ -134,7 +170,7 @@ def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, .
     types, required, body = CATALOG_FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
         raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in arguments])
-    return types, _parsed(body).copy()
+    return types, expression(body)
 
 
 def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:

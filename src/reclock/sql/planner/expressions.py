@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, TEXT, ScalarType, TypeName, array
+from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, OID, REGCLASS, TEXT, ScalarType, TypeName, array
 from reclock.compute.functions import resolve_scalar
 from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import (
@@ -142,6 +142,9 @@ def scalar(node: exp.Expr, reading: Reading) -> Any:
 
 # --- constants and columns ---
 
+TABLE_OID = "tableoid"
+"""A column that every relation of the catalog has though it does not show it: the relation's number."""
+
 
 @scalar.register
 def _literal(node: exp.Literal, reading: Reading) -> Any:
@@ -172,7 +175,12 @@ def _column(node: exp.Column, reading: Reading) -> Any:
     qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
     if isinstance(node.this, exp.Star):
         raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {reading.clause}")
-    return reading.scope.resolve(fold(node.this), qualifier)
+    name, scope = fold(node.this), reading.scope
+    if name == TABLE_OID and scope.find(name, qualifier) is None and (relation := scope.relation_of(qualifier)) is not None:
+        return coerce(reading.subqueries.object_id(Untyped(str(relation)), REGCLASS), OID)
+    if node.name == "user" and not qualifier and scope.find(name) is None and not node.this.args.get("quoted"):
+        return reading.subqueries.about_session(Call("current_user", (), TEXT))
+    return scope.resolve(name, qualifier)
 
 
 @scalar.register

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from reclock.algebra.object_ids import TEXTS, object_oid, type_oid
+from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog import PlannerCatalog
@@ -27,7 +27,8 @@ def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session
     if text.strip() == "-":
         return 0
     if target.name is TypeName.REGTYPE:
-        return TEXTS[text][0] if text in TEXTS else type_oid(_type(text))
+        name = text.strip().removeprefix("pg_catalog.")
+        return PSEUDO_TYPES[name] if name in PSEUDO_TYPES else TEXTS[name][0] if name in TEXTS else type_oid(_type(text))
     parts = _parts(text)
     match target.name:
         case TypeName.REGCLASS:

@@ -32,8 +32,16 @@ ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
     "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
     "pg_available_extensions": _nothing((TEXT, TEXT, TEXT)),
     "pg_partition_ancestors": _nothing((OID,)),
+    "pg_get_keywords": _nothing((TEXT,) * 5),
+    "pg_options_to_table": _nothing((TEXT, TEXT)),
 }
 """What answers rows, in a select list (if it has one column) and in FROM."""
+
+COLUMNS = {
+    "pg_get_keywords": ("word", "catcode", "barelabel", "catdesc", "baredesc"),
+    "pg_options_to_table": ("option_name", "option_value"),
+}
+"""What the columns are called of those that have several, where clients name them."""
 
 
 def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:

@@ -25,6 +25,8 @@ class ScopeColumn:
     is_merged_away: bool = False
     is_around: bool = False
     """Of the query around: named only where the query's own columns are not."""
+    origin: QualifiedName | None = None
+    """The relation of the catalog that it is a column of, whatever it is called here."""
 
     def belongs_to(self, qualifier: Sequence[str]) -> bool:
         if len(qualifier) == 1:
@@ -44,7 +46,8 @@ class Scope:
 
     @classmethod
     def of(cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None) -> Scope:
-        return cls(tuple(ScopeColumn(relation, column.name, column.type, qualified) for column in desc.columns))
+        columns = desc.columns
+        return cls(tuple(ScopeColumn(relation, column.name, column.type, qualified, origin=qualified) for column in columns))
 
     @property
     def relations(self) -> list[str]:
@@ -79,6 +82,11 @@ class Scope:
             if self.outer is None or not any(column.belongs_to(qualifier) for column in self.outer.columns):
                 raise UnknownRelation(written, hint=nearest(written, self.relations) or "it is not in the FROM clause")
         raise UnknownColumn(".".join([*qualifier, name]), hint=self._suggestion(name, qualifier))
+
+    def relation_of(self, qualifier: Sequence[str]) -> QualifiedName | None:
+        """The relation of the catalog that ``qualifier`` means, or that is the only one; None if there is none."""
+        named = {column.origin for column in self.columns if not qualifier or column.belongs_to(qualifier)}
+        return named.pop() if len(named) == 1 else None
 
     def _suggestion(self, name: str, qualifier: Sequence[str]) -> str | None:
         among = [column for column in self.columns if not qualifier or column.belongs_to(qualifier)]

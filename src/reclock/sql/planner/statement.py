@@ -18,6 +18,7 @@ from reclock.sql.planner import alter, clusters, create, drop, modify, show
 from reclock.sql.planner.connections import alter_secret, create_connection, create_secret, validate_connection
 from reclock.sql.planner.copy import plan_copy
 from reclock.sql.planner.create_table import create_table, create_table_as
+from reclock.sql.planner.effects import plan_statement_of_query
 from reclock.sql.planner.privileges import (
     change_default_privileges,
     change_owner,
@@ -123,7 +124,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.FetchStatement: _of_session,
     nodes.CloseStatement: _of_session,
     nodes.DiscardStatement: _of_session,
-    nodes.QueryStatement: plan_query_statement,
+    nodes.QueryStatement: plan_statement_of_query,
     nodes.SubscribeStatement: plan_subscribe,
     nodes.ExplainStatement: plan_explain,
     nodes.CreateSourceStatement: create.create_source,

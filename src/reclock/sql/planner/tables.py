@@ -18,10 +18,11 @@ from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, equal, join, map_columns, project
 from reclock.sql.planner.builtin_views import in_session
+from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.expressions import Reading, call, condition, only, scalar, split
 from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
-from reclock.sql.planner.row_functions import ROW_FUNCTIONS
+from reclock.sql.planner.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
 from reclock.sql.planner.subqueries import SubqueryPlanner
 
@@ -74,20 +75,33 @@ def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
     only(node, "this", "db", "alias", "expressions")
     call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
     name = call_node.name.lower()
-    if name not in ROW_FUNCTIONS or fold(node.args.get("db")) not in ("", "pg_catalog"):
+    if fold(node.args.get("db")) not in ("", "pg_catalog"):
         raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
     reading = Reading(left.scope, SubqueryPlanner(context), "a function in FROM")
+    if name not in ROW_FUNCTIONS:
+        return _one_value(call_node, node, left, reading)
     arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in call_node.expressions])
     plan, arrays = attach(left.plan, arrays)
     if len(plan.desc) > len(left.plan.desc) or any(has(each, OuterRef) for each in arrays):
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else name
-    names = [called] if len(arrays) == 1 else [f"column{i + 1}" for i in range(len(arrays))]
+    names = [called] if len(arrays) == 1 else COLUMNS.get(name, [f"column{i + 1}" for i in range(len(arrays))])
     columns = tuple(Column(each, value.type.element) for each, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
     own = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
     return Relation(spread, _aliased(Relation(spread, own), node).scope)
+
+
+def _one_value(call_node: exp.Expr, node: exp.Expr, left: Relation, reading: Reading) -> Relation:
+    """A function that answers no rows, in FROM: its value is the one row that it has for each of ``left``."""
+    plan, (value,) = attach(left.plan, [settle(scalar(call_node, reading))])
+    if len(plan.desc) > len(left.plan.desc) or has(value, OuterRef):
+        raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
+    alias = node.args.get("alias")
+    called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
+    computed = map_columns(plan, [value])
+    return Relation(computed, _aliased(Relation(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
 
 
 def _relation(node: exp.Expr, context: Context) -> Relation:
@@ -146,7 +160,8 @@ def _aliased(relation: Relation, node: exp.Expr) -> Relation:
     if len(renamed) > len(columns):
         raise SqlSyntaxError(f'table "{name}" has {len(columns)} columns available but {len(renamed)} columns specified')
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
-    scope = Scope(tuple(ScopeColumn(name, n, c.type, None, c.is_merged_away) for n, c in zip(names, columns, strict=True)))
+    named = zip(names, columns, strict=True)
+    scope = Scope(tuple(ScopeColumn(name, n, c.type, None, c.is_merged_away, origin=c.origin) for n, c in named))
     return Relation(relation.plan, scope)
 
 

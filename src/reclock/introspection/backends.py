@@ -1,0 +1,73 @@
+"""The sessions of this process as they are now: who is there, and what each executes. ``pg_stat_activity`` shows them.
+
+Nothing of this is kept: `Reports` tells of sessions and statements of all processes, a moment later.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from reclock.algebra.timestamps import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A statement, from its begin on; ``sql`` shows no secret. Once it has ended, ``ended_at`` says when."""
+
+    sql: Callable[[], str]
+    began_at: Timestamp
+    ended_at: Timestamp | None = None
+
+
+@dataclass(slots=True)
+class Backend:
+    """One session of a client. ``transaction`` answers ``idle``, or how its block stands; the calls may come from any thread."""
+
+    process_id: int
+    role_id: str
+    user: str
+    database: str
+    application_name: Callable[[], str]
+    client_address: str
+    client_port: int
+    began_at: Timestamp
+    transaction: Callable[[], str]
+    cancel: Callable[[], object]
+    terminate: Callable[[], object]
+    prepared: Callable[[], Sequence[tuple[str, str, tuple[str, ...]]]] = tuple
+    """Name, text and types of parameters of the statements it has prepared."""
+    cursors: Callable[[], Sequence[tuple[str, bool]]] = tuple
+    """Names of its cursors, and whether they outlive the transaction."""
+    work: Work | None = None
+    """The statement that runs, or else the last."""
+
+    @property
+    def state(self) -> str:
+        """In PostgreSQL's words."""
+        return "active" if self.work is not None and self.work.ended_at is None else self.transaction()
+
+
+@dataclass(slots=True)
+class Backends:
+    """Safe for threads."""
+
+    _by_process_id: dict[int, Backend] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, backend: Backend) -> None:
+        with self._guard:
+            self._by_process_id[backend.process_id] = backend
+
+    def remove(self, backend: Backend) -> None:
+        with self._guard:
+            self._by_process_id.pop(backend.process_id, None)
+
+    def get(self, process_id: int) -> Backend | None:
+        return self._by_process_id.get(process_id)
+
+    def all(self) -> list[Backend]:
+        """By process id."""
+        with self._guard:
+            return sorted(self._by_process_id.values(), key=lambda backend: backend.process_id)
