@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
 PREFIX = "/reclock"
 
+DOOR = """<!DOCTYPE html><meta charset="UTF-8"><meta http-equiv="refresh" content="0; url=overview"><title>Reclock</title>
+<body style="font:15px system-ui,sans-serif;color:#5d687a;padding:2rem">Reading the environment…</body>"""
+"""What is there to see until the overview is: the first one after a start takes seconds."""
+
 Message = MutableMapping[str, Any]
 
 
@@ -39,6 +43,10 @@ def pages() -> FastAPI:
     made = FastAPI(title="Reclock", dependencies=may_see, docs_url=None, redoc_url=None, openapi_url=None)
 
     @made.get("/", response_model=None)
+    async def door() -> Response:
+        return HTMLResponse(DOOR, headers={"Content-Security-Policy": policy.format("")})
+
+    @made.get("/overview", response_model=None)
     def overview() -> Response:
         from reclock.errors import ReclockError
 

@@ -1,6 +1,7 @@
 """What the demo runs on: a warm Spark Connect server, and Airflow on SQLite. All of it on loopback, all of it in the demo's home.
 
-Processes are started as groups of their own and stopped with everything they started. Their output is in `<home>/logs/`.
+Processes are started as groups of their own and stopped with everything they started, also if this one is killed. Their output is
+in `<home>/logs/`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
                 ["dag-processor"],
             )
         ]
+        stack.callback(_signal_all, [spark, *started])  # they end side by side, and are waited for one by one
         client = stack.enter_context(httpx.Client(timeout=30))
         made = Stack(home, environment, url, password, client)
         _await(lambda: _is_open(spark_port), [spark], logs)
@@ -139,6 +141,8 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict
         "PYSPARK_PYTHON": sys.executable,
         "AIRFLOW_HOME": str(airflow_home),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        # SQLite locks as a whole; with its own five seconds' patience, commands fail beside a busy scheduler
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow_home}/airflow.db?timeout=60",
         "AIRFLOW__CORE__DAGS_FOLDER": str(PROJECT / "dags"),
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(PROJECT / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -151,7 +155,6 @@ def _settings(home: Path, airflow_home: Path, url: str, spark_port: int) -> dict
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(64),
         "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.1",
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "30",
-        "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",
         "GX_ANALYTICS_ENABLED": "false",
     }
 
@@ -174,10 +177,17 @@ def _process(command: list[str], environment: dict[str, str], log: Path) -> Iter
         process = subprocess.Popen(
             command, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
         )
+    guard = subprocess.Popen(["sh", "-c", GUARD, "guard", str(process.pid)], stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield process
     finally:
         _stop(process)
+        guard.kill()
+        guard.communicate()
+
+
+GUARD = "cat; kill -s TERM -- -$1 && sleep 15 && kill -s KILL -- -$1"
+"""Ends a group when who started it is gone, and the pipe that it holds is closed."""
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -191,6 +201,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except ProcessLookupError:
             break
     process.wait()
+
+
+def _signal_all(processes: list[subprocess.Popen[bytes]]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
 
 
 def _run(command: list[str], environment: dict[str, str], log: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from stack import BIN, DAG, PROJECT, USER, StackError, own, running, serving
 
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> int:

@@ -68,7 +68,7 @@ class Settings(BaseSettings):
     spark_threshold_bytes: int = Field(
         default=256 << 20,
         ge=0,
-        description="queries and refreshes that read more bytes of Parquet than this run on Spark, others in memory",
+        description="queries, refreshes and keyed changes that read more bytes of Parquet run on Spark, others in memory",
     )
     arrangements_bytes: int = Field(
         default=256 << 20,

@@ -51,6 +51,7 @@ from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
 from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError, InvalidOption
+from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
 from reclock.introspection.reports import Reports
@@ -110,6 +111,7 @@ class Environment:
         """How far groups were complete when this process last looked; they are no less so now."""
         self.reports: Reports | None = None
         """Where this process reports its sessions and statements, while it does."""
+        self.backends = Backends()
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None

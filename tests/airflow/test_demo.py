@@ -4,10 +4,13 @@ by Airflow's command line, whose runs the scheduler starts, oldest first.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -37,3 +40,31 @@ def test_the_demo_empties_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
     assert "not a demo's folder" in done.stdout
     assert (tmp_path / "precious").read_text() == "data"
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+LEFT_ALONE = """
+import os, signal, sys
+from pathlib import Path
+from stack import _process
+with _process(["sh", "-c", "sleep 600 & wait"], dict(os.environ), Path(sys.argv[1])) as process:
+    print(process.pid, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_demo_has_started_ends_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LEFT_ALONE, str(tmp_path / "log")]
+    killed = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=DEMO.parent)
+    group = int(killed.stdout)
+
+    deadline = time.monotonic() + 120
+    while any(is_of_group(process, group) for process in psutil.process_iter()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def is_of_group(process: psutil.Process, group: int) -> bool:
+    try:
+        return os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE
+    except (ProcessLookupError, psutil.NoSuchProcess):
+        return False

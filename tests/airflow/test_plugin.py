@@ -30,7 +30,7 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-PAGE, DOCS = "/reclock/", "/reclock/data-docs/index.html"
+DOOR, PAGE, DOCS = "/reclock/", "/reclock/overview", "/reclock/data-docs/index.html"
 HIDDEN = [
     "/reclock/data-docs/..%2Fsecret.html",
     "/reclock/data-docs/%2e%2e/secret.html",
@@ -45,13 +45,14 @@ HIDDEN = [
 def test_the_page_and_the_data_docs_are_behind_the_login(
     home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str]
 ) -> None:
-    served = run_worker("plugin_worker.py", [PAGE, DOCS, *HIDDEN], RECLOCK_HOME=str(home))
+    served = run_worker("plugin_worker.py", [DOOR, PAGE, DOCS, *HIDDEN], RECLOCK_HOME=str(home))
     answers = {(answer["path"], answer["user"]): answer for answer in served["answers"]}
-    for path in (PAGE, DOCS):
+    for path in (DOOR, PAGE, DOCS):
         assert answers[path, "nobody"]["status"] == 401
         for user in ("admin", "viewer"):
             assert answers[path, user]["status"] == 200
             assert "default-src 'none'" in answers[path, user]["headers"]["content-security-policy"]
+    assert "url=overview" in answers[DOOR, "viewer"]["text"]
     assert "reclock.public.flights" in answers[PAGE, "viewer"]["text"]
     assert answers[DOCS, "viewer"]["text"] == "the data docs"
     for path in HIDDEN:

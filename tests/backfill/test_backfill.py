@@ -86,6 +86,7 @@ def test_each_interval_is_bound_at_its_end_and_ticks_follow_when_none_is_missing
     days.sql("CREATE SOURCE other FROM LOAD GENERATOR COUNTER")
     assert backfill.sources(days.environment) == ["reclock.public.s"]
     assert backfill.sources(days.environment, by=DAYS[0]) == ["reclock.public.s"]
+    assert backfill.sources(days.environment, []) == []
     assert backfill.sources(days.environment, by=Timestamp(DAYS[0] - 1)) == []
     # ticks and readers leave it alone; other sources go on
     assert tick.run(days.environment, owner="tick").sources == ("reclock.public.other",)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from reclock.adapter.session import Session
-from reclock.consensus.replicas import Incarnation
+from reclock.algebra.ids import GlobalId
+from reclock.consensus.replicas import Incarnation, Registration
+from reclock.controllers import controller
 from reclock.environment import Environment
-from reclock.errors import StatementTimeout
+from reclock.errors import ReplicaLost, StatementTimeout
+from reclock.protocol.compute import ComputeCommand, Refresh, Refreshed
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 from reclock.replica import find, run
 
@@ -73,3 +79,52 @@ def test_without_autostart_a_replica_is_whoever_says_so(tmp_path: Path, monkeypa
         finally:
             stopping.set()
             replica.join()
+
+
+@pytest.mark.parametrize(("lost", "succeeds"), [(3, True), (100, False)])
+def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: int, succeeds: bool
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(controller, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=time.sleep))
+    refreshed = Refreshed("i", 7, (6,), 1)
+    asked: list[int] = []
+
+    class UpAtOnce(NeverUp):
+        """An `Orchestrator` whose processes are there at once."""
+
+        def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+            environment.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+
+    class Computes:
+        """A `Replica` that refreshes; the first of them for an hour, until they are no more."""
+
+        def __init__(self, registration: Registration) -> None:
+            self._registration = registration
+
+        def running(self) -> dict[GlobalId, Any]:
+            return {}
+
+        def carry_out(self, command: ComputeCommand) -> None:
+            pass
+
+        def refresh(self, refresh: Refresh) -> Refreshed:
+            asked.append(self._registration.incarnation)
+            if len(asked) > lost:
+                return refreshed
+            clock[0] += 3600
+            environment.replicas.lost(self._registration.replica_id, self._registration.incarnation, "killed")
+            raise ReplicaLost("c.r1")
+
+    with Environment.initialise(tmp_path) as environment:
+        environment.__dict__["orchestrator"] = UpAtOnce()
+        list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
+        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized._asked.connect = sized._commanded.connect = Computes
+        if succeeds:
+            assert sized.refresh(Refresh(GlobalId("u1"), 6, "test")) == refreshed
+            assert asked == [1, 2, 3, 4]
+        else:
+            with pytest.raises(StatementTimeout):
+                sized.refresh(Refresh(GlobalId("u1"), 6, "test"))
+            assert len(asked) < lost

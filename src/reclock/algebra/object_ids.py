@@ -90,6 +90,9 @@ TEXTS = {
 }
 """Types that are text here, by the names that clients look for: number, that of arrays, name in SQL, bytes, category."""
 
+PSEUDO_TYPES = {"record": 2249, "cstring": 2275, "void": 2278, "trigger": 2279, "internal": 2281, "event_trigger": 3838}
+"""Types that no value has, which clients name to pass over functions of them."""
+
 
 def type_oid(type: ScalarType) -> int:
     if type in _VECTORS:

@@ -106,9 +106,6 @@ class Transaction:
     def allocate_cluster_replica_id(self) -> int:
         return self.allocate("cluster_replica")[0]
 
-    def allocate_database_id(self) -> int:
-        return self.allocate("database")[0]
-
     def allocate_schema_id(self) -> int:
         return self.allocate("schema")[0]
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from reclock.cli.catalog import app as catalog_app
-from reclock.cli.edge import Home, errors_on_stderr
+from reclock.cli.edge import Home, Json, errors_on_stderr
 from reclock.cli.source import app as source_app
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Puts a lakehouse on one clock.")
 
 app.add_typer(catalog_app, name="catalog")
 app.add_typer(source_app, name="source")
 
 
+def _tell_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"reclock {version('reclock')}")
+        raise typer.Exit
+
+
 @app.callback()
-def log_to_stderr() -> None:
+def log_to_stderr(
+    _: Annotated[bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="say which version this is")] = False,
+) -> None:
     """Puts a lakehouse on one clock."""
     import logging
 
@@ -72,12 +81,13 @@ def tick(
     at: Annotated[
         int | None, typer.Option(help="write timestamp of one tick, in milliseconds, instead of the oracle's next")
     ] = None,
+    is_json: Json = False,
 ) -> None:
     """Do the steps of the DAG here, in one warm process."""
     from reclock.cli.loop import run_ticks
 
     with errors_on_stderr():
-        failed = run_ticks(home, every=every, count=count, only=source, at=at)
+        failed = run_ticks(home, every=every, count=count, only=source, at=at, is_json=is_json)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -91,24 +101,25 @@ def backfill(
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="read again all that is bound, to the same rows at the same times")
     ] = False,
+    is_json: Json = False,
 ) -> None:
     """Give a source its history interval by interval, oldest first; what was given before stays as it is."""
     from reclock.cli.backfill import run_backfill, run_rebuild
 
     with errors_on_stderr():
         if rebuild:
-            run_rebuild(home, source)
+            run_rebuild(home, source, is_json=is_json)
             return
-        run_backfill(home, source, begin=begin, end=end, every=every)
+        run_backfill(home, source, begin=begin, end=end, every=every, is_json=is_json)
 
 
 @app.command()
-def maintain(home: Home = None) -> None:
+def maintain(home: Home = None, is_json: Json = False) -> None:
     """Advance since by retention, compact, checkpoint, vacuum, record storage usage; once. Harmless beside everything else."""
     from reclock.cli.maintain import run_maintenance
 
     with errors_on_stderr():
-        failed = run_maintenance(home)
+        failed = run_maintenance(home, is_json=is_json)
     raise typer.Exit(1 if failed else 0)
 
 

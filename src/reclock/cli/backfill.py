@@ -10,20 +10,24 @@ from pathlib import Path
 from reclock import backfill
 from reclock.algebra.timestamps import Timestamp, moment
 from reclock.cli.loop import seconds
+from reclock.cli.output import print_json
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
 
 
-def run_rebuild(home: Path | None, source: str) -> None:
+def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> None:
     """Prints how many rows are there again."""
     with Environment.open(home) as environment:
         [name] = backfill.sources(environment, [source])
         rebuilt = backfill.rebuild(environment, name)
+    if is_json:
+        print_json(rebuilt)
+        return
     before = "as many as before" if rebuilt.rows == rebuilt.rows_before else f"in place of {rebuilt.rows_before}"
     print(f"{name} below {_spelled(rebuilt.upper)}: rebuilt, {rebuilt.rows} updates, {before}", flush=True)
 
 
-def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str) -> None:
+def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every: str, is_json: bool = False) -> None:
     """Prints a line for each interval. Raises what stops the first one that fails; what was done before stays."""
     every_ms = round(seconds(every) * 1000)
     if every_ms < 1:
@@ -37,9 +41,12 @@ def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every:
         for interval in backfill.intervals(lower, upper, every_ms):
             report = backfill.run(environment, name, interval, owner=owner)
             count += 1
+            if is_json:
+                print_json(report)
+                continue
             over = "; ticks go on from here" if report.is_over else ""
             print(f"{name} at {_spelled(interval.upper)}: {report.outcome}, {report.rows} rows{over}", flush=True)
-        if not count:
+        if not count and not is_json:
             print(f"{name}: no whole interval between {_spelled(lower)} and {_spelled(upper)}")
 
 

@@ -16,6 +16,8 @@ Home = Annotated[
     Path | None, typer.Option("--home", help="folder of the environment", envvar="RECLOCK_HOME", show_default=".reclock")
 ]
 
+Json = Annotated[bool, typer.Option("--json", help="print JSON, an object a line, for programs")]
+
 
 @contextmanager
 def errors_on_stderr() -> Iterator[None]:

@@ -13,10 +13,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from reclock import tick
-from reclock.cli.output import print_notice
+from reclock.cli.output import print_json, print_notice
 from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
+from reclock.tick import TickReport
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -29,7 +30,9 @@ def seconds(text: str) -> float:
     return float(match[1]) * _UNITS_S[match[2]]
 
 
-def run_ticks(home: Path | None, *, every: str, count: int | None, only: Sequence[str] | None, at: int | None) -> bool:
+def run_ticks(
+    home: Path | None, *, every: str, count: int | None, only: Sequence[str] | None, at: int | None, is_json: bool = False
+) -> bool:
     """True if the last tick left a source or cluster behind. Ends after ``count`` ticks (one, without ``every``), or at SIGINT or
     SIGTERM after the tick that runs."""
     pause = seconds(every) if every else None
@@ -51,8 +54,24 @@ def run_ticks(home: Path | None, *, every: str, count: int | None, only: Sequenc
             started = time.monotonic()
             report = tick.run(environment, only=only, at=at, owner=owner)
             failed = not report.succeeded
-            print(report.summary(), flush=True)
+            if is_json:
+                print_json(_facts(report))
+            else:
+                print(report.summary(), flush=True)
             remaining = None if remaining is None else remaining - 1
             if remaining == 0 or pause is None or stopping.wait(max(0.0, pause - (time.monotonic() - started))):
                 break
     return failed
+
+
+def _facts(report: TickReport) -> dict[str, object]:
+    published = report.published
+    return {
+        "at": report.at,
+        "upper": published.upper,
+        "sources": {name: published.rows.get(name, 0) for name in report.sources},
+        "waiting": published.waiting,
+        "indexes": {index.index: index.updates for refreshed in report.refreshed for index in refreshed.indexes},
+        "sinks": {sink.sink: sink.changes for sink in report.emitted},
+        "failed": report.failed,
+    }

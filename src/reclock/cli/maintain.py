@@ -18,12 +18,13 @@ _NUMBERS = ("since before", "since after", "files before", "files after", "bytes
 _DESC = RelationDesc((Column("object", TEXT), Column("collection", TEXT), *(Column(name, BIGINT) for name in _NUMBERS)))
 
 
-def run_maintenance(home: Path | None) -> bool:
+def run_maintenance(home: Path | None, *, is_json: bool = False) -> bool:
     """True if something could not be maintained; it is named on standard error."""
     with Environment.open(home) as environment:
         report = maintenance.run(environment)
-    print_result(_table(report), Format.TABLE)
-    print(f"{report.stored_bytes} bytes in all collections")
+    print_result(_table(report), Format.JSON if is_json else Format.TABLE)
+    if not is_json:
+        print(f"{report.stored_bytes} bytes in all collections")
     for name, error in report.failed.items():
         print(f"{name}:", *error_lines(error), sep="\n  ", file=sys.stderr)
     return bool(report.failed)

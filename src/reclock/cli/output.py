@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict, is_dataclass
 from enum import StrEnum
 from typing import Any, TextIO
 
@@ -30,6 +31,15 @@ class Format(StrEnum):
             return cls(name)
         except ValueError:
             raise InvalidOption(f'unknown format "{name}"', hint=f"one of {', '.join(cls)}") from None
+
+
+def print_json(value: object) -> None:
+    """One line for programs; dataclasses are objects of their fields."""
+    print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
+
+
+def _plain(value: Any) -> object:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def error_lines(error: ReclockError) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from reclock.cli.edge import Home, errors_on_stderr
+from reclock.cli.edge import Home, Json, errors_on_stderr
 
 app = typer.Typer(no_args_is_help=True, help="Look after sources.")
 
@@ -21,15 +21,20 @@ def check(
     name: Annotated[str, typer.Argument(help="the source, qualified or not")],
     home: Home = None,
     timeout: Annotated[str, typer.Option(help="how long its upstream may take to answer")] = "60s",
+    is_json: Json = False,
 ) -> None:
     """Say what of the source's upstream can be reached, with what credentials, and what is missing. Exit code 1 if anything is."""
     from reclock.adapter.source_check import check_source
     from reclock.cli.loop import seconds
+    from reclock.cli.output import print_json
     from reclock.environment import Environment
 
     missing = 0
     with errors_on_stderr(), Environment.open(home) as environment:
         for finding in check_source(environment, name, timeout_s=seconds(timeout)):
             missing += not finding.is_fine
+            if is_json:
+                print_json(finding)
+                continue
             print(f"{'ok     ' if finding.is_fine else 'MISSING'}  {finding.what}: {finding.seen}", flush=True)
     raise typer.Exit(1 if missing else 0)

@@ -17,7 +17,7 @@ Pause = Callable[[float, str], None]
 """Waits so many seconds for what the text says. Raises if whoever waits should not go on."""
 
 _POLL_S = 0.01
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
 
 
 class Controller(ABC):
@@ -51,13 +51,13 @@ class Controller(ABC):
         self._frontier = max(self._frontier, frontier)
 
 
-def patiently() -> Pause:
-    """Waits a minute in all, for those who have no statement's patience."""
-    deadline = time.monotonic() + _PATIENCE_S
+def patiently(within_s: float = PATIENCE_S) -> Pause:
+    """Waits that long in all, for those who have no statement's patience."""
+    deadline = time.monotonic() + within_s
 
     def pause(seconds: float, waiting_for: str) -> None:
         if time.monotonic() >= deadline:
-            raise StatementTimeout(int(_PATIENCE_S * 1000), detail=waiting_for)
+            raise StatementTimeout(int(within_s * 1000), detail=waiting_for)
         time.sleep(seconds)
 
     return pause

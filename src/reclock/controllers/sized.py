@@ -17,7 +17,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.consensus.elections import Seat, Term
 from reclock.consensus.replicas import Registration, Replicas
-from reclock.controllers.controller import Follow, Pause, patiently
+from reclock.controllers.controller import PATIENCE_S, Follow, Pause, patiently
 from reclock.controllers.elected import ElectedController
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of
 from reclock.controllers.upkeep import Restarts, upkeep
@@ -50,6 +50,7 @@ UPKEEP_S = 0.2
 
 _POLL_S = 0.05
 _TEND_S = 0.5
+_LOSSES = 3
 
 
 @dataclass(slots=True)
@@ -272,8 +273,9 @@ class SizedController(ElectedController):
         return self._commanded.commanded() if self._is_leading else {}
 
     def _from_any(self, ask: Callable[[Replica], T], pause: Pause | None) -> T:
-        """What the first replica answers that does. Waits for one."""
-        pause = pause or patiently()
+        """What the first replica answers that does. Waits for one: without a statement's patience, as long as a start may
+        take, anew when a replica was lost over it, a few times."""
+        wait, losses = pause or self._patience(), 0
         tended = 0.0
         while True:
             trouble: list[str] = []
@@ -284,10 +286,15 @@ class SizedController(ElectedController):
                     return answer
                 except (ReplicaLost, ReplicaBehind) as failure:
                     trouble.append(f"{failure.message}: {failure.detail}")
+                    if pause is None and isinstance(failure, ReplicaLost) and losses < _LOSSES:
+                        wait, losses = self._patience(), losses + 1
             if time.monotonic() >= tended + _TEND_S:
                 tended = time.monotonic()
                 self._tend()
-            pause(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()]) or 'it has none'}")
+            wait(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()]) or 'it has none'}")
+
+    def _patience(self) -> Pause:
+        return patiently(self._start_ms / 1000 + PATIENCE_S)
 
     def _ready(self) -> list[Registration]:
         """Those that can be asked, that which answered last before the others."""

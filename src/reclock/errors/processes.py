@@ -78,12 +78,12 @@ class TooManyConnections(ReclockError):
 
 
 class ServerStopping(ReclockError):
-    """The server is being stopped; the connection ends."""
+    """The server is being stopped, or the session was ended by ``pg_terminate_backend``; the connection ends."""
 
     sqlstate = "57P01"
 
     def __init__(self) -> None:
-        super().__init__("terminating connection because the server is stopping")
+        super().__init__("terminating connection due to administrator command")
 
 
 class UnsafeListener(ConfigurationError):

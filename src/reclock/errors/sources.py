@@ -32,12 +32,9 @@ class UpstreamChanged(SourceError):
 
     sqlstate = "58P02"
 
-    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None) -> None:
-        super().__init__(
-            message,
-            detail=detail,
-            hint="restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER SOURCE … SKIP",
-        )
+    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None, hint: str | None = None) -> None:
+        usual = "restore the upstream and ALTER SOURCE … RETRY, or give the range up with ALTER SOURCE … SKIP"
+        super().__init__(message, detail=detail, hint=hint or usual)
         self.partition, self.offset = partition, offset
 
 

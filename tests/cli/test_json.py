@@ -1,0 +1,61 @@
+"""What scripts ask of the command line: JSON in lines, the version, completion."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from reclock.cli import app
+
+SCHEMA = """
+CREATE TABLE t (x int);
+CREATE MATERIALIZED VIEW v AS SELECT sum(x) AS x FROM t;
+INSERT INTO t VALUES (1), (2);
+CREATE SOURCE empty (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON;
+"""
+
+
+@pytest.fixture
+def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Runs a command with --json, and reads what it prints. Signals stay the test's."""
+    monkeypatch.setenv("RECLOCK_HOME", str(tmp_path))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    (tmp_path / "buckets" / "b").mkdir(parents=True)
+    for arguments in (["init"], ["sql", "-c", SCHEMA]):
+        assert CliRunner().invoke(app, arguments).exit_code == 0
+
+    def run(*arguments: str, exit_code: int = 0) -> list[Any]:
+        result = CliRunner().invoke(app, [*arguments, "--json"])
+        assert result.exit_code == exit_code, result.output
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    return run
+
+
+def test_commands_tell_programs_what_they_did(tmp_path: Path, lines: Callable[..., list[Any]]) -> None:
+    [ticked] = lines("tick")
+    assert ticked["upper"] > ticked["at"]
+    assert ticked["sources"] == {"reclock.public.empty": 0}
+    assert ticked["indexes"] == {"reclock.public.v_primary_idx": 3}
+    assert ticked["failed"] == []
+    maintained = {(line["object"], line["collection"]) for line in lines("maintain")}
+    assert ("reclock.public.v_primary_idx", "u3/reclocked") in maintained
+    checked = lines("source", "check", "empty", exit_code=1)
+    assert [finding["what"] for finding in checked if not finding["is_fine"]] == ["objects"]
+    (tmp_path / "buckets" / "b").rmdir()
+    [failure] = lines("tick", exit_code=1)[0]["failed"]
+    assert failure["name"] == "reclock.public.empty"
+    assert failure["sqlstate"]
+
+
+def test_the_version_is_told_and_shells_complete_commands() -> None:
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"reclock {version('reclock')}\n"
+    asked = {"_RECLOCK_COMPLETE": "complete_bash", "COMP_WORDS": "reclock mai", "COMP_CWORD": "1"}
+    assert "maintain" in CliRunner().invoke(app, [], prog_name="reclock", env=asked).stdout
