@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,6 +58,22 @@ def test_rows_come_in_batches_while_they_are_computed(flights: CollectionInput, 
     answer.batches.close()
 
 
+def test_what_still_computes_when_the_engine_is_closed_is_interrupted(flights: CollectionInput, tmp_path: Path) -> None:
+    engine = DuckDbEngine([str(tmp_path)])
+    held = engine.run(crossed(source(), 2), Finishing(), {FLIGHTS: flights}, AT)
+    held.batches.read_next_batch()
+    counting = engine.run(counted(crossed(source(), 3)), Finishing(), {FLIGHTS: flights}, AT)
+    with ThreadPoolExecutor(1) as pool:
+        computing = pool.submit(rows, counting)
+        time.sleep(0.2)
+        engine.close()
+        with pytest.raises(QueryCanceled):
+            computing.result()
+    for answer in (held, counting):
+        answer.interrupt()
+    assert rows(engine.run(counted(source()), Finishing(), {FLIGHTS: flights}, AT)) == [(2000,)]
+
+
 def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path) -> None:
     engine = DuckDbEngine([str(tmp_path)])
 
@@ -70,7 +87,7 @@ def test_several_threads_use_one_engine(flights: CollectionInput, tmp_path: Path
 
 def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_on(flights: CollectionInput, tmp_path: Path) -> None:
     spill = tmp_path / "spill"
-    engine = DuckDbEngine([str(tmp_path)], memory_limit="64MB", threads=2, spill=spill)
+    engine = DuckDbEngine([str(tmp_path)], memory_limit="96MB", threads=2, spill=spill)
     many = crossed(source(), 1)
     inputs = {FLIGHTS: flights}
     ordered = engine.run(many, Finishing((Ordering(1), Ordering(0))), inputs, AT)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -11,10 +12,12 @@ from reclock.catalog.objects import IdAllocator, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import ClusterDropped, ReclockError
 
+_AGAIN_S = 0.05
+
 
 @dataclass(eq=False, slots=True)
 class Asked:
-    """A question to a cluster. ``stop`` ends what computes the answer."""
+    """A question to a cluster. ``stop`` ends what computes the answer, if that has begun."""
 
     cluster_id: int
     cluster: str
@@ -60,8 +63,17 @@ class Underway:
             vain = [asked for asked in self._asked if not asked.is_in_vain and is_dropped(self._known, asked.cluster_id)]
             for asked in vain:
                 asked.is_in_vain = True
-        for asked in vain:
-            asked.stop()
+        if vain:
+            threading.Thread(target=self._stop, args=(vain,), name="dropped-clusters", daemon=True).start()
+
+    def _stop(self, vain: Sequence[Asked]) -> None:
+        """Again until they have ended: what computes may have been about to begin."""
+        while vain:
+            for asked in vain:
+                asked.stop()
+            time.sleep(_AGAIN_S)
+            with self._lock:
+                vain = [asked for asked in vain if asked in self._asked]
 
 
 def is_dropped(snapshot: CatalogSnapshot, cluster_id: int) -> bool:

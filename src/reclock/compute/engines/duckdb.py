@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import duckdb
 import pyarrow as pa
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 NAME = "duckdb"
 _DATA_ERRORS = (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException, duckdb.SyntaxException)
 BATCH_ROWS = 1 << 16
+_AGAIN_S = 0.01
 _RAISE_ERROR = "CREATE MACRO raise_error(message) AS error(message)"  # as Spark calls it
 
 
@@ -52,13 +57,17 @@ class DuckDbEngine:
         self._spill = Path(spill) if spill is not None else Path(tempfile.gettempdir(), "reclock-spill")
         self._lock = threading.Lock()
         self._database: tuple[int, duckdb.DuckDBPyConnection, SpillFolder] | None = None
+        self._sessions: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
 
     def close(self) -> None:
-        """What it has spilled is removed. Statements that still run may fail; a later one opens it again."""
+        """Statements that still run are interrupted. What it has spilled is removed; a later statement opens it again."""
         with self._lock:
             if self._database is not None and self._database[0] == os.getpid():
                 _, connection, folder = self._database
-                connection.close()
+                while not _is_closed(connection):
+                    for session in list(self._sessions):
+                        _interrupt(session)
+                    time.sleep(_AGAIN_S)
                 folder.close()
             self._database = None
 
@@ -123,7 +132,9 @@ class DuckDbEngine:
             if self._database is None or self._database[0] != os.getpid():
                 folder = SpillFolder(self._spill)
                 self._database = (os.getpid(), self._open(folder), folder)
-            return self._database[1].cursor()
+            session = self._database[1].cursor()
+            self._sessions.add(session)
+            return session
 
     def _open(self, folder: SpillFolder) -> duckdb.DuckDBPyConnection:
         config: dict[str, str | bool | int | float | list[str]] = {
@@ -204,8 +215,20 @@ def _answer(session: duckdb.DuckDBPyConnection, sql: str, columns: tuple[Column,
         finally:
             session.close()
 
-    interrupt: Callable[[], None] = session.interrupt
-    return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), interrupt)
+    return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), partial(_interrupt, session))
+
+
+def _is_closed(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Closed with all its sessions, unless one of them is in the middle of a statement."""
+    with suppress(duckdb.ResourceInUseException):
+        connection.close()
+        return True
+    return False
+
+
+def _interrupt(session: duckdb.DuckDBPyConnection) -> None:
+    with suppress(duckdb.ConnectionException):  # closed: it has ended
+        session.interrupt()
 
 
 def _failure(error: BaseException) -> ReclockError:

@@ -92,7 +92,8 @@ class SoFar:
 class Answer:
     """Rows on their way out. ``batches`` may compute while it is read, and raises ``EvaluationError`` on a value that fails.
 
-    ``interrupt`` may be called from any thread: the next batch then raises ``QueryCanceled``.
+    ``interrupt`` may be called from any thread, also when it has ended: the next batch then raises ``QueryCanceled``. Repeat it
+    until one does: what computes may have been about to begin.
     """
 
     engine: str
