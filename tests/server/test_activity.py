@@ -96,6 +96,52 @@ def test_only_superusers_end_what_others_do(sql_server: SqlServer) -> None:
             own.execute("DROP ROLE plain")
 
 
+def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_server: SqlServer) -> None:
+    """In what runs now, in what is prepared, and in the log of what ran."""
+    texts = (
+        "SELECT query FROM pg_stat_activity WHERE pid = %(pid)s",
+        "SELECT statement FROM mz_prepared_statements WHERE pid = %(pid)s",
+    )
+    said = "SELECT 'said by worker'"
+    log = "SELECT DISTINCT sql, error_message IS NULL FROM mz_recent_activity_log WHERE authenticated_user = 'worker'"
+    with sql_server.connect() as own:
+        own.execute("CREATE ROLE worker LOGIN; CREATE ROLE lead LOGIN; CREATE ROLE plain LOGIN; GRANT worker TO lead")
+        try:
+            with (
+                sql_server.connect(user="worker") as worker,
+                sql_server.connect(user="lead") as lead,
+                sql_server.connect(user="plain") as plain,
+            ):
+                worker.execute("PREPARE kept AS SELECT 1")
+                with pytest.raises(psycopg.errors.UndefinedTable):
+                    worker.execute("SELECT * FROM of_worker")
+                worker.execute(said)
+                pid = {"pid": worker.info.backend_pid}
+
+                def seen(by: psycopg.Connection) -> list[list[tuple]]:
+                    return [by.execute(text, pid).fetchall() for text in texts]
+
+                assert seen(own) == seen(lead) == [[(said,)], [("PREPARE kept AS SELECT 1",)]]
+                assert seen(plain) == [[("<insufficient privilege>",)], []]
+                hidden = "SELECT usename, state, client_addr, query_start FROM pg_stat_activity WHERE pid = %(pid)s"
+                assert plain.execute(hidden, pid).fetchall() == [("worker", None, None, None)]
+                until(lambda: (said, True) in own.execute(log).fetchall())
+                for who in (lead, worker):
+                    assert ("SELECT * FROM of_worker", False) in who.execute(log).fetchall()
+                assert set(plain.execute(log).fetchall()) == {
+                    ("<insufficient privilege>", True),
+                    ("<insufficient privilege>", False),
+                }
+                failures = "SELECT DISTINCT error_message FROM mz_recent_activity_log WHERE authenticated_user = 'worker'"
+                assert set(plain.execute(failures).fetchall()) == {("<insufficient privilege>",), (None,)}
+                plain.execute("PREPARE own AS SELECT 2")
+                own.execute("GRANT plain TO worker")
+                worker.execute("SET ROLE plain")
+                assert worker.execute("SELECT name FROM pg_prepared_statements").fetchall() == [("kept",)]
+        finally:
+            own.execute("DROP ROLE lead, worker, plain")
+
+
 def test_what_does_something_stands_in_the_select_list_of_a_statement(sql_server: SqlServer) -> None:
     with sql_server.connect() as own:
         found = own.execute("SELECT set_config('application_name', 'renamed', false), set_config('no' || 'thing', NULL, true)")

@@ -17,6 +17,7 @@ from reclock.adapter.results import Result
 from reclock.adapter.system import progress_rows, system_rows
 from reclock.adapter.temporary import TemporaryObjects
 from reclock.adapter.transaction import Transaction
+from reclock.adapter.users import Users
 from reclock.adapter.variables import SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
@@ -29,6 +30,7 @@ from reclock.controllers.implied import dataflow
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
 from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, ResultTooLarge, UnknownCollection, VersionGone
+from reclock.introspection.privacy import Reader
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
@@ -56,6 +58,7 @@ class Query:
 
     environment: Environment
     catalog: PlannerCatalog
+    users: Users
     variables: SessionVariables
     select: statements.Select
     notice: Callable[[str], None]
@@ -277,7 +280,9 @@ class Query:
             controller.await_frontier(self._catalog_ts, self.interruption.pause)
             return controller.target(self.variables.get("cluster_replica"))
 
-        return system_rows(self.environment, self.catalog, id, replica, at if self._is_as_of else None)
+        assert self.catalog.snapshot is not None
+        reader = Reader(self.catalog.snapshot, self.users.current_id, self.variables.process_id)
+        return system_rows(self.environment, self.catalog, id, reader, replica, at if self._is_as_of else None)
 
 
 def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:

@@ -266,9 +266,18 @@ class Session:
         transaction: Transaction | None,
         read_ts: Timestamp | None = None,
     ) -> Query:
-        environment, temporary = self.environment, self.transactions.temporary
-        variables, interruption = self.variables, self.interruption
-        return Query(environment, catalog, variables, select, self.notice, temporary, interruption, transaction, read_ts=read_ts)
+        return Query(
+            self.environment,
+            catalog,
+            self.users,
+            self.variables,
+            select,
+            self.notice,
+            self.transactions.temporary,
+            self.interruption,
+            transaction,
+            read_ts=read_ts,
+        )
 
     def _subscribe(self, catalog: PlannerCatalog, statement: statements.Subscribe) -> Result:
         """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""
@@ -276,8 +285,16 @@ class Session:
         if block is not None and (block.writes or block.definitions):
             raise TransactionActive("SUBSCRIBE")
         self.interruption.begin(0)
-        temporary = self.transactions.temporary
-        return Subscription(self.environment, catalog, self.variables, statement, self.notice, temporary, self.interruption).run()
+        return Subscription(
+            self.environment,
+            catalog,
+            self.users,
+            self.variables,
+            statement,
+            self.notice,
+            self.transactions.temporary,
+            self.interruption,
+        ).run()
 
     def _modify(
         self, statement: statements.Modify | statements.Truncate, transaction: Transaction, catalog: PlannerCatalog

@@ -18,6 +18,7 @@ from reclock.adapter.interruption import Interruption
 from reclock.adapter.queries import Query, arranged, groups_of
 from reclock.adapter.results import Result
 from reclock.adapter.temporary import TemporaryObjects
+from reclock.adapter.users import Users
 from reclock.adapter.variables import SessionVariables
 from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -65,6 +66,7 @@ class Subscription:
 
     environment: Environment
     catalog: PlannerCatalog
+    users: Users
     variables: SessionVariables
     statement: statements.Subscribe
     notice: Callable[[str], None]
@@ -237,6 +239,7 @@ class Subscription:
         return Query(
             self.environment,
             self.catalog,
+            self.users,
             self.variables,
             select,
             self.notice,

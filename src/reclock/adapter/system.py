@@ -18,7 +18,9 @@ from reclock.environment import Environment
 from reclock.errors import InternalError, NotReadable
 from reclock.ingest.lineup import read_bindings
 from reclock.introspection.builtins import BUILTINS
+from reclock.introspection.privacy import Reader
 from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, State
+from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
 from reclock.reclocking.progress import progress_at
 from reclock.reclocking.remap import Remap
@@ -29,16 +31,24 @@ from reclock.sql.parse import parse_one
 
 
 def system_rows(
-    environment: Environment, catalog: PlannerCatalog, id_: GlobalId, replica: Callable[[], Replica], at: Timestamp | None
+    environment: Environment,
+    catalog: PlannerCatalog,
+    id_: GlobalId,
+    reader: Reader,
+    replica: Callable[[], Replica],
+    at: Timestamp | None,
 ) -> pa.Table:
-    """A system relation as it is now, or, of one that storage manages, as it was ``at``; what is a log, of that ``replica``."""
+    """A system relation as it is now, or, of one that storage manages, as it was ``at``, as far as ``reader`` may see it; what is a
+    log, of that ``replica``.
+    """
     name = catalog.relation(id_).name
     builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
     if builtin.managed is not None:
-        return environment.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
+        rows = environment.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
+        return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
     if builtin.rows is None:
         raise InternalError(f'builtin view "{name}" is read as if it were kept')
-    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, replica))))
+    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
 def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: GlobalId, at: Timestamp) -> pa.Table:
@@ -60,7 +70,7 @@ def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: 
     return _table(progress.desc, rows)
 
 
-def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[[], Replica]) -> State:
+def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, replica: Callable[[], Replica]) -> State:
     assert catalog.snapshot is not None
     return State(
         catalog=catalog.snapshot,
@@ -84,6 +94,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, replica: Callable[
         dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
         statistics=environment.statistics.get_all,
         backends=environment.backends.all,
+        reader=reader,
         now=environment.clock,
         log=lambda name: replica().log(name),
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTEGER, OID, SMALLINT, TEXT, TIMESTAMPTZ, array
 from reclock.algebra.timestamps import Timestamp
+from reclock.introspection.backends import Backend
+from reclock.introspection.privacy import HIDDEN
 from reclock.introspection.relation import Builtin, Rows, State, desc, empty, view
 
 _view, _empty = partial(view, "pg_catalog"), partial(empty, "pg_catalog")
@@ -17,11 +20,14 @@ def _moment(at: Timestamp | None) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
+def _seen(state: State) -> Iterator[Backend]:
+    return (backend for backend in state.backends() if state.reader.sees(backend))
+
+
 def _activity(state: State) -> Rows:
     databases = {database.name: object_oid(database.id) for database in state.catalog.databases.values()}
     for backend in state.backends():
-        work, shown = backend.work, backend.state
-        yield (
+        who = (
             databases.get(backend.database),
             backend.database,
             backend.process_id,
@@ -29,6 +35,13 @@ def _activity(state: State) -> Rows:
             object_oid(backend.role_id),
             backend.user,
             backend.application_name(),
+        )
+        if not state.reader.sees(backend):
+            yield (*who, *[None] * 13, HIDDEN, None)
+            continue
+        work, shown = backend.work, backend.state
+        yield (
+            *who,
             backend.client_address,
             None,
             backend.client_port,
@@ -143,13 +156,13 @@ PG_ACTIVITY: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_prepared_statements",
         desc(pid=INTEGER, name=TEXT, statement=TEXT, parameter_types=array(TEXT)),
-        lambda state: ((backend.process_id, *each) for backend in state.backends() for each in backend.prepared()),
+        lambda state: ((backend.process_id, *each) for backend in _seen(state) for each in backend.prepared()),
     ),
     Builtin(
         "mz_internal",
         "mz_cursors",
         desc(pid=INTEGER, name=TEXT, is_holdable=BOOLEAN),
-        lambda state: ((backend.process_id, *each) for backend in state.backends() for each in backend.cursors()),
+        lambda state: ((backend.process_id, *each) for backend in _seen(state) for each in backend.cursors()),
     ),
     _view(
         "pg_prepared_statements",

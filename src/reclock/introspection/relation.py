@@ -18,6 +18,7 @@ from reclock.consensus.leftovers import Leftover
 from reclock.consensus.statistics import Total
 from reclock.consensus.statuses import Status
 from reclock.introspection.backends import Backend
+from reclock.introspection.privacy import Reader
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
 SUBSOURCE = "subsource"
@@ -73,6 +74,7 @@ class State:
     statistics: Callable[[], Sequence[Total]]
     backends: Callable[[], Sequence[Backend]]
     """The sessions of this process."""
+    reader: Reader
     now: Callable[[], Timestamp]
     log: Callable[[LogName], Iterable[Row]]
     """A log of the replica that the session targets."""

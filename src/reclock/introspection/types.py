@@ -36,11 +36,12 @@ LOGS: dict[LogName, RelationDesc] = {
 @dataclass(frozen=True, slots=True)
 class Managed:
     """``is_history``: rows stay when the reporter goes, until they are older than the retention of histories, by their last
-    column.
+    column. Columns ``private`` are for who may see what ``authenticated_user`` executes.
     """
 
     desc: RelationDesc
     is_history: bool = False
+    private: tuple[str, ...] = ()
 
 
 def _unified(log: LogName) -> RelationDesc:
@@ -92,6 +93,7 @@ MANAGED: dict[IntrospectionType, Managed] = {
             )
         ),
         is_history=True,
+        private=("sql", "error_message"),
     ),
     IntrospectionType.WALLCLOCK_LAG_HISTORY: _history(RelationDesc(_columns(process=TEXT, object_id=TEXT, lag_s=INTEGER))),
 }
