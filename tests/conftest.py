@@ -15,6 +15,7 @@ pytest_plugins = [
     "fixtures.server",
     "fixtures.dbt",
     "fixtures.spark",
+    "fixtures.engines",
     "fixtures.spark_cluster",
     "fixtures.objects",
     "fixtures.kafka",

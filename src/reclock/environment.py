@@ -21,7 +21,7 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.clusters.measurements import Measurements
 from reclock.clusters.orchestrator import ProcessOrchestrator
 from reclock.clusters.remote import RemoteReplica
-from reclock.clusters.sizes import ReplicaSize, replica_sizes
+from reclock.clusters.sizes import ReplicaSize, replica_sizes, size_named
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.arrangements import Arrangements
@@ -50,7 +50,7 @@ from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError, InvalidOption
+from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
@@ -435,9 +435,7 @@ class Environment:
 
     def use_size(self, size: str) -> None:
         """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
-        if size not in self.replica_sizes:
-            raise InvalidOption(f'unknown cluster replica size "{size}"', hint=f"valid sizes: {', '.join(self.replica_sizes)}")
-        self.settings = self.replica_sizes[size].applied_to(self.settings)
+        self.settings = size_named(size, self.replica_sizes).applied_to(self.settings)
 
     def spark(self, *, pool: str = "default") -> SparkSession:
         """The environment's Spark session, started at the first call. The jobs of this thread share it fairly with other pools'."""

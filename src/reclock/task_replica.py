@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from reclock.clusters.session import configuration
+from reclock.clusters.sizes import size_named
 from reclock.consensus.replicas import Incarnation
 from reclock.controllers.implied import replicas_of
 from reclock.environment import Environment
-from reclock.errors import ReclockError
+from reclock.errors import InvalidOption, ReclockError
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 from reclock.replica import find, run
 
@@ -34,12 +35,20 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
     catalog, found = environment.planner_catalog(), list[dict[str, object]]()
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
         if name not in but:
-            sizes = [environment.replica_sizes[replica.size] for replica in replicas_of(catalog, id)]
-            options = configuration(sizes[0].applied_to(environment.settings) if sizes else environment.settings)
+            options = _options(environment, next((replica.size for replica in replicas_of(catalog, id)), None))
             arguments = ["--home", str(environment.settings.home.absolute()), "--cluster", name, "--at", str(at), "--owner", owner]
             early = {option: value for option, value in options.items() if option.startswith(_KNOWN_TO_SUBMIT)}
             found.append({"application_args": arguments, "conf": early})
     return found
+
+
+def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
+    """None of a size that is unknown here: the job itself says so, and fails alone."""
+    try:
+        sized = None if size is None else size_named(size, environment.replica_sizes)
+    except InvalidOption:
+        return {}
+    return configuration(environment.settings if sized is None else sized.applied_to(environment.settings))
 
 
 @contextmanager

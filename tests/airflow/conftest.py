@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,27 +44,6 @@ def airflow_database(airflow_settings: dict[str, str]) -> dict[str, str]:
     """The settings, with Airflow's tables made."""
     subprocess.run([str(BIN / "airflow"), "db", "migrate"], env=airflow_settings, check=True, capture_output=True)
     return airflow_settings
-
-
-@pytest.fixture(scope="session")
-def spark_remote(airflow_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A warm Spark Connect server."""
-    home = tmp_path_factory.mktemp("connect")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(port)]
-    settings = airflow_settings | {"RECLOCK_SPARK_MASTER": "local[1]", "RECLOCK_SPARK_DRIVER_MEMORY": "1g"}
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=settings, stdout=log, stderr=log, start_new_session=True)
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert process.poll() is None, (home / "log").read_text()
-            time.sleep(0.2)
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait()
 
 
 @pytest.fixture

@@ -44,12 +44,11 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ticks(home: Path, run_worker: Callable[..., Any], airflow_database: dict[str, str], spark_remote: str) -> Ticks:
-    """Run the DAG once for each configuration given."""
+    """Run the DAG once for each configuration given, with these settings."""
 
-    def run(*confs: dict[str, Any]) -> list[dict[str, Any]]:
-        done: list[dict[str, Any]] = run_worker(
-            "tick_worker.py", list(confs), RECLOCK_HOME=str(home), RECLOCK_SPARK_REMOTE=spark_remote
-        )
+    def run(*confs: dict[str, Any], **settings: str) -> list[dict[str, Any]]:
+        settings |= {"RECLOCK_HOME": str(home), "RECLOCK_SPARK_REMOTE": spark_remote}
+        done: list[dict[str, Any]] = run_worker("tick_worker.py", list(confs), **settings)
         return done
 
     return run
@@ -200,3 +199,29 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
         assert contents == [2, 2]
         for cluster in ("served", "dormant"):
             assert sorted(delta_rows(home / "sinks" / cluster)) == [("x", 1), ("y", 2)]
+
+
+def test_a_cluster_of_a_standalone_master_works_on_its_executors(
+    home: Path, ticks: Ticks, spark_cluster: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = home / "sizes.json"
+    sizes.write_text(json.dumps({"far": {"master": spark_cluster, "cores": 1, "memory": "512m"}}))
+    on_spark = {"RECLOCK_CLUSTER_REPLICA_SIZES": str(sizes), "RECLOCK_SPARK_THRESHOLD_BYTES": "0"}
+
+    def applications() -> set[Path]:
+        """Folders of their executors, where the worker keeps them."""
+        return set(tmp_path_factory.getbasetemp().glob("spark-cluster[0-9]/app-*"))
+
+    before = applications()
+    monkeypatch.setenv("RECLOCK_CLUSTER_REPLICA_SIZES", str(sizes))
+    with Environment.open(home) as environment:
+        session = Session(environment)
+        list(session.execute("CREATE CLUSTER far SIZE 'far'"))
+        list(session.execute("CREATE MATERIALIZED VIEW sums IN CLUSTER far AS SELECT k, sum(v) AS v FROM a GROUP BY k"))
+        list(session.execute("CREATE SINK of_far IN CLUSTER far FROM sums INTO DELTA 'far'"))
+    (run,) = ticks({}, **on_spark)
+    assert run["state"] == "success", run
+    assert states(run, "work_by_spark_submit") == {"far": "success"}
+    assert len(applications() - before) == 1
+    assert sorted(delta_rows(home / "sinks" / "far")) == [("x", 1), ("y", 2)]
+    assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]

@@ -10,6 +10,7 @@ import pytest
 from reclock import task_replica
 from reclock.adapter.session import Session
 from reclock.environment import Environment
+from reclock.errors import InvalidOption
 
 SIZES = {
     "near": {"master": "local", "cores": 2, "memory": "3g"},
@@ -49,3 +50,17 @@ def test_each_cluster_is_submitted_as_its_size_says(tmp_path: Path, monkeypatch:
         assert isinstance(told, dict)
         common = {"spark.driver.extraClassPath", "spark.driver.extraJavaOptions", "spark.driver.bindAddress"}
         assert {option: value for option, value in told.items() if option not in common} == own
+
+
+def test_a_size_that_is_unknown_here_fails_its_own_job_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sizes.json").write_text(json.dumps(SIZES))
+    monkeypatch.setenv("RECLOCK_CLUSTER_REPLICA_SIZES", str(tmp_path / "sizes.json"))
+    with Environment.initialise(tmp_path) as environment:
+        list(Session(environment).execute("; ".join(f"CREATE CLUSTER {size} SIZE '{size}'" for size in SIZES)))
+    gone, *others = SIZES
+    (tmp_path / "sizes.json").write_text(json.dumps({size: SIZES[size] for size in others}))
+    with Environment.open(tmp_path) as environment:
+        found = task_replica.submissions(environment, but=["default"], at=7, owner="run 1")
+        assert [bool(job["conf"]) for job in found] == [size != gone for size in SIZES]
+        with pytest.raises(InvalidOption, match=gone):
+            environment.use_size(gone)

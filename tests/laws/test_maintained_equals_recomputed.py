@@ -21,7 +21,6 @@ from reclock.algebra.updates import Row, Update
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, Engine
-from reclock.compute.engines.spark import SparkEngine
 from reclock.compute.index import change_times, maintainer, refresh, refresh_times
 from reclock.compute.plan import (
     Distinct,
@@ -44,7 +43,7 @@ from reclock.compute.plan import (
 from reclock.compute.scalars import ColumnRef, Literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 LEFT, RIGHT, INDEX = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2", "u3"))
 DESC = desc_of(TEXT, BIGINT, DOUBLE)
@@ -225,10 +224,10 @@ def test_any_plan_is_maintained(duckdb_engine: tuple[Engine, Path], request: pyt
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", ["sums", "left"])
-def test_maintained_equals_recomputed_on_spark(name: str, spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "engine"), [("sums", "spark"), ("left", "spark"), ("sums", "connect")], indirect=["engine"])
+def test_maintained_equals_recomputed_on_spark(name: str, engine: Engine, tmp_path: Path) -> None:
     def some(by: int) -> list[Update]:
         appearing = [Update(("ab"[i % 2], i % 3, i / 7), Timestamp(1 + i * by % 4), 1) for i in range(8)]
         return [*appearing, Update(("a", 0, 0.0), Timestamp(4), -1)]
 
-    check(SparkEngine(spark), str(tmp_path), PLANS[name], [some(1), some(3)], [2, 4], 4)
+    check(engine, str(tmp_path), PLANS[name], [some(1), some(3)], [2, 4], 4)

@@ -107,12 +107,15 @@ def start(settings: Settings) -> SparkSession:
 def _own(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left to this process by one that is the client of a server
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
     for name, value in configuration(settings).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
     except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise ConfigurationError("Spark does not start", detail=str(error)) from error
         raise ConfigurationError(
             "the Java process of Spark does not start", detail=str(error), hint="install a Java 17 runtime, or set JAVA_HOME"
         ) from error

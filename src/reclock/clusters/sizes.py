@@ -9,7 +9,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from reclock.config import Settings
-from reclock.errors import ConfigurationError
+from reclock.errors import ConfigurationError, InvalidOption
 
 
 class ReplicaSize(BaseModel):
@@ -72,6 +72,13 @@ LOCAL_SIZES: Mapping[str, ReplicaSize] = {
 def replica_sizes(file: str) -> Mapping[str, ReplicaSize]:
     """Those of ``file``, ``LOCAL_SIZES`` if its name is empty. Raises ``ConfigurationError``."""
     return load_sizes(Path(file)) if file else LOCAL_SIZES
+
+
+def size_named(name: str, sizes: Mapping[str, ReplicaSize]) -> ReplicaSize:
+    """Raises ``InvalidOption`` if it is none of ``sizes``."""
+    if name not in sizes:
+        raise InvalidOption(f'unknown cluster replica size "{name}"', hint=f"valid sizes: {', '.join(sizes)}")
+    return sizes[name]
 
 
 def load_sizes(file: Path) -> Mapping[str, ReplicaSize]:

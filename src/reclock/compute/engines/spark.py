@@ -106,8 +106,14 @@ class SparkEngine:
         }
 
     def _table(self, table: pa.Table) -> DataFrame:
-        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out."""
+        """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out; of what is empty, a server
+        must be told the schema.
+        """
+        from pyspark.sql.pandas.types import from_arrow_schema
+
         filled = [batch for batch in table.to_batches() if batch.num_rows]
+        if not filled:
+            return self._session.createDataFrame([], from_arrow_schema(table.schema))
         return self._session.createDataFrame(pa.Table.from_batches(filled, table.schema))
 
     def _collection(self, given: CollectionInput, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
