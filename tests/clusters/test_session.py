@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +40,21 @@ def test_credentials_of_the_lake_are_told_to_the_session_and_stand_in_no_command
     monkeypatch.setenv("RECLOCK_LAKE", str(tmp_path / "lake"))
     session.start(Settings.load(tmp_path))
     assert told.options == {}
+
+
+def test_a_server_that_does_not_answer_is_named_without_its_token(tmp_path: Path) -> None:
+    """In a process of its own: one has a session of a server, or its own, for good."""
+    script = """
+from pathlib import Path
+from reclock.clusters import session
+from reclock.config import Settings
+session._PATIENCE = {"max_retries": 1}
+try:
+    session.start(Settings.load(Path()))
+except session.ConfigurationError as error:
+    print(error.message, error.detail, error.hint)
+"""
+    variables = os.environ | {"RECLOCK_SPARK_REMOTE": "sc://127.0.0.1:9/;token=do-not-tell"}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("no Spark Connect server answers at sc://127.0.0.1:9 ")
+    assert "do-not-tell" not in done.stdout + done.stderr

@@ -8,9 +8,10 @@ import tempfile
 import warnings
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from reclock.clusters import jars
@@ -19,6 +20,9 @@ from reclock.errors import ConfigurationError
 
 _LOCAL_MASTERS = ("local", "spark://127.0.0.1", "spark://localhost")
 _LOGGING = files("reclock.clusters").joinpath("log4j2.properties")
+
+_PATIENCE: dict[str, Any] = {"max_retries": 10, "max_backoff": 5_000}
+"""Waits of 0.05, 0.2, 0.8, 3.2 and then 5 seconds, until a server that does not answer is given up."""
 
 
 def configuration(settings: Settings) -> dict[str, str]:
@@ -96,11 +100,31 @@ def credentials(settings: Settings) -> dict[str, str]:
 
 
 def start(settings: Settings) -> SparkSession:
-    """A session for this environment; the running one of this process if there is one."""
+    """A session for this environment; the running one of this process if there is one. Raises ``ConfigurationError``."""
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
-    session = SparkSession.builder.remote(settings.spark_remote).getOrCreate() if settings.spark_remote else _own(settings)
+    session = _of_server(settings.spark_remote) if settings.spark_remote else _own(settings)
     for name, value in credentials(settings).items():
         session.conf.set(name, value)
+    return session
+
+
+def _of_server(url: str) -> SparkSession:
+    """One that a server keeps, which may be away for half a minute, at the beginning and later."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session = SparkSession.builder.remote(url).getOrCreate()
+    client = cast(Any, session).client
+    client.set_retry_policies([DefaultPolicy(**_PATIENCE)])
+    try:
+        session.version  # noqa: B018  # the first thing that is asked of the server
+    except PySparkException as error:
+        client.close()
+        address = url.partition("/;")[0]  # what follows are parameters, a token perhaps
+        raise ConfigurationError(
+            f"no Spark Connect server answers at {address}",
+            detail=str(error),
+            hint="`reclock spark` runs one; see RECLOCK_SPARK_REMOTE",
+        ) from error
     return session
 
 
