@@ -12,6 +12,7 @@ settings.load_profile("reclock")
 
 pytest_plugins = [
     "fixtures.postgres",
+    "fixtures.publications",
     "fixtures.server",
     "fixtures.dbt",
     "fixtures.spark",

@@ -3,92 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
-from fixtures.postgres import PASSWORD, PostgresServer
+from fixtures.postgres import PASSWORD
+from fixtures.publications import Lakehouse, Upstream
 
-from reclock import maintenance, tick
-from reclock.adapter import leftovers
-from reclock.adapter.session import Session
-from reclock.environment import Environment
 from reclock.errors import InvalidOption, OutputFailed, UpstreamUnavailable
-from reclock.sources import postgres as connector
 
 pytestmark = pytest.mark.spark
-
-
-class Killed(BaseException):
-    """The process is gone."""
-
-
-@dataclass
-class Upstream:
-    """A database of its own."""
-
-    server: PostgresServer
-    database: str
-    passfile: Path
-
-    @property
-    def connection(self) -> str:
-        return f"host=127.0.0.1 port={self.server.port} user=postgres dbname={self.database} passfile={self.passfile}"
-
-    def run(self, *queries: str) -> list[tuple[Any, ...]]:
-        """In one transaction; the rows of the last."""
-        with psycopg.connect(self.connection) as connection:
-            for query in queries:
-                cursor = connection.execute(query)
-            return cursor.fetchall() if cursor.description else []
-
-    def table(self, definition: str) -> None:
-        name = definition.split("(")[0].strip()
-        self.run(f"CREATE TABLE {definition}", f"ALTER TABLE {name} REPLICA IDENTITY FULL")
-
-    def slots(self) -> list[tuple[Any, ...]]:
-        query = "SELECT slot_name, confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE database = current_database()"
-        return self.run(query)
-
-
-@dataclass
-class Lakehouse:
-    environment: Environment
-    notices: list[str] = field(default_factory=list)
-
-    def sql(self, text: str) -> list[tuple[Any, ...]]:
-        return [row for result in Session(self.environment, self.notices.append).execute(text) for row in result.rows()]
-
-    def tick(self) -> list[str]:
-        """What failed."""
-        return [failure.message for failure in tick.run(self.environment, owner="tests").failed]
-
-    def create(self, upstream: Upstream, tables: str = "FOR ALL TABLES") -> None:
-        self.sql(f"CREATE SOURCE pg FROM POSTGRES CONNECTION '{upstream.connection}' PUBLICATION 'p' {tables}")
-
-
-@pytest.fixture
-def upstream(new_postgres_url: Callable[[], str], postgres_server: PostgresServer, tmp_path: Path) -> Iterator[Upstream]:
-    passfile = tmp_path / "passfile"
-    passfile.write_text(f"*:*:*:*:{PASSWORD}")
-    passfile.chmod(0o600)
-    made = Upstream(postgres_server, new_postgres_url().rsplit("/", 1)[1], passfile)
-    made.run("CREATE PUBLICATION p FOR ALL TABLES")
-    yield made
-    made.run("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
-
-
-@pytest.fixture
-def here(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lakehouse]:
-    monkeypatch.setenv("RECLOCK_STATEMENT_TIMEOUT_MS", "30000")
-    with Environment.initialise(tmp_path / "home", spark=spark) as environment:
-        yield Lakehouse(environment)
 
 
 def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: Lakehouse) -> None:
@@ -365,56 +290,6 @@ def test_of_a_table_is_there_what_the_publication_has(upstream: Upstream, here: 
     assert here.sql("SELECT * FROM computed ORDER BY id") == [(1,), (2,)]
 
 
-def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(upstream: Upstream, here: Lakehouse) -> None:
-    upstream.table("t (n int)")
-    here.create(upstream)
-    assert here.tick() == []
-    upstream.run("INSERT INTO t VALUES (1)")
-    [(slot, _)] = upstream.slots()
-    upstream.run(f"SELECT pg_replication_slot_advance('{slot}', pg_current_wal_lsn())")
-    assert here.tick() == [f'the server of publication "p" let another reader move the replication slot "{slot}"']
-    upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
-    assert here.tick() == [f'the server of publication "p" no longer has the replication slot "{slot}"']
-
-
-def test_an_idle_publication_does_not_keep_the_log(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only tables beside it change, nothing is bound until there is much of it; then the slot lets that go."""
-    monkeypatch.setattr(connector, "IDLE_BYTES", 200_000)
-    upstream.run("DROP PUBLICATION p")
-    upstream.table("t (n int)")
-    upstream.run("CREATE TABLE beside (n int, x text)", "CREATE PUBLICATION p FOR TABLE t")
-    here.create(upstream)
-    assert here.tick() == []
-    [(_, begun)] = upstream.slots()
-    upstream.run("INSERT INTO beside VALUES (1, 'x')")
-    assert here.tick() == []
-    assert upstream.slots()[0][1] == begun
-    upstream.run("INSERT INTO beside SELECT i, repeat('x', 100) FROM generate_series(1, 3000) i")
-    assert here.tick() == []
-    assert upstream.slots()[0][1] > begun + 200_000
-    assert here.sql("SELECT * FROM t") == []
-
-
-@pytest.mark.parametrize("point", ["ingest.after_claim", "ingest.after_read_once", "ingest.after_claimed", "ingest.after_bind"])
-def test_killed_at_the_beginning_it_begins_again(
-    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, point: str
-) -> None:
-    """The copy is of one moment: a row that comes between the attempts is in the second copy, or follows it, and is there once."""
-    upstream.table("t (n int)")
-    upstream.run("INSERT INTO t VALUES (1)")
-    here.create(upstream)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("reclock.crashpoints.reach", killing_at(point))
-        with pytest.raises(Killed):
-            here.tick()
-    upstream.run("INSERT INTO t VALUES (2)")
-    assert here.tick() == []
-    assert here.tick() == []
-    assert here.sql("SELECT n FROM t ORDER BY n") == [(1,), (2,)]
-    assert len(upstream.slots()) == 1
-
-
 def test_what_cannot_be_a_source_is_refused(upstream: Upstream, here: Lakehouse) -> None:
     def refused(connection: str, publication: str, tables: str, error: type[Exception] = InvalidOption) -> str:
         with pytest.raises(error) as found:
@@ -455,94 +330,3 @@ def test_a_connection_has_the_password_from_a_secret(upstream: Upstream, here: L
     assert "CONNECTION reclock.public.pg_server (PUBLICATION 'p', SLOT 'reclock_" in text
     here.sql("DROP SOURCE pg")
     assert upstream.slots() == []
-
-
-def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    upstream.table("t (n int)")
-    here.create(upstream)
-    assert here.tick() == []
-    assert len(upstream.slots()) == 1
-    with monkeypatch.context() as patched:
-        patched.setattr("reclock.crashpoints.reach", killing_at("definitions.after_commit"))
-        with pytest.raises(Killed):
-            here.sql("DROP SOURCE pg CASCADE")
-    assert len(upstream.slots()) == 1
-    assert maintenance.sweep(here.environment).leftovers == 0
-    assert upstream.slots() == []
-    here.create(upstream)
-    assert here.tick() == []
-    here.sql("DROP SOURCE pg CASCADE")
-    assert (upstream.slots(), here.notices) == ([], [])
-    assert here.sql("SELECT * FROM mz_source_leftovers") == []
-
-
-@pytest.mark.parametrize("moment", ["before", "while", "after"])
-def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
-    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """Before the tick makes it; while the server makes it, and the tick is killed; while the tables are copied."""
-    upstream.table("t (n int)")
-    here.create(upstream)
-    monkeypatch.setattr(connector, "_LOCK_MS", 100)
-    create_slot = connector.Postgres._create_slot
-
-    def drop_before(name: str) -> None:
-        if name == "ingest.after_claim":
-            here.sql("DROP SOURCE pg CASCADE")
-
-    def drop_while(*arguments: Any) -> tuple[int, str]:
-        here.sql("DROP SOURCE pg CASCADE")
-        create_slot(*arguments)
-        raise Killed
-
-    def drop_after(*arguments: Any) -> tuple[int, str]:
-        made = create_slot(*arguments)
-        here.sql("DROP SOURCE pg CASCADE")
-        return made
-
-    with monkeypatch.context() as patched:
-        if moment == "before":
-            patched.setattr("reclock.crashpoints.reach", drop_before)
-        else:
-            patched.setattr(connector.Postgres, "_create_slot", drop_while if moment == "while" else drop_after)
-        with suppress(Killed):
-            here.tick()
-    assert len(upstream.slots()) == (moment != "before")
-    monkeypatch.setattr(connector, "_LOCK_MS", 30_000)
-    assert maintenance.sweep(here.environment).leftovers == 0
-    assert upstream.slots() == []
-
-
-def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until then it is told where to see it, and the password is kept, whatever of the definitions is gone."""
-    upstream.table("t (n int)")
-    place = f"HOST '127.0.0.1', PORT {upstream.server.port}, DATABASE '{upstream.database}', USER 'postgres'"
-    here.sql(f"CREATE SECRET word AS '{PASSWORD}'; CREATE CONNECTION pg_server TO POSTGRES ({place}, PASSWORD SECRET word)")
-    here.sql("CREATE SOURCE pg FROM POSTGRES CONNECTION pg_server (PUBLICATION 'p') FOR ALL TABLES")
-    assert here.tick() == []
-    [(slot, _)] = upstream.slots()
-    kept = f'replication slot "{slot}" of publication "p"'
-    with monkeypatch.context() as patched:
-        patched.setattr(connector.Postgres, "dismiss", _away)
-        here.sql("DROP SECRET word CASCADE")
-        assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; it will be told later']
-        query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
-        assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
-        assert maintenance.sweep(here.environment).leftovers == 1
-    assert here.tick() == []
-    assert upstream.slots() == [(slot, upstream.slots()[0][1])]  # it was tried a moment ago
-    monkeypatch.setattr(leftovers, "AGAIN_AFTER_MS", 0)
-    assert here.tick() == []
-    assert (upstream.slots(), here.sql(query)) == ([], [])
-
-
-def _away(self: connector.Postgres) -> None:
-    raise UpstreamUnavailable("it is away", detail="no route")
-
-
-def killing_at(point: str) -> Callable[[str], None]:
-    def reach(name: str) -> None:
-        if name == point:
-            raise Killed(name)
-
-    return reach

@@ -191,7 +191,7 @@ class Postgres:
             yield Finding("wal_level", level == "logical", f"{level}; it must be logical")
             may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
             yield Finding("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
-            query = """SELECT format('%s.%s', t.schemaname, t.tablename), has_table_privilege(c.oid, 'SELECT')
+            query = """SELECT t.schemaname || '.' || t.tablename, has_table_privilege(c.oid, 'SELECT')
                 FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
             published = dict(connection.execute(query, [self.upstream.publication]).fetchall())

@@ -1,0 +1,69 @@
+"""What `reclock source check` says of each upstream, before and after the first tick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fixtures.kafka import Broker
+from fixtures.publications import Lakehouse, Upstream
+from fixtures.pubnub_server import Service, channel_name
+
+from reclock.adapter.source_check import check_source
+
+pytestmark = pytest.mark.spark
+
+
+def checked(here: Lakehouse, name: str) -> dict[str, tuple[bool, str]]:
+    return {found.what: (found.is_fine, found.seen) for found in check_source(here.environment, name, timeout_s=60)}
+
+
+def test_a_publication(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("t (n int)")
+    upstream.table("kept (n int)")
+    here.create(upstream, "FOR TABLES (t, kept)")
+    found = checked(here, "pg")
+    assert found["wal_level"] == (True, "logical; it must be logical")
+    assert found["publication"] == (True, '"p" has 2 tables')
+    assert found["table public.t"] == found["table public.kept"] == (True, "in the publication")
+    assert found["slot"][1].endswith("the first tick makes it")
+    assert found["probe"] == (True, "the first tick reads it from the beginning")
+    assert here.tick() == []
+    found = checked(here, "pg")
+    assert all(is_fine for is_fine, _ in found.values()), found
+    assert "stands at" in found["slot"][1]
+    assert found["probe"][1].endswith("1 are bound")
+    upstream.run("DROP PUBLICATION p", "CREATE PUBLICATION p FOR TABLE kept")
+    found = checked(here, "pg")
+    assert found["table public.t"] == (False, "not in the publication; SELECT is not granted")
+    assert found["table public.kept"] == (True, "in the publication")
+
+
+def test_a_topic(kafka: Broker, here: Lakehouse) -> None:
+    topic = kafka.topic(2)
+    here.sql(f"CREATE SOURCE s FROM KAFKA BROKER '{kafka.address}' TOPIC '{topic}' FORMAT TEXT")
+    kafka.send(topic, [b"a", b"b"], 1)
+    found = checked(here, "s")
+    assert all(is_fine for is_fine, _ in found.values()), found
+    assert found["messages"][1] == "0: offsets 0 to 0, 1: offsets 0 to 2"
+    assert found["probe"][1] == "1 partitions have something new, 0 are bound"
+    kafka.delete(topic)
+    assert [what for what, (is_fine, _) in checked(here, "s").items() if not is_fine] == ["upstream"]
+
+
+def test_a_stream(kinesis: Any, here: Lakehouse) -> None:
+    stream = kinesis.stream(2)
+    arn = f"arn:aws:kinesis:us-east-1:000000000000:stream/{stream}"
+    here.sql(f"CREATE SOURCE s FROM KINESIS ARN '{arn}' ENDPOINT '{kinesis.endpoint}' FORMAT TEXT")
+    kinesis.put(stream, [b"a"], 0)
+    found = checked(here, "s")
+    assert all(is_fine for is_fine, _ in found.values()), found
+    assert found["shards"][1] == "2; open: 0, 1"
+
+
+def test_a_channel(pubnub_service: Service, here: Lakehouse) -> None:
+    channel = channel_name()
+    here.sql(f"CREATE SOURCE s FROM PUBNUB SUBSCRIBE KEY 'demo' CHANNEL '{channel}' ORIGIN '{pubnub_service.origin}'")
+    found = checked(here, "s")
+    assert all(is_fine for is_fine, _ in found.values()), found
+    assert found["service"][1].startswith("region 4, timetoken ")
