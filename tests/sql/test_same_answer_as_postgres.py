@@ -127,6 +127,14 @@ SELECT (2.5)::int, (-2.5)::int, (2.5::double precision)::int, (3.5::double preci
 SELECT CAST('2013-01-05' AS date), DATE '2013-01-05', TIMESTAMP '2013-01-05 10:00', '2013-01-01 05:30'::timestamp = e FROM t
 SELECT e FROM t WHERE e >= '2013-01-01' AND e < DATE '2013-02-28' + INTERVAL '1 day'
 SELECT extract(year FROM e), extract(month FROM e), extract(day FROM e), extract(hour FROM e), extract(dow FROM e) FROM t
+SELECT to_char(e, 'YYYY-MM-DD HH24:MI:SS.MS US'), to_char(z, 'FMMonth FMDD, YY HH12 am "at" Q'), to_char(x, 'Day DY Mon') FROM t, u
+SELECT to_char(x, 'IYYY-"W"IW-ID DDD D'), to_char(x, 'month MONTH|FMDay|dy') FROM u
+SELECT b, string_to_array(b, 'o'), string_to_array(b, ''), string_to_array(b, NULL) FROM t
+SELECT string_to_array('', ','), string_to_array('a.b', '.'), array_length(string_to_array('a,b,', ','), 1)
+SELECT e AT TIME ZONE 'America/New_York', z AT TIME ZONE 'europe/berlin', timezone('UTC', z) FROM t FULL JOIN u ON t.a = u.a
+SELECT '2024-10-27 02:30'::timestamp AT TIME ZONE 'Europe/Berlin', '2024-03-31 02:30'::timestamp AT TIME ZONE 'Europe/Berlin'
+SELECT '2024-11-03 01:30'::timestamp AT TIME ZONE 'America/New_York' AT TIME ZONE 'Asia/Kolkata' + INTERVAL '1 hour'
+SELECT date_trunc('day', '2024-07-01 23:30+00'::timestamptz AT TIME ZONE 'Australia/Lord_Howe') AT TIME ZONE 'Australia/Lord_Howe'
 SELECT date_trunc('month', e), date_trunc('hour', e), date_trunc('day', z) FROM t FULL JOIN u ON t.a = u.a
 SELECT x + 1, x - DATE '2013-01-01', x + INTERVAL '36 hours', e - INTERVAL '1 hour' FROM t JOIN u USING (a)
 SELECT upper(b), lower(b), length(b), substring(b FROM 2 FOR 2), substring(b, 2), trim(BOTH 'o' FROM b), position('o' IN b) FROM t

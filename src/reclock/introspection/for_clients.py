@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import TEXTS, object_oid, type_modifier, type_oid, type_rows
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
@@ -9,6 +12,7 @@ from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
+from reclock.compute.functions.moments import zones
 from reclock.introspection.relation import Builtin, Rows, State, desc, view
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
@@ -80,12 +84,26 @@ def _queries(state: State) -> Rows:
     return ((object_oid(GlobalId(id_)), query) for id_, query in state.queries().items())
 
 
+def _time_zones(state: State) -> Rows:
+    """What ``AT TIME ZONE`` takes, as it is now."""
+    now = datetime.fromtimestamp(state.now() / 1000, UTC)
+    for name in zones().values():
+        local = now.astimezone(ZoneInfo(name))
+        yield name, local.tzname(), int((local.utcoffset() or timedelta()).total_seconds()), bool(local.dst())
+
+
 FOR_CLIENTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_types",
         desc("oid", oid=OID, array_oid=OID, name=TEXT, sql_name=TEXT, size=SMALLINT, category=TEXT, element_oid=OID),
         _types,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_time_zones",
+        desc("name", name=TEXT, abbreviation=TEXT, utc_offset_s=INTEGER, is_dst=BOOLEAN),
+        _time_zones,
     ),
     Builtin("mz_internal", "mz_acls", desc("kind", "oid", kind=TEXT, oid=OID, acl=array(TEXT)), _acls),
     Builtin("mz_internal", "mz_held_privileges", desc(role_oid=OID, kind=TEXT, oid=OID, name=TEXT, privilege=TEXT), _held),

@@ -283,7 +283,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
     ),
     _view(
         "pg_timezone_names",
-        "VALUES ('UTC', 'UTC', INTERVAL '00:00:00', FALSE)",
+        "SELECT name, abbreviation, to_timestamp(utc_offset_s) - to_timestamp(0), is_dst FROM mz_internal.mz_time_zones",
         ("name",),
         name=TEXT,
         abbrev=TEXT,

@@ -114,3 +114,25 @@ scalar(
     duckdb=lambda site: f"CAST(generate_series({site.arguments[0]}, {site.arguments[1]}) AS {type_sql('duckdb', site.result)})",
     spark="(CASE WHEN {0} <= {1} THEN sequence({0}, {1}) ELSE slice(sequence({0}, {0}), 1, 0) END)",
 )
+
+_SPLIT = {
+    "duckdb": ("CAST([] AS VARCHAR[])", "regexp_extract_all({0}, '(?s).')", "[{0}]", "string_split({0}, {1})"),
+    "spark": (
+        "CAST(array() AS ARRAY<STRING>)",
+        r"regexp_extract_all({0}, '(?s).', 0)",
+        "array({0})",
+        r"split({0}, concat('\\Q', replace({1}, '\\E', '\\E\\\\E\\Q'), '\\E'), -1)",
+    ),
+}
+"""What ``string_to_array`` makes of an empty text, without a delimiter, by an empty one, by any other."""
+
+
+def _split(engine: str) -> str:
+    empty, letters, whole, parts = _SPLIT[engine]
+    return (
+        f"(CASE WHEN {{0}} IS NULL THEN NULL WHEN {{0}} = '' THEN {empty} WHEN {{1}} IS NULL THEN {letters} "
+        f"WHEN {{1}} = '' THEN {whole} ELSE {parts} END)"
+    )
+
+
+scalar("string_to_array", exact(((TEXT, TEXT), array(TEXT))), duckdb=_split("duckdb"), spark=_split("spark"))

@@ -1,8 +1,10 @@
-"""Dates, timestamps and intervals. A timestamp with time zone is taken and cut in UTC."""
+"""Dates, timestamps and intervals. A timestamp with time zone is taken and cut in UTC; ``AT TIME ZONE`` says where else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from zoneinfo import available_timezones
 
 from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, numeric
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
@@ -33,6 +35,13 @@ _FIELDS: Mapping[str, tuple[int, str, str]] = {
 }
 FIELDS = tuple(_FIELDS)
 """What ``extract`` and ``date_part`` take out of a moment."""
+
+
+def field(engine: str, name: str, moment: str) -> str:
+    """SQL of what ``name``, one of ``FIELDS``, takes out of ``moment``: a whole number of its smallest parts."""
+    _, duckdb, spark = _FIELDS[name]
+    return (spark if engine == "spark" else duckdb).format(moment)
+
 
 _SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "years": "year"} | {
     f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter")
@@ -74,14 +83,14 @@ def _extract(types: Types, constants: Mapping[int, object]) -> tuple[tuple[Scala
 
 def _part(engine: str) -> Writer:
     def write(site: Site) -> str:
-        field = _chosen(site.constants.get(0), FIELDS)
-        digits, duckdb, spark = _FIELDS[field]
+        name = _chosen(site.constants.get(0), FIELDS)
+        digits = _FIELDS[name][0]
         if site.types[1].name is TypeName.INTERVAL:
-            if field != "epoch":
-                raise UnsupportedSql(f'field "{field}" of an interval is not supported', hint="extract its epoch")
+            if name != "epoch":
+                raise UnsupportedSql(f'field "{name}" of an interval is not supported', hint="extract its epoch")
             whole = site.arguments[1]
         else:
-            whole = (spark if engine == "spark" else duckdb).format(site.arguments[1])
+            whole = field(engine, name, site.arguments[1])
         if site.result.is_float:
             return f"(CAST({whole} AS DOUBLE) / CAST({10**digits} AS DOUBLE))"
         exact_number = f"CAST({whole} AS DECIMAL(19, 0))"
@@ -92,6 +101,52 @@ def _part(engine: str) -> Writer:
     return write
 
 
+@lru_cache(maxsize=1)
+def zones() -> Mapping[str, str]:
+    """The time zones by their names in small letters, as the IANA database spells them."""
+    others = ("posix/", "right/", "localtime", "Factory", "ROC")
+    return {name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)}
+
+
+def _zone(name: object) -> str:
+    """Raises ``InvalidOption`` if there is no such time zone, ``UnsupportedSql`` if it is no constant."""
+    if not isinstance(name, str):
+        raise UnsupportedSql("a time zone that is not a constant is not supported")
+    if name.lower() not in zones():
+        raise InvalidOption(f'time zone "{name}" not recognized', hint="one of pg_timezone_names, such as Europe/Berlin")
+    return zones()[name.lower()]
+
+
+def _timezone(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """The local time of a moment, or the moment of a local time; text is taken for a moment, as by PostgreSQL."""
+    if 0 in constants:
+        _zone(constants[0])
+    return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(types, constants)
+
+
+def _timezone_of_duckdb(site: Site) -> str:
+    """A moment is a timestamp of UTC there."""
+    ends = "UTC", _zone(site.constants.get(0))
+    source, target = ends if site.result.name is TypeName.TIMESTAMP else reversed(ends)
+    return f"timezone('{target}', timezone('{source}', {site.arguments[1]}))"
+
+
+def _timezone_of_spark(site: Site) -> str:
+    """Of a local time that was there twice PostgreSQL means the later moment, Spark the earlier: the offset of the day after makes
+    a second candidate, which is right if it has that local time.
+    """
+    zone, value = _zone(site.constants.get(0)), site.arguments[1]
+    if site.result.name is TypeName.TIMESTAMP:
+        return f"CAST(from_utc_timestamp({value}, '{zone}') AS TIMESTAMP_NTZ)"
+    local = f"CAST({value} AS TIMESTAMP)"
+    earlier = f"to_utc_timestamp({local}, '{zone}')"
+    day_after = f"timestamp_micros(unix_micros({earlier}) + 86400000000)"
+    offset = f"(unix_micros(from_utc_timestamp({day_after}, '{zone}')) - unix_micros({day_after}))"
+    later = f"timestamp_micros(unix_micros({local}) - {offset})"
+    return f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE {earlier} END)"
+
+
+scalar("timezone", _timezone, duckdb=_timezone_of_duckdb, spark=_timezone_of_spark)
 scalar(
     "date_trunc",
     _checked(exact(((TEXT, TIMESTAMP), TIMESTAMP), ((TEXT, TIMESTAMPTZ), TIMESTAMPTZ)), UNITS),

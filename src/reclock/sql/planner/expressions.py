@@ -446,6 +446,11 @@ def _case(node: exp.Case, reading: Reading) -> Any:
 
 
 @scalar.register
+def _at_time_zone(node: exp.AtTimeZone, reading: Reading) -> Any:
+    return call("timezone", [scalar(node.args["zone"], reading), scalar(node.this, reading)])
+
+
+@scalar.register
 def _extract(node: exp.Extract, reading: Reading) -> Any:
     field = Literal(node.this.name.lower(), TEXT)
     return call("extract", [field, scalar(node.expression, reading)])
