@@ -230,10 +230,9 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
-    server = world.serve()
-    batches = world.remote(server).peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w")).batches
-    wait_until(lambda: bool(world.replica._peeks))
-    server.shutdown()
+    with world.serve() as server:
+        batches = world.remote(server).peek(world.peek("SELECT sum(x.a + y.a * z.a) FROM t x, t y, t z, t w")).batches
+        wait_until(lambda: bool(world.replica._peeks))
     with pytest.raises(QueryCanceled):
         next(batches)
 

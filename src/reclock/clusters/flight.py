@@ -101,6 +101,9 @@ class ReplicaServer(flight.FlightServerBase):  # type: ignore[misc]
         self._watch.join()
         super().shutdown()
 
+    def __exit__(self, *raised: object) -> None:
+        self.shutdown()  # the base class would call its own
+
     def _carry_out(self, body: bytes) -> bytes:
         self._replica.carry_out(wire.decode_command(body))
         return b""
