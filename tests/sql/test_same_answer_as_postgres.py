@@ -131,6 +131,7 @@ SELECT to_char(e, 'YYYY-MM-DD HH24:MI:SS.MS US'), to_char(z, 'FMMonth FMDD, YY H
 SELECT to_char(x, 'IYYY-"W"IW-ID DDD D'), to_char(x, 'month MONTH|FMDay|dy') FROM u
 SELECT b, string_to_array(b, 'o'), string_to_array(b, ''), string_to_array(b, NULL) FROM t
 SELECT string_to_array('', ','), string_to_array('a.b', '.'), array_length(string_to_array('a,b,', ','), 1)
+SELECT 5 * INTERVAL '1 second', INTERVAL '2 hours' * a, e + g * INTERVAL '1 minute' FROM t
 SELECT e AT TIME ZONE 'America/New_York', z AT TIME ZONE 'europe/berlin', timezone('UTC', z) FROM t FULL JOIN u ON t.a = u.a
 SELECT '2024-10-27 02:30'::timestamp AT TIME ZONE 'Europe/Berlin', '2024-03-31 02:30'::timestamp AT TIME ZONE 'Europe/Berlin'
 SELECT '2024-11-03 01:30'::timestamp AT TIME ZONE 'America/New_York' AT TIME ZONE 'Asia/Kolkata' + INTERVAL '1 hour'

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, ScalarType, TypeName, numeric
+from reclock.algebra.relations import BIGINT, DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, ScalarType, TypeName, numeric
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, type_sql
 from reclock.compute.functions.typing import MAX_PRECISION, as_numeric, common_type, parameters, widened
@@ -76,6 +76,15 @@ def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | N
     return None
 
 
+def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """An interval so many times, in either order."""
+    if left == INTERVAL and (right is None or right.is_integer):
+        return (INTERVAL, BIGINT), INTERVAL
+    if right == INTERVAL and (left is None or left.is_integer):
+        return (BIGINT, INTERVAL), INTERVAL
+    return None
+
+
 def _resolver(operator: str) -> Resolver:
     def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
         if len(types) == 1 and operator in "+-":
@@ -84,6 +93,8 @@ def _resolver(operator: str) -> Resolver:
             return None
         left, right = types
         if operator in "+-" and (found := _resolve_moments(operator, left, right)):
+            return found
+        if operator == "*" and (found := _resolve_multiple(left, right)):
             return found
         left, right = left or right, right or left
         return _resolve_numbers(operator, left, right) if left and right else None
