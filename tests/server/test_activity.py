@@ -125,7 +125,15 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_s
                 assert seen(plain) == [[("<insufficient privilege>",)], []]
                 hidden = "SELECT usename, state, client_addr, query_start FROM pg_stat_activity WHERE pid = %(pid)s"
                 assert plain.execute(hidden, pid).fetchall() == [("worker", None, None, None)]
-                until(lambda: (said, True) in own.execute(log).fetchall())
+
+                def is_logged() -> bool:
+                    """Of the statements of all sessions the first of each interval are: it is said again."""
+                    worker.execute(said)
+                    with pytest.raises(psycopg.errors.UndefinedTable):
+                        worker.execute("SELECT * FROM of_worker")
+                    return {(said, True), ("SELECT * FROM of_worker", False)} <= set(own.execute(log).fetchall())
+
+                until(is_logged)
                 for who in (lead, worker):
                     assert ("SELECT * FROM of_worker", False) in who.execute(log).fetchall()
                 assert set(plain.execute(log).fetchall()) == {
