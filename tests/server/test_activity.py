@@ -128,9 +128,9 @@ def test_what_a_role_executes_is_seen_by_itself_its_members_and_superusers(sql_s
 
                 def is_logged() -> bool:
                     """Of the statements of all sessions the first of each interval are: it is said again."""
-                    worker.execute(said)
+                    worker.execute(said, prepare=False)
                     with pytest.raises(psycopg.errors.UndefinedTable):
-                        worker.execute("SELECT * FROM of_worker")
+                        worker.execute("SELECT * FROM of_worker", prepare=False)
                     return {(said, True), ("SELECT * FROM of_worker", False)} <= set(own.execute(log).fetchall())
 
                 until(is_logged)
