@@ -23,6 +23,7 @@ from rich.live import Live
 from rich.syntax import Syntax
 from rich.text import Text
 from stack import BIN, DAG, PROJECT, Stack, StackError, clear, is_demo_home, own, running
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 SOURCES = ("flights", "weather", "airlines", "airports", "planes")
@@ -141,7 +142,12 @@ def backfill(airflow: Stack) -> bool:
     which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{days[-1]:%Y-%m-%d}"]
     command = ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
     console.print(f"airflow {' '.join(command[:-1])} '{command[-1]}'")
-    airflow.airflow(*command)
+    # Airflow's SQLite refuses a write now and then, however long it may wait. What an attempt left is closed by the scheduler.
+    for attempt in Retrying(
+        retry=retry_if_exception_type(StackError), stop=stop_after_attempt(5), wait=wait_fixed(20), reraise=True
+    ):
+        with attempt:
+            airflow.airflow(*command)
     while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
         if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
             raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")
