@@ -40,11 +40,12 @@ from reclock.compute.plan import (
     Join,
     JoinKind,
     Map,
-    Number,
     Ordering,
     Project,
     TopK,
     Union,
+    Window,
+    WindowFunction,
 )
 from reclock.compute.scalars import Case, ColumnRef, Scalar
 from reclock.errors import EvaluationError, UnsupportedSql
@@ -354,16 +355,34 @@ def test_flat_map_has_a_row_for_each_place_up_to_the_end_of_the_longest_array(en
     assert multiset(answer(engine, both)) == multiset(wanted)
 
 
-def test_number_counts_the_rows_of_each_group_in_their_order(engine: Engine) -> None:
+def test_row_numbers_count_the_rows_of_each_group_in_their_order(engine: Engine) -> None:
     desc = RelationDesc((*RANKED.desc.columns, Column("place", BIGINT)))
-    by_value = Number(RANKED, (0,), (Ordering(1, is_descending=True),), desc)
+    place = WindowFunction("row_number")
+    by_value = Window(RANKED, (0,), (Ordering(1, is_descending=True),), place, desc)
     found = answer(engine, by_value)
     for group in {row[0] for row in found}:
         rows_of = sorted((row for row in found if row[0] == group), key=lambda row: row[3])
         assert [row[3] for row in rows_of] == list(range(1, len(rows_of) + 1))
         values = [row[1] for row in rows_of if row[1] is not None]
         assert values == sorted(values, reverse=True)
-    assert sorted(row[3] for row in answer(engine, Number(RANKED, (), (), desc))) == list(range(1, len(found) + 1))
+    assert sorted(row[3] for row in answer(engine, Window(RANKED, (), (), place, desc))) == list(range(1, len(found) + 1))
+
+
+def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
+    given = constant([INTEGER, INTEGER, TEXT], (1, 2, "b"), (1, 2, "a"), (1, 5, "c"), (1, None, "d"), (2, 7, None))
+
+    def window(type: Any, function: WindowFunction, group_by: tuple[int, ...] = (0,)) -> list[Any]:
+        desc = RelationDesc((*given.desc.columns, Column("said", type)))
+        found = answer(engine, Window(given, group_by, (Ordering(1),), function, desc))
+        return [row[3] for row in sorted(found, key=lambda row: (row[0], row[1] is None, row[1], row[2]))]
+
+    assert window(BIGINT, WindowFunction("rank")) == [1, 1, 3, 4, 1]
+    assert window(BIGINT, WindowFunction("dense_rank")) == [1, 1, 2, 3, 1]
+    assert window(BIGINT, WindowFunction("rank"), ()) == [1, 1, 3, 5, 4]
+    assert window(TEXT, WindowFunction("lag", 2)) == [None, "a", "b", "c", None]
+    assert window(TEXT, WindowFunction("lead", 2, 2)) == ["c", "d", None, None, None]
+    assert window(INTEGER, WindowFunction("lead", 1, 1, 0)) == [2, 5, None, 1, 2]
+    assert window(TEXT, WindowFunction("first_value", 2)) == ["a", "a", "a", "a", None]
 
 
 def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engine: Engine) -> None:

@@ -32,13 +32,14 @@ from reclock.compute.plan import (
     Join,
     JoinKind,
     Map,
-    Number,
     Ordering,
     Plan,
     Project,
     Reduce,
     TopK,
     Union,
+    Window,
+    WindowFunction,
 )
 from reclock.compute.scalars import ColumnRef, Literal
 
@@ -111,7 +112,16 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
             st.integers(0, 1),
         ),
         st.builds(
-            lambda one, groups: Project(Number(one, groups, ORDER, numbered), (0, 3, 2), DESC), parts, st.sampled_from([(0,), ()])
+            lambda one, groups, function: Project(Window(one, groups, ORDER, function, numbered), (0, 3, 2), DESC),
+            parts,
+            st.sampled_from([(0,), ()]),
+            st.one_of(
+                st.builds(WindowFunction, st.sampled_from(["row_number", "rank", "dense_rank"])),
+                st.builds(
+                    WindowFunction, st.sampled_from(["lag", "lead"]), st.just(1), st.integers(0, 2), st.sampled_from([None, 1])
+                ),
+                st.just(WindowFunction("first_value", 1)),
+            ),
         ),
         st.builds(lambda one, other: Union((one, other), DESC), parts, parts),
         st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), parts, parts),

@@ -48,7 +48,8 @@ def planned() -> list[plans.Plan]:
     world = new_york()
     blocks = (Path(__file__).parents[1] / "sql" / "plans.txt").read_text().split("\n\n")
     selects = [world.select(block.split("\n----\n")[0]) for block in blocks]
-    counted = plans.Number(plans.FlatMap(GET, (scalars.Literal((), array(TEXT)),), DESC), (0,), (Ordering(1),), DESC)
+    flat = plans.FlatMap(GET, (scalars.Literal((), array(TEXT)),), DESC)
+    counted = plans.Window(flat, (0,), (Ordering(1),), plans.WindowFunction("lag", 1, 2, 0), DESC)
     made = [counted, Union((Except(GET, GET), Intersect(GET, GET), Constant(((1, ("x", None)),), DESC)), DESC)]
     return [*(expand(select.plan, world.catalog) for select in selects), *made]
 

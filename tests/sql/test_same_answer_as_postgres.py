@@ -99,6 +99,10 @@ SELECT g, row_number() OVER (ORDER BY g DESC) - 1 FROM t
 SELECT a, g, row_number() OVER (PARTITION BY a > 1 ORDER BY b NULLS FIRST, g) FROM t
 SELECT * FROM (SELECT g, row_number() OVER (ORDER BY g) AS n FROM t) x WHERE n <= 2
 SELECT a, count(*), row_number() OVER (ORDER BY count(*), a) FROM t GROUP BY a
+SELECT a, rank() OVER (ORDER BY a), dense_rank() OVER (PARTITION BY f ORDER BY d DESC NULLS LAST), rank() OVER () FROM t
+SELECT g, lag(a) OVER (ORDER BY g), lead(b, 2, 'none') OVER (PARTITION BY f ORDER BY g), lag(a, 0) OVER (ORDER BY g) FROM t
+SELECT a, first_value(g) OVER (PARTITION BY a % 2 ORDER BY g DESC), g - lag(g, 1, 0.5) OVER (ORDER BY g) FROM t
+SELECT a, n - lag(n) OVER (ORDER BY a) FROM (SELECT a, count(*) AS n FROM t GROUP BY a) x
 SELECT b ~ 'o', b ~ '^t', b !~ 'o', b ~* 'FIVE', b !~* '^f' FROM t
 SELECT b OPERATOR(pg_catalog.~) '^(one|two)$' COLLATE pg_catalog.default FROM t
 SELECT b LIKE '/%%' ESCAPE '/', b NOT LIKE 't/_%' ESCAPE '/', b LIKE 't' || '%' ESCAPE '/' FROM t

@@ -146,8 +146,21 @@ class FlatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
-    """The input's columns followed by the row's place, from 1, among the rows of its group (all rows, without ``group_by``).
+class WindowFunction:
+    """What is said of a row among those of its group: its place from 1, ``row_number``; or, where all that are alike in the order
+    share one, ``rank`` and, without gaps, ``dense_rank``. Or a ``value``, a column, of another row: the one ``offset`` rows before,
+    ``lag``, or after it, ``lead``, and where there is none ``default``, a column or NULL; or of the first, ``first_value``.
+    """
+
+    name: str
+    value: int | None = None
+    offset: int = 1
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The input's columns followed by what ``function`` says of the row among those of its group (all rows, without ``group_by``).
 
     They stand in ``order``; ties as in ``TopK``.
     """
@@ -155,6 +168,7 @@ class Number:
     input: Plan
     group_by: tuple[int, ...]
     order: tuple[Ordering, ...]
+    function: WindowFunction
     desc: RelationDesc
 
 
@@ -190,7 +204,7 @@ class Intersect:
         return self.left.desc
 
 
-Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | FlatMap | Number | Union | Except | Intersect
+Plan = Get | Constant | Map | Filter | Project | Join | Reduce | Distinct | TopK | FlatMap | Window | Union | Except | Intersect
 
 
 @dataclass(frozen=True, slots=True)

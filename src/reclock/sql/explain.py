@@ -19,13 +19,13 @@ from reclock.compute.plan import (
     Join,
     JoinKind,
     Map,
-    Number,
     Ordering,
     Plan,
     Project,
     Reduce,
     TopK,
     Union,
+    Window,
     inputs,
 )
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
@@ -82,10 +82,13 @@ def _line(plan: Plan) -> str:
             added = zip(arrays, desc.names[len(input.desc) :], strict=True)
             names = _columns(input.desc.names)
             return "FlatMap " + ", ".join(f"unnest {_scalar(each, names)} as {name}" for each, name in added)
-        case Number(input=input, group_by=group_by, order=order):
+        case Window(input=input, group_by=group_by, order=order, function=function):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            return " ".join(part for part in ("Number", keys, _order(order, names)) if part)
+            of = [] if function.value is None else [names[function.value]]
+            if function.name in ("lag", "lead"):
+                of += [str(function.offset), *([] if function.default is None else [names[function.default]])]
+            return " ".join(part for part in ("Window", f"{function.name}({', '.join(of)})", keys, _order(order, names)) if part)
         case Union():
             return "Union"
         case Except():

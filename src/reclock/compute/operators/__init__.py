@@ -28,10 +28,10 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     join,
     map,
     multisets,
-    number,
     project,
     reduce,
     topk,
+    window,
 )
 from reclock.compute.operators.rules import delta, demand, has_delta, origin, snapshot
 

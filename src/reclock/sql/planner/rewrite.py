@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import BIGINT, Column, ScalarType
+from reclock.algebra.relations import Column, ScalarType
 from reclock.compute.plan import Plan
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -60,15 +60,18 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """``row_number()`` as it stands in a select list. ``is_descending`` and ``nulls_first`` are of ``order``, one by one.
-    Never leaves planning."""
+class InWindow:
+    """A window function as it stands in a select list, ``arguments`` being a value and a default. ``is_descending`` and
+    ``nulls_first`` are of ``order``, one by one. Never leaves planning."""
 
+    function: str
+    arguments: tuple[Any, ...]
+    offset: int
     partition: tuple[Any, ...]
     order: tuple[Any, ...]
     is_descending: tuple[bool, ...]
     nulls_first: tuple[bool, ...]
-    type: ScalarType = BIGINT
+    type: ScalarType
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,8 @@ def children(scalar: Any) -> tuple[Any, ...]:
             return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
         case Elements(array):
             return (array,)
-        case Place(partition, order):
-            return (*partition, *order)
+        case InWindow():
+            return (*scalar.partition, *scalar.order, *scalar.arguments)
         case AggregateCall(aggregate):
             return (*aggregate.arguments, *((aggregate.filter,) if aggregate.filter is not None else ()))
         case _:
@@ -126,8 +129,9 @@ def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
             return replace(scalar, branches=pairs, otherwise=parts[-1])
         case Elements():
             return Elements(parts[0])
-        case Place(partition):
-            return replace(scalar, partition=tuple(parts[: len(partition)]), order=tuple(parts[len(partition) :]))
+        case InWindow():
+            keys, all = len(scalar.partition), len(scalar.partition) + len(scalar.order)
+            return replace(scalar, partition=tuple(parts[:keys]), order=tuple(parts[keys:all]), arguments=tuple(parts[all:]))
         case AggregateCall(aggregate):
             count = len(aggregate.arguments)
             filter = parts[count] if aggregate.filter is not None else None

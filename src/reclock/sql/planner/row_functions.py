@@ -1,15 +1,16 @@
-"""What stands in a select list and concerns rows rather than values: functions that answer several, and the place of a row."""
+"""What stands in a select list and concerns rows rather than values: functions that answer several, and window functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
-from reclock.algebra.relations import BIGINT, INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
-from reclock.compute.plan import FlatMap, Number, Ordering, Plan
+from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
+from reclock.compute.plan import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.sql.planner.build import map_columns
-from reclock.sql.planner.rewrite import Elements, Place, rewrite, walk
+from reclock.sql.planner.rewrite import Elements, InWindow, rewrite, walk
 
 Call = Callable[[str, Sequence[Any]], Any]
 
@@ -46,9 +47,9 @@ COLUMNS = {
 
 def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """``plan`` with what ``values`` say of its rows, and the values over it. Several functions go on side by side."""
-    for place in _found(values, Place):
-        plan, ordinal = _numbered(plan, place)
-        values = [_replaced(value, place, ordinal) for value in values]
+    for each in _found(values, InWindow):
+        plan, said = _in_window(plan, each)
+        values = [_replaced(value, each, said) for value in values]
     elements = _found(values, Elements)
     if elements:
         width = len(plan.desc)
@@ -59,16 +60,18 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     return plan, list(values)
 
 
-def _numbered(plan: Plan, place: Place) -> tuple[Plan, ColumnRef]:
-    keys = [*place.partition, *place.order]
-    computed = list(dict.fromkeys(key for key in keys if not isinstance(key, ColumnRef)))
+def _in_window(plan: Plan, each: InWindow) -> tuple[Plan, ColumnRef]:
+    needed = [*each.partition, *each.order, *each.arguments]
+    computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
-    indexes = [key.index if isinstance(key, ColumnRef) else width + computed.index(key) for key in keys]
-    group_by, ordered = indexes[: len(place.partition)], indexes[len(place.partition) :]
-    order = tuple(Ordering(*each) for each in zip(ordered, place.is_descending, place.nulls_first, strict=True))
-    desc = RelationDesc((*plan.desc.columns, Column("row_number", BIGINT, is_nullable=False)))
-    return Number(plan, tuple(group_by), order, desc), ColumnRef(len(plan.desc), BIGINT)
+    indexes = iter([value.index if isinstance(value, ColumnRef) else width + computed.index(value) for value in needed])
+    group_by = tuple(islice(indexes, len(each.partition)))
+    ordered = islice(indexes, len(each.order))
+    order = tuple(Ordering(*key) for key in zip(ordered, each.is_descending, each.nulls_first, strict=True))
+    function = WindowFunction(each.function, next(indexes, None), each.offset, next(indexes, None))
+    said = Column(each.function, each.type, is_nullable=bool(each.arguments))
+    return Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, said))), ColumnRef(len(plan.desc), each.type)
 
 
 def _found(values: Sequence[Any], kind: type) -> list[Any]:
