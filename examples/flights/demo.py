@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,7 +24,6 @@ from rich.live import Live
 from rich.syntax import Syntax
 from rich.text import Text
 from stack import BIN, DAG, PROJECT, Stack, StackError, clear, is_demo_home, own, running
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 SOURCES = ("flights", "weather", "airlines", "airports", "planes")
@@ -74,14 +74,17 @@ def run(home: Path, ticks: int, days: int) -> int:
         reclock(home, "sql", "-f", str(SCHEMA))
         console.print(f"{SCHEMA.relative_to(PROJECT)} over {bucket}")
         feed = Feed(bucket, days=days, steps=ticks)
+        past = days_before(datetime.now(UTC))
+        console.print(f"airflow {shlex.join(runs_of(past))}")
         with console.status("starting Airflow and a warm Spark session"):
-            stack = running(home)
+            # Airflow's SQLite has one writer: a backfill made beside a scheduler fails, and may take the scheduler with it
+            stack = running(home, before=[runs_of(past)])
             airflow = stack.__enter__()
         try:
             console.rule(f"[bold]{ticks} ticks of the DAG {DAG}")
             uppers = [one_tick(airflow, feed, number, ticks) for number in range(1, ticks + 1)]
             console.rule(f"[bold]the history of a new source, by the DAG {BACKFILL}: a day a run")
-            has_history = backfill(airflow)
+            has_history = backfill(airflow, past)
         finally:
             with console.status("stopping Airflow and Spark"):
                 stack.__exit__(None, None, None)
@@ -130,24 +133,25 @@ def follow(airflow: Stack, run: str, began: float) -> str:
     return state
 
 
-def backfill(airflow: Stack) -> bool:
+def days_before(now: datetime) -> list[datetime]:
+    """The last days that are over, oldest first."""
+    today = datetime.combine(now.date(), datetime.min.time(), UTC)
+    return [today - timedelta(days=back) for back in (3, 2, 1)]
+
+
+def runs_of(days: list[datetime]) -> list[str]:
+    """The command of Airflow that makes the backfill's runs. They wait until the DAG is no longer paused."""
+    which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{days[-1]:%Y-%m-%d}"]
+    return ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
+
+
+def backfill(airflow: Stack, days: list[datetime]) -> bool:
     """Give a source of hours its history of some days. False if they did not come oldest first, or if what it had at the end of any
     day is not the hours until then.
     """
-    today = datetime.combine(datetime.now(UTC).date(), datetime.min.time(), UTC)
-    days = [today - timedelta(days=back) for back in (3, 2, 1)]
     reclock(airflow.home, "sql", "-c", HISTORY.format(days[0]))
-    airflow.call("PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"})
     began, runs = time.monotonic(), f"/dags/{BACKFILL}/dagRuns"
-    which = ["--dag-id", BACKFILL, "--from-date", f"{days[0]:%Y-%m-%d}", "--to-date", f"{days[-1]:%Y-%m-%d}"]
-    command = ["backfill", "create", *which, "--max-active-runs", "1", "--dag-run-conf", json.dumps({"sources": ["hours"]})]
-    console.print(f"airflow {' '.join(command[:-1])} '{command[-1]}'")
-    # Airflow's SQLite refuses a write now and then, however long it may wait. What an attempt left is closed by the scheduler.
-    for attempt in Retrying(
-        retry=retry_if_exception_type(StackError), stop=stop_after_attempt(5), wait=wait_fixed(20), reraise=True
-    ):
-        with attempt:
-            airflow.airflow(*command)
+    airflow.call("PATCH", f"/dags/{BACKFILL}", json={"is_paused": False}, params={"update_mask": "is_paused"})
     while states := {run["state"] for run in airflow.call("GET", runs)["dag_runs"]} - {"success"}:
         if "failed" in states or time.monotonic() - began > RUN_LIMIT_S:
             raise StackError(f"the backfill has failed, or takes too long; the logs are in {airflow.home / 'airflow' / 'logs'}")

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,17 +71,18 @@ class Stack:
     """The running processes: where they are, and how to talk to Airflow."""
 
     home: Path
-    environment: dict[str, str]
     url: str
     password: str
     client: httpx.Client
+    processes: list[subprocess.Popen[bytes]]
 
-    def airflow(self, *arguments: str) -> None:
-        """Run a command of Airflow."""
-        _run([str(BIN / "airflow"), *arguments], self.environment, self.home / "logs" / f"airflow-{arguments[0]}.log")
+    def check(self) -> None:
+        """StackError if a process has ended: one would wait for what nobody does any more."""
+        _check(self.processes, self.home / "logs")
 
     def call(self, method: str, path: str, **arguments: Any) -> Any:
         """One request to Airflow's REST API; answers the JSON."""
+        self.check()
         answer = self.client.request(method, f"{self.url}/api/v2{path}", **arguments)
         if answer.is_error:
             raise StackError(f"Airflow answered {answer.status_code} to {method} {path}: {answer.text[:500]}")
@@ -89,8 +90,11 @@ class Stack:
 
 
 @contextmanager
-def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
-    """Start everything, wait until the DAG can be triggered, and stop everything at the end, whatever happens."""
+def running(home: Path, *, port: int | None = None, before: Sequence[Sequence[str]] = ()) -> Iterator[Stack]:
+    """Start everything, wait until the DAG can be triggered, and stop everything at the end, whatever happens.
+
+    `before` are commands of Airflow, run on its database with the DAGs in it before anything else writes to it.
+    """
     home = home.resolve()
     airflow_home, logs = home / "airflow", home / "logs"
     for folder in (airflow_home, logs):
@@ -105,7 +109,8 @@ def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
                 [str(BIN / "reclock"), "spark", "--home", str(home), "--port", str(spark_port)], environment, logs / "spark.log"
             )
         )
-        _run([str(BIN / "airflow"), "db", "migrate"], environment, logs / "airflow-db.log")
+        for command in (["db", "migrate"], *([["dags", "reserialize"], *before] if before else ())):
+            _run([str(BIN / "airflow"), *command], environment, logs / f"airflow-{command[0]}.log")
         started = [
             stack.enter_context(_process([str(BIN / "airflow"), *arguments], environment, logs / f"airflow-{arguments[0]}.log"))
             for arguments in (
@@ -116,7 +121,7 @@ def running(home: Path, *, port: int | None = None) -> Iterator[Stack]:
         ]
         stack.callback(_signal_all, [spark, *started])  # they end side by side, and are waited for one by one
         client = stack.enter_context(httpx.Client(timeout=30))
-        made = Stack(home, environment, url, password, client)
+        made = Stack(home, url, password, client, [spark, *started])
         _await(lambda: _is_open(spark_port), [spark], logs)
         _await(lambda: _log_in(made), started, logs)
         _await(lambda: _is_ready(made), started, logs)
@@ -215,13 +220,24 @@ def _run(command: list[str], environment: dict[str, str], log: Path) -> None:
             raise StackError(f"{' '.join(command[1:])} failed; see {log}")
 
 
-def _await(is_there: Any, processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
+def _await(is_there: Callable[[], bool], processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
     deadline = time.monotonic() + STARTUP_S
     while not is_there():
-        dead = [process for process in processes if process.poll() is not None]
-        if dead or time.monotonic() > deadline:
-            raise StackError(f"a process {'ended' if dead else 'does not answer'}; see {logs}")
+        _check(processes, logs)
+        if time.monotonic() > deadline:
+            raise StackError(f"a process does not answer; see {logs}")
         time.sleep(0.2)
+
+
+def _check(processes: list[subprocess.Popen[bytes]], logs: Path) -> None:
+    for process in processes:
+        if process.poll() is not None:
+            raise StackError(f"`{_shown(process)}` has ended, with status {process.returncode}; see {logs}")
+
+
+def _shown(process: subprocess.Popen[bytes]) -> str:
+    command: list[str] = process.args  # type: ignore[assignment]
+    return f"{Path(command[0]).name} {command[1]}"
 
 
 def _is_open(port: int) -> bool:

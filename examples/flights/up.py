@@ -43,7 +43,8 @@ def main() -> int:
             console.print(
                 f"A tick is a run of {DAG}: press Trigger. Objects are in {arguments.home / 'buckets'}. Ctrl-C ends this."
             )
-            stopping.wait()
+            while not stopping.wait(1):
+                stack.check()
     except StackError as error:
         console.print(f"[red]{error}[/red]")
         return 1

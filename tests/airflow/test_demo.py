@@ -21,7 +21,11 @@ pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(DEMO), "--home", str(home), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    try:
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=550)
+    except subprocess.TimeoutExpired as late:
+        output = b"".join(part for part in (late.stdout, late.stderr) if part).decode()
+        raise AssertionError(f"the demo has not ended, and had said:\n{output}") from None
 
 
 def test_the_demo_runs_ticks_and_counts_what_is_in_the_files(tmp_path: Path) -> None:
