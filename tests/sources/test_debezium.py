@@ -11,6 +11,7 @@ from fixtures.memory_topics import Topics
 
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.errors import UpstreamChanged
+from reclock.sources import debezium
 from reclock.sources.connections import broker
 from reclock.sources.connector import Bound, Skip
 from reclock.sources.debezium import Debezium
@@ -23,8 +24,11 @@ def row(id: int) -> bytes:
     return event("c", None, {"id": id})
 
 
-@pytest.fixture
-def topics(monkeypatch: pytest.MonkeyPatch) -> Topics:
+@pytest.fixture(params=["in one part", "in parts"])
+def topics(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Topics:
+    """Topics, of which the transaction topic is read all at once, or hardly anything at once."""
+    if request.param == "in parts":
+        monkeypatch.setattr(debezium, "LOG_ENTRIES", 2)
     topics = Topics()
     topics.serve(monkeypatch)
     for name in ("transaction", "public.a", "public.b"):
@@ -40,7 +44,12 @@ def over(*outputs: str) -> Debezium:
 
 
 def probed(bound: Bound, skips: Sequence[Skip] = ()) -> dict[str, int]:
-    return {str(own.partition): own.upper for own in over("public.a", "public.b").probe(bound, skips)}
+    """Up to where the partitions can be bound, in as many steps as it takes."""
+    reached: dict[str, int] = {}
+    while found := over("public.a", "public.b").probe(bound, skips):
+        bound = {**bound, **{own.partition: (own.upper, *own.evidence) for own in found}}
+        reached |= {str(own.partition): own.upper for own in found}
+    return reached
 
 
 def test_a_table_that_has_nothing_new_is_waited_for_too(topics: Topics) -> None:

@@ -8,10 +8,14 @@ each collection there are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from reclock.reclocking.frontiers import Partition
+
+KNOWN_TRANSACTIONS = 10_000
+"""So many transactions before those that are bound are known, to tell what is sent twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +113,45 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     return Cut(tuple(whole), uppers, dropped)
 
 
-def caught_up(log: Sequence[Ended], read: Mapping[Partition, Stretch]) -> Cut | Missing:
-    """What of ``read``, all partitions of collections that nothing is bound of yet, belongs to the ``log``, which is bound for
-    others; or the first of it that is not there. Bound at one time, it makes them as complete as the others, from that time on."""
-    whole = fresh(log, ())
-    found = cut(whole, (), read)
-    return found if len(found.bound) == len(whole) else _missing(whole, len(found.bound), read)
+Reading = Callable[[Mapping[Partition, int], Set[str], Set[str]], Mapping[Partition, Stretch]]
+"""Answers every partition from an offset (from its beginning, if it is not named) to the first event of a transaction that is in
+neither set."""
 
 
-def _missing(whole: Sequence[Ended], place: int, read: Mapping[Partition, Stretch]) -> Missing:
-    places = {ended.id: number for number, ended in enumerate(whole)}
-    _, seen = _told_apart((), read)
+def caught_up(parts: Iterable[Sequence[Ended]], read: Reading) -> Cut | Missing:
+    """What belongs to the log, which is bound for others, of collections that nothing is bound of yet; or the first of it that is
+    not there. Bound at one time, it makes them as complete as the others, from that time on.
+
+    The log comes in ``parts``, in order, and is bound a part after the other; ``read`` is told the transactions before a part, and
+    those of it. So only a part of everything is in memory.
+    """
+    rest = iter(parts)
+    known: dict[str, None] = {}
+    uppers: dict[Partition, int] = {}
+    dropped: dict[Partition, tuple[int, ...]] = {}
+    for part in chain(rest, [()]):  # at last what belongs to no transaction, or is there again
+        whole = fresh(part, known)
+        stretches = read(uppers, known.keys(), {ended.id for ended in whole})
+        found = cut(whole, known, stretches)
+        if len(found.bound) < len(whole):
+            return _missing(whole, len(found.bound), known, stretches, rest)
+        uppers.update(found.uppers)
+        dropped |= {partition: dropped.get(partition, ()) + offsets for partition, offsets in found.dropped.items()}
+        known |= dict.fromkeys(ended.id for ended in whole)
+        known = dict.fromkeys(islice(known, max(0, len(known) - KNOWN_TRANSACTIONS), None))
+    return Cut((), uppers, dropped)
+
+
+def _missing(
+    whole: Sequence[Ended], place: int, known: Collection[str], read: Mapping[Partition, Stretch], rest: Iterable[Sequence[Ended]]
+) -> Missing:
+    _, seen = _told_apart(known, read)
     ended = whole[place]
     missing = {s.collection: ended.counts.get(s.collection, 0) - seen.get((ended.id, s.collection), 0) for s in read.values()}
     waited_for = [stretch for stretch in read.values() if missing[stretch.collection] > 0]
-    are_past = [any(places.get(event.transaction or "", -1) > place for event in stretch.events) for stretch in waited_for]
+    unread = {stretch.events[-1].transaction for stretch in waited_for if stretch.events} - {*known, *(own.id for own in whole)}
+    later = {own.id for own in whole[place + 1 :]} | {own.id for part in rest for own in part if own.id in unread}
+    are_past = [any(event.transaction in later for event in stretch.events) for stretch in waited_for]
     return Missing(ended.id, sum(count for count in missing.values() if count > 0), bool(are_past) and all(are_past))
 
 

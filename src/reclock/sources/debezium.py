@@ -20,18 +20,18 @@ from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
-from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.transactions import Ended, Event, Missing, Stretch, caught_up, cut, fresh
+from reclock.reclocking.frontiers import Partition, SourceFrontier
+from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Ended, Event, Missing, Stretch, caught_up, cut, fresh
 from reclock.sources.connector import Bound, Evidence, Hindrance, Increment, Skip, given_up, left
 from reclock.sources.description import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.sources.envelope import changes, event_of
 from reclock.sources.kafka import TASK_OFFSETS, Kafka, Piece
 
-KNOWN_ENTRIES = 20_000
-"""So many entries of the transaction topic before those that are bound are read again, to know what a connector sends twice."""
+LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
+"""So many entries of the transaction topic are in memory at once: each transaction has two."""
 
 STEP_EVENTS = 200_000
-"""About how many events one step binds; a larger transaction is bound alone."""
+"""About how many events one step binds, and at least one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,43 +65,42 @@ class Debezium:
 
     def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
         """All that belongs to what is bound, of those tables of which it is there."""
-        late = [output for output in self.outputs if _is_late(output, bound)]
         increments: list[Increment] = []
         hindered: dict[str, Hindrance] = {}
-        if late:
-            log = self._bound_log(bound)
-            for output in late:
-                try:
-                    increments += self._caught_up(output, log, skips)
-                except _Waits as waits:  # nobody waits for it before it has begun
-                    hindered[output] = str(waits)
-                except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
-                    hindered[output] = ": ".join(filter(None, (error.message, error.detail)))
-                except SourceError as error:
-                    if isinstance(error, DecodeFailed | UpstreamChanged):
-                        error.hint = _INSTEAD  # there is no claim yet that could say what to skip
-                    hindered[output] = error
+        for output in self.outputs:
+            if not _is_late(output, bound):
+                continue
+            try:
+                increments += self.over({output: self.outputs[output]})._caught_up(output, bound, skips)
+            except _Waits as waits:  # nobody waits for it before it has begun
+                hindered[output] = str(waits)
+            except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
+                hindered[output] = ": ".join(filter(None, (error.message, error.detail)))
+            except SourceError as error:
+                if isinstance(error, DecodeFailed | UpstreamChanged):
+                    error.hint = _INSTEAD  # there is no claim yet that could say what to skip
+                hindered[output] = error
         return increments, hindered
 
-    def _bound_log(self, bound: Bound) -> _Log:
-        """What is bound, as far back as the topic goes."""
-        log_name = f"{self.upstream.transaction_topic}/0"
-        known = bound.get(log_name)
-        return self._read_ended(Increment(log_name, 0, known[0], known[0], known[1:])) if known is not None else _Log((), False)
-
-    def _caught_up(self, output: str, log: _Log, skips: Sequence[Skip]) -> list[Increment]:
+    def _caught_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         name = self._name(output)
         reached = {increment.partition: increment for increment in self._probe_topic(name, {}, skips)}
-        wanted = {ended.id for ended in log.ends}
-        read = {partition: self._read_events(increment, wanted, log, skips) for partition, increment in reached.items()}
         empty = {f"{name}/{partition}": Stretch(output, (), 0) for partition in self._topic(name).partitions()}
-        found = caught_up(log.ends, empty | read)
+        upper, *evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0,))
+        first = self._log_begins() if upper else 0
+        log = Increment(log_name, 0, upper, upper, tuple(evidence), {"begin": first})
+
+        def read(uppers: Mapping[Partition, int], known: Set[str], new: Set[str]) -> Mapping[Partition, Stretch]:
+            rest = (_from(increment, uppers.get(partition, 0)) for partition, increment in reached.items())
+            return empty | {own.partition: self._read_events(own, known, new, first > 0, skips) for own in rest}
+
+        found = caught_up(self._parts(log), read)
         if isinstance(found, Missing):
             topic = name.partition("@")[0]
             if found.are_gone:
-                partition, upper = max((str(partition), increment.upper) for partition, increment in reached.items())
+                partition, end = max((str(partition), increment.upper) for partition, increment in reached.items())
                 lost = f'{found.count} events of transaction "{found.transaction}" are gone from topic "{topic}"'
-                raise UpstreamChanged(partition, upper, message=lost, detail="those of later transactions are there")
+                raise UpstreamChanged(partition, end, message=lost, detail="those of later transactions are there")
             what = f"{found.count} events of" if found.count else "what lies before"
             raise _Waits(f'waits for {what} transaction "{found.transaction}" in topic "{topic}"')
         own = [_cut_to(i, found.uppers[i.partition], found.dropped[i.partition]) for i in reached.values()]
@@ -118,10 +117,9 @@ class Debezium:
             raise UpstreamUnavailable(
                 f'topic "{self.upstream.transaction_topic}" has several partitions', detail="they have no order"
             )
-        known, new = self._read_log(log_reached) if log_reached is not None else (set(), _Log((), False))
-        log = _first(fresh(new.ends, known), set(self.outputs))
-        wanted = known | {ended.id for ended in log}
-        read = {partition: self._read_events(increment, wanted, new, skips) for partition, increment in reached.items()}
+        known, log, is_trimmed = self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
+        new = {ended.id for ended in log}
+        read = {partition: self._read_events(increment, known, new, is_trimmed, skips) for partition, increment in reached.items()}
         nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
         found = cut(log, known, {**read, **{table: Stretch(table, (), 0) for table in nothing_new}})  # their events are waited for
         increments = [
@@ -181,18 +179,36 @@ class Debezium:
         found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
         return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
 
-    def _read_log(self, reached: Increment) -> tuple[set[str], _Log]:
-        """The transactions that ended before what is new in the log, as far as they may come again; and those that end in it."""
-        read = self._read_ended(reached, reached.lower - KNOWN_ENTRIES)
-        known = {ended.id for ended in read.ends if ended.offset < reached.lower}
-        return known, _Log([ended for ended in read.ends if ended.offset >= reached.lower], read.is_trimmed)
+    def _new_in_log(self, reached: Increment) -> tuple[set[str], list[Ended], bool]:
+        """Transactions that ended before, as far as they may come again; the next ones; and whether the topic had more at first."""
+        first = self._log_begins()
+        before = self._ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
+        known = {ended.id for ended in before}
+        new = (fresh(part, known) for part in self._parts(reached))
+        return known, next(filter(None, new), []), first > 0
 
-    def _read_ended(self, reached: Increment, start: int = 0) -> _Log:
-        """The transactions that end in the log from ``start`` on, as far back as the topic goes."""
-        topic = self._topic(self.upstream.transaction_topic)
-        [first] = topic.list_offsets([0], OffsetSpec.earliest()).values()
-        found = map(self._ended, self._read_topic(reached, max(first, start)))
-        return _Log([ended for ended in found if ended is not None], first > 0)
+    def _log_begins(self) -> int:
+        [first] = self._topic(self.upstream.transaction_topic).list_offsets([0], OffsetSpec.earliest()).values()
+        return first
+
+    def _parts(self, log: Increment) -> Iterator[list[Ended]]:
+        """The transactions that end in the log, in parts that are about what one step should bind."""
+        for at in range(log.detail["begin"], log.upper, LOG_ENTRIES):
+            part: list[Ended] = []
+            events = 0
+            for ended in self._ends(log, at, min(at + LOG_ENTRIES, log.upper)):
+                part.append(ended)
+                events += sum(ended.counts.values())
+                if events >= STEP_EVENTS:
+                    yield part
+                    part, events = [], 0
+            if part:
+                yield part
+
+    def _ends(self, log: Increment, lower: int, upper: int) -> list[Ended]:
+        """The transactions that end in these offsets of the log."""
+        found = map(self._ended, self._read_topic(log, lower, upper))
+        return [ended for ended in found if ended is not None]
 
     def _ended(self, message: Message) -> Ended | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
@@ -207,25 +223,25 @@ class Debezium:
                 partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
             ) from error
 
-    def _read_events(self, reached: Increment, wanted: Set[str], log: _Log, skips: Sequence[Skip]) -> Stretch:
-        """Up to the first event of a transaction that is not ``wanted``: it and all behind it wait.
+    def _read_events(self, reached: Increment, known: Set[str], new: Set[str], is_trimmed: bool, skips: Sequence[Skip]) -> Stretch:
+        """Up to the first event of a transaction that is neither ``known`` nor ``new``: it and all behind it wait.
 
-        Raises ``UpstreamChanged`` if they would for ever, since the log does not go back to where that transaction ended: then
-        events of transactions that end in it lie behind. Only where a partition begins can this be.
+        Raises ``UpstreamChanged`` if they would for ever, since the log is trimmed and does not go back to where that transaction
+        ended: then events of ``new`` ones lie behind. Only where a partition begins can this be.
         """
         name = reached.name.rpartition("/")[0]
         ranges, given_up_events = given_up(reached.partition, skips), 0
-        ended = {each.id for each in log.ends} if log.is_trimmed and reached.lower == 0 else frozenset()
+        ended = new if is_trimmed and reached.lower == 0 else frozenset()
         events: list[Event] = []
         unknown: Event | None = None
         seen: set[tuple[str | None, int]] = set()
-        for message in self._read_topic(reached, reached.detail["begin"]):
+        for message in self._read_topic(reached, reached.detail["begin"], reached.upper):
             is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
             event = Event(message.offset()) if is_given_up else self._event(message, reached.name)
             if unknown is None:
                 given_up_events += is_given_up
                 events.append(event)
-                if event.transaction is not None and event.transaction not in wanted:
+                if event.transaction is not None and event.transaction not in known and event.transaction not in new:
                     if not ended or event.transaction in ended:
                         break
                     unknown, seen = event, {(own.transaction, own.order) for own in events}
@@ -248,20 +264,12 @@ class Debezium:
         except (KeyError, TypeError, ValueError) as error:
             raise DecodeFailed(partition, message.offset(), detail="its transaction is not Debezium's", unit="offset") from error
 
-    def _read_topic(self, reached: Increment, start: int) -> Iterator[Message]:
+    def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
         name, _, partition = reached.name.rpartition("/")
-        if start < reached.upper:
-            piece = Piece(int(partition), start, reached.upper, reached.evidence[0])
+        if lower < upper:
+            piece = Piece(int(partition), lower, upper, reached.evidence[0])
             for messages in self._topic(name).messages(piece):
                 yield from messages
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """Transactions in the order in which they end; ``is_trimmed`` if the topic had more before."""
-
-    ends: Sequence[Ended]
-    is_trimmed: bool
 
 
 class _Waits(Exception):
@@ -280,16 +288,11 @@ def _is_of(partition: Any, prefix: str) -> bool:
     return str(partition).startswith(prefix) and str(partition).removeprefix(prefix).isdigit()
 
 
-def _first(log: Sequence[Ended], tables: set[str]) -> list[Ended]:
-    """As many transactions as one step should bind."""
-    chosen: list[Ended] = []
-    events = 0
-    for ended in log:
-        events += sum(count for table, count in ended.counts.items() if table in tables)
-        if chosen and events > STEP_EVENTS:
-            break
-        chosen.append(ended)
-    return chosen
+def _from(reached: Increment, at: int) -> Increment:
+    """What is there from an offset on; the same if nothing is before it."""
+    if at <= reached.detail["begin"]:
+        return reached
+    return Increment(reached.partition, at, reached.upper, reached.upper - at, reached.evidence, {**reached.detail, "begin": at})
 
 
 def _cut_to(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment:
