@@ -36,6 +36,7 @@ from reclock.compute.plan import (
     Filter,
     Finishing,
     FlatMap,
+    Frame,
     Intersect,
     Join,
     JoinKind,
@@ -47,7 +48,7 @@ from reclock.compute.plan import (
     Window,
     WindowFunction,
 )
-from reclock.compute.scalars import Case, ColumnRef, Scalar
+from reclock.compute.scalars import Aggregate, Case, Cast, ColumnRef, Scalar
 from reclock.errors import EvaluationError, UnsupportedSql
 
 if TYPE_CHECKING:
@@ -368,12 +369,17 @@ def test_row_numbers_count_the_rows_of_each_group_in_their_order(engine: Engine)
     assert sorted(row[3] for row in answer(engine, Window(RANKED, (), (), place, desc))) == list(range(1, len(found) + 1))
 
 
+ALIKE = Frame()
+
+
 def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
     given = constant([INTEGER, INTEGER, TEXT], (1, 2, "b"), (1, 2, "a"), (1, 5, "c"), (1, None, "d"), (2, 7, None))
 
-    def window(type: Any, function: WindowFunction, group_by: tuple[int, ...] = (0,)) -> list[Any]:
+    def window(
+        type: Any, function: WindowFunction | Aggregate, group_by: tuple[int, ...] = (0,), frame: Frame = ALIKE, by: int = 1
+    ) -> list[Any]:
         desc = RelationDesc((*given.desc.columns, Column("said", type)))
-        found = answer(engine, Window(given, group_by, (Ordering(1),), function, desc))
+        found = answer(engine, Window(given, group_by, (Ordering(by),) if by else (), function, desc, frame))
         return [row[3] for row in sorted(found, key=lambda row: (row[0], row[1] is None, row[1], row[2]))]
 
     assert window(BIGINT, WindowFunction("rank")) == [1, 1, 3, 4, 1]
@@ -383,6 +389,26 @@ def test_window_functions_tell_of_rows_near_by(engine: Engine) -> None:
     assert window(TEXT, WindowFunction("lead", 2, 2)) == ["c", "d", None, None, None]
     assert window(INTEGER, WindowFunction("lead", 1, 1, 0)) == [2, 5, None, 1, 2]
     assert window(TEXT, WindowFunction("first_value", 2)) == ["a", "a", "a", "a", None]
+    assert window(TEXT, WindowFunction("first_value", 2), frame=Frame(0, None)) == ["a", "a", "c", "d", None]
+    assert window(TEXT, WindowFunction("last_value", 2)) == ["b", "b", "c", "d", None]
+    assert window(TEXT, WindowFunction("last_value", 2), frame=Frame(0, None)) == ["d", "d", "d", "d", None]
+    assert window(TEXT, WindowFunction("last_value", 2), frame=Frame(-1, 1, False)) == ["b", "c", "d", "d", None]
+    assert window(INTEGER, WindowFunction("ntile", offset=2)) == [1, 1, 2, 2, 1]
+    assert window(DOUBLE, WindowFunction("percent_rank")) == [0, 0, 2 / 3, 1, 0]
+    assert window(DOUBLE, WindowFunction("cume_dist")) == [0.5, 0.5, 0.75, 1, 1]
+
+    total, several = aggregate("sum", ref(given, 1)), aggregate("count")
+    assert window(BIGINT, total) == [4, 4, 9, 9, 7]
+    assert window(BIGINT, total, by=0) == [9, 9, 9, 9, 7]
+    assert window(BIGINT, total, ()) == [4, 4, 9, 16, 16]
+    assert window(BIGINT, total, frame=Frame(-1, 0, False)) == [2, 4, 7, 5, 7]
+    assert window(BIGINT, several, frame=Frame(0, None)) == [4, 4, 2, 1, 1]
+    assert window(BIGINT, several, frame=Frame(-2, -1, False)) == [0, 1, 2, 2, 0]
+    assert window(TEXT, aggregate("max", ref(given, 2)), (), Frame(None, None)) == ["d"] * 5
+    assert window(numeric(38, 20), aggregate("avg", ref(given, 1)), frame=Frame(None, 0, False))[:3] == [2, 2, 3]
+    doubles = aggregate("sum", Cast(ref(given, 1), DOUBLE))
+    assert window(DOUBLE, doubles) == [4, 4, 9, 9, 7]
+    assert window(DOUBLE, aggregate("stddev_pop", Cast(ref(given, 1), DOUBLE)), frame=Frame(None, None)) == [*[2**0.5] * 4, 0]
 
 
 def test_arrays_of_a_group_are_ordered_by_what_they_are_told_then_by_value(engine: Engine) -> None:

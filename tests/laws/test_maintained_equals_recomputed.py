@@ -27,6 +27,7 @@ from reclock.compute.plan import (
     Except,
     Filter,
     Finishing,
+    Frame,
     Get,
     Intersect,
     Join,
@@ -112,16 +113,18 @@ def _over(parts: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
             st.integers(0, 1),
         ),
         st.builds(
-            lambda one, groups, function: Project(Window(one, groups, ORDER, function, numbered), (0, 3, 2), DESC),
+            lambda one, groups, function, frame: Project(Window(one, groups, ORDER, function, numbered, frame), (0, 3, 2), DESC),
             parts,
             st.sampled_from([(0,), ()]),
             st.one_of(
                 st.builds(WindowFunction, st.sampled_from(["row_number", "rank", "dense_rank"])),
+                st.sampled_from([aggregate("max", NUMBER), aggregate("count")]),
                 st.builds(
                     WindowFunction, st.sampled_from(["lag", "lead"]), st.just(1), st.integers(0, 2), st.sampled_from([None, 1])
                 ),
-                st.just(WindowFunction("first_value", 1)),
+                st.builds(WindowFunction, st.sampled_from(["first_value", "last_value"]), st.just(1)),
             ),
+            st.sampled_from([Frame(), Frame(None, None), Frame(-1, 0, is_range=False), Frame(0, None)]),
         ),
         st.builds(lambda one, other: Union((one, other), DESC), parts, parts),
         st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), parts, parts),

@@ -103,6 +103,20 @@ SELECT a, rank() OVER (ORDER BY a), dense_rank() OVER (PARTITION BY f ORDER BY d
 SELECT g, lag(a) OVER (ORDER BY g), lead(b, 2, 'none') OVER (PARTITION BY f ORDER BY g), lag(a, 0) OVER (ORDER BY g) FROM t
 SELECT a, first_value(g) OVER (PARTITION BY a % 2 ORDER BY g DESC), g - lag(g, 1, 0.5) OVER (ORDER BY g) FROM t
 SELECT a, n - lag(n) OVER (ORDER BY a) FROM (SELECT a, count(*) AS n FROM t GROUP BY a) x
+SELECT a, sum(a) OVER (ORDER BY a), count(*) OVER (ORDER BY a), avg(g) OVER (PARTITION BY f ORDER BY a DESC) FROM t
+SELECT g, sum(c) OVER (), count(b) OVER (PARTITION BY f), min(b) OVER (ORDER BY g), max(d) OVER (ORDER BY g DESC) FROM t
+SELECT g, sum(d) OVER (ORDER BY g), sum(d) OVER (PARTITION BY f), avg(d) OVER (ORDER BY g ROWS 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING), stddev(a) OVER (ORDER BY g) FROM t
+SELECT g, count(*) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING), sum(a) OVER (ORDER BY g ROWS 0 PRECEDING) FROM t
+SELECT a, sum(g) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t
+SELECT g, last_value(g) OVER (ORDER BY g), last_value(b) OVER (ORDER BY g ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM t
+SELECT g, last_value(b) OVER (PARTITION BY f ORDER BY g RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM t
+SELECT g, first_value(g) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ntile(3) OVER (ORDER BY g) FROM t
+SELECT g, percent_rank() OVER (ORDER BY a), cume_dist() OVER (PARTITION BY f ORDER BY a) FROM t
+SELECT g, count(*) FILTER (WHERE a > 1) OVER (ORDER BY g), sum(a) FILTER (WHERE f) OVER (), bool_or(f) OVER (ORDER BY g) FROM t
+SELECT a, count(*), sum(count(*)) OVER (ORDER BY a), count(*) * 1.0 / sum(count(*)) OVER () FROM t GROUP BY a
+SELECT g, sum(a) OVER w, rank() OVER w, sum(a) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS (PARTITION BY f ORDER BY g)
+SELECT sum(a) OVER (v ORDER BY g) FROM t WINDOW w AS (PARTITION BY f), v AS (w)
 SELECT b ~ 'o', b ~ '^t', b !~ 'o', b ~* 'FIVE', b !~* '^f' FROM t
 SELECT b OPERATOR(pg_catalog.~) '^(one|two)$' COLLATE pg_catalog.default FROM t
 SELECT b LIKE '/%%' ESCAPE '/', b NOT LIKE 't/_%' ESCAPE '/', b LIKE 't' || '%' ESCAPE '/' FROM t

@@ -46,10 +46,10 @@ def _(scalar: Case, engine: str, columns: Sequence[str]) -> str:
     return f"(CASE{branches} ELSE {to_sql(scalar.otherwise, engine, columns)} END)"
 
 
-def aggregate_to_sql(aggregate: Aggregate, engine: str, columns: Sequence[str]) -> str:
-    """``aggregate`` over the rows of a group, as SQL."""
+def aggregate_to_sql(aggregate: Aggregate, engine: str, columns: Sequence[str], over: str = "") -> str:
+    """``aggregate`` over the rows of a group, as SQL; or over those that `` OVER (…)`` says."""
     kept = f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
-    site = _site(aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept)
+    site = _site(aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over)
     return write(functions.AGGREGATES, aggregate.function, engine, site)
 
 
@@ -79,7 +79,9 @@ def _all(scalars: Sequence[Scalar | Aggregate]) -> frozenset[int]:
     return frozenset().union(*(references(scalar) for scalar in scalars))
 
 
-def _site(call: Call | Aggregate, engine: str, columns: Sequence[str], *, is_distinct: bool = False, filter: str = "") -> Site:
+def _site(
+    call: Call | Aggregate, engine: str, columns: Sequence[str], *, is_distinct: bool = False, filter: str = "", over: str = ""
+) -> Site:
     return Site(
         tuple(to_sql(argument, engine, columns) for argument in call.arguments),
         tuple(argument.type for argument in call.arguments),
@@ -87,4 +89,5 @@ def _site(call: Call | Aggregate, engine: str, columns: Sequence[str], *, is_dis
         {index: argument.value for index, argument in enumerate(call.arguments) if isinstance(argument, Literal)},
         is_distinct,
         filter,
+        over,
     )

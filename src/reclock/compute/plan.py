@@ -148,8 +148,10 @@ class FlatMap:
 @dataclass(frozen=True, slots=True)
 class WindowFunction:
     """What is said of a row among those of its group: its place from 1, ``row_number``; or, where all that are alike in the order
-    share one, ``rank`` and, without gaps, ``dense_rank``. Or a ``value``, a column, of another row: the one ``offset`` rows before,
-    ``lag``, or after it, ``lead``, and where there is none ``default``, a column or NULL; or of the first, ``first_value``.
+    share one, ``rank`` and, without gaps, ``dense_rank``, and as a fraction ``percent_rank`` and ``cume_dist``; or in which of
+    ``offset`` parts of about the same size it is, ``ntile``. Or a ``value``, a column, of another row: the one ``offset`` rows
+    before, ``lag``, or after it, ``lead``, and where there is none ``default``, a column or NULL; or of the first or last of the
+    frame, ``first_value`` and ``last_value``.
     """
 
     name: str
@@ -159,17 +161,29 @@ class WindowFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows of its group that a row's value is made of: those from ``start`` to ``end``, as offsets from it; None is the first,
+    or the last. With ``is_range`` zero, the only offset then, is all rows that are alike in the order.
+    """
+
+    start: int | None = None
+    end: int | None = 0
+    is_range: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """The input's columns followed by what ``function`` says of the row among those of its group (all rows, without ``group_by``).
 
-    They stand in ``order``; ties as in ``TopK``.
+    They stand in ``order``; ties as in ``TopK``. Aggregates, and ``first_value`` and ``last_value``, are of the ``frame``.
     """
 
     input: Plan
     group_by: tuple[int, ...]
     order: tuple[Ordering, ...]
-    function: WindowFunction
+    function: WindowFunction | Aggregate
     desc: RelationDesc
+    frame: Frame = Frame()
 
 
 @dataclass(frozen=True, slots=True)

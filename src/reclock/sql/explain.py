@@ -14,6 +14,7 @@ from reclock.compute.plan import (
     Filter,
     Finishing,
     FlatMap,
+    Frame,
     Get,
     Intersect,
     Join,
@@ -26,6 +27,7 @@ from reclock.compute.plan import (
     TopK,
     Union,
     Window,
+    WindowFunction,
     inputs,
 )
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
@@ -82,13 +84,12 @@ def _line(plan: Plan) -> str:
             added = zip(arrays, desc.names[len(input.desc) :], strict=True)
             names = _columns(input.desc.names)
             return "FlatMap " + ", ".join(f"unnest {_scalar(each, names)} as {name}" for each, name in added)
-        case Window(input=input, group_by=group_by, order=order, function=function):
+        case Window(input=input, group_by=group_by, order=order, function=function, frame=frame):
             names = _columns(input.desc.names)
             keys = f"by {', '.join(names[i] for i in group_by)}" if group_by else ""
-            of = [] if function.value is None else [names[function.value]]
-            if function.name in ("lag", "lead"):
-                of += [str(function.offset), *([] if function.default is None else [names[function.default]])]
-            return " ".join(part for part in ("Window", f"{function.name}({', '.join(of)})", keys, _order(order, names)) if part)
+            said = _aggregate(function, names) if isinstance(function, Aggregate) else _window_function(function, names)
+            framed = "" if frame == Frame() else _frame(frame)
+            return " ".join(part for part in ("Window", said, keys, _order(order, names), framed) if part)
         case Union():
             return "Union"
         case Except():
@@ -117,6 +118,18 @@ def _renamed(old: str, new: str) -> str:
 
 def _all(predicates: Sequence[Scalar], names: Sequence[str]) -> str:
     return " and ".join(_scalar(predicate, names) for predicate in predicates)
+
+
+def _window_function(function: WindowFunction, names: Sequence[str]) -> str:
+    of = [] if function.value is None else [names[function.value]]
+    if function.name in ("lag", "lead", "ntile"):
+        of += [str(function.offset), *([] if function.default is None else [names[function.default]])]
+    return f"{function.name}({', '.join(of)})"
+
+
+def _frame(frame: Frame) -> str:
+    start, end = ("unbounded" if bound is None else f"{bound:+d}" if bound else "current" for bound in (frame.start, frame.end))
+    return f"{'range' if frame.is_range else 'rows'} {start} to {end}"
 
 
 def _aggregate(aggregate: Aggregate, names: Sequence[str]) -> str:

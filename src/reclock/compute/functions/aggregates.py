@@ -59,7 +59,7 @@ def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
 
 def _plain(function: str, site: Site, argument: str | None = None) -> str:
     inside = argument or ", ".join(site.arguments) or "*"
-    return f"{function}({'DISTINCT ' if site.is_distinct else ''}{inside}){site.filter}"
+    return f"{function}({'DISTINCT ' if site.is_distinct else ''}{inside}){site.filter}{site.over}"
 
 
 def _simple(function: str) -> Writer:
@@ -71,8 +71,8 @@ def _ascending(engine: str, site: Site) -> str:
     if engine == "duckdb":
         x = site.arguments[0]
         kept = f"{site.filter[:-1]} AND {x} IS NOT NULL)" if site.filter else f" FILTER (WHERE {x} IS NOT NULL)"
-        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}"
-    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter})"
+        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}{site.over}"
+    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter}{site.over})"
 
 
 def _total(engine: str, site: Site) -> str:

@@ -35,6 +35,8 @@ class Site:
     is_distinct: bool = False
     filter: str = ""
     """Of an aggregate: `` FILTER (WHERE …)``, to stand behind every aggregate call that is written."""
+    over: str = ""
+    """Of an aggregate over a window: `` OVER (…)``, to stand behind that."""
 
 
 Writer = Callable[[Site], str]

@@ -1,30 +1,76 @@
-"""Window: the place of each row among those of its group, or what stands near it there."""
+"""Window: the place of each row among those of its group, what stands near it there, or an aggregate of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.compute.expressions import aggregate_to_sql
+from reclock.compute.functions.spelling import type_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, select_list, snapshot
 from reclock.compute.operators.topk import order_by
-from reclock.compute.plan import Window, WindowFunction
+from reclock.compute.plan import Frame, Window, WindowFunction
+from reclock.compute.scalars import Aggregate
 
 
 @snapshot.register
 def _(node: Window, rendering: Rendering, inputs: Sequence[str]) -> str:
-    function, width = node.function, len(node.input.desc)
-    groups = f"PARTITION BY {', '.join(f'c{index}' for index in node.group_by)} " if node.group_by else ""
-    shares_places = function.name in ("rank", "dense_rank")
-    order = order_by(node.order, 0 if shares_places else width) or "1"
-    said = f"{_call(function)} OVER ({groups}ORDER BY {order})"
-    if function.value is None:
-        said = f"CAST({said} AS BIGINT)"
-    return f"SELECT {select_list([*columns(node.input), said])} FROM {inputs[0]}"
+    given = columns(node.input)
+    return f"SELECT {select_list([*given, _said(node, rendering.engine, given)])} FROM {inputs[0]}"
+
+
+def _said(node: Window, engine: str, given: Sequence[str]) -> str:
+    function, frame, width = node.function, node.frame, len(given)
+    match function:
+        case Aggregate():
+            is_whole = (frame.start is None and frame.end is None) or (frame.is_range and not node.order)
+            order = order_by(node.order, 0 if frame.is_range else width)
+            return aggregate_to_sql(function, engine, given, _over(node.group_by, *(() if is_whole else (order, frame))))
+        case WindowFunction("rank" | "dense_rank" | "percent_rank" | "cume_dist"):
+            over = _over(node.group_by, order_by(node.order, 0) or "1")
+        case WindowFunction("first_value") if frame.is_range and frame.start == 0:
+            over = _over_alike(node, width)
+        case WindowFunction("last_value") if frame.is_range and frame.end == 0:
+            over = _over_alike(node, width)
+        case WindowFunction("first_value" | "last_value"):
+            over = _over(node.group_by, order_by(node.order, width), _by_rows(frame))
+        case _:
+            over = _over(node.group_by, order_by(node.order, width) or "1")
+    said = _call(function) + over
+    return said if function.value is not None else f"CAST({said} AS {type_sql(engine, node.desc.columns[-1].type)})"
+
+
+def _over(group_by: Sequence[int], order: str = "", frame: Frame | None = None) -> str:
+    groups = f"PARTITION BY {', '.join(f'c{index}' for index in dict.fromkeys(group_by))}" if group_by else ""
+    rows = "" if frame is None else f"{'RANGE' if frame.is_range else 'ROWS'} BETWEEN {_start(frame)} AND {_end(frame)}"
+    return f" OVER ({' '.join(part for part in (groups, order and f'ORDER BY {order}', rows) if part)})"
+
+
+def _over_alike(node: Window, width: int) -> str:
+    """All rows that are alike in the order, in their own."""
+    return _over([*node.group_by, *(key.index for key in node.order)], order_by((), width), Frame(None, None, is_range=False))
+
+
+def _by_rows(frame: Frame) -> Frame:
+    """Has the same first row, or last, which is not one of those that are alike."""
+    return Frame(frame.start, None if frame.is_range else frame.end, is_range=False)
+
+
+def _start(frame: Frame) -> str:
+    return "UNBOUNDED PRECEDING" if frame.start is None else _bound(frame.start)
+
+
+def _end(frame: Frame) -> str:
+    return "UNBOUNDED FOLLOWING" if frame.end is None else _bound(frame.end)
+
+
+def _bound(offset: int) -> str:
+    return "CURRENT ROW" if offset == 0 else f"{abs(offset):d} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
 
 
 def _call(function: WindowFunction) -> str:
     arguments = [] if function.value is None else [f"c{function.value}"]
-    if function.name in ("lag", "lead"):
+    if function.name in ("lag", "lead", "ntile"):
         arguments.append(f"{function.offset:d}")
         arguments += [] if function.default is None else [f"c{function.default}"]
     return f"{function.name}({', '.join(arguments)})"

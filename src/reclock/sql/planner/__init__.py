@@ -1,3 +1,3 @@
 """From syntax to typed relational plans."""
 
-from reclock.sql.planner import calls  # noqa: F401  (it registers expressions)
+from reclock.sql.planner import calls, windows  # noqa: F401  (they register expressions)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.algebra.relations import OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.compute.functions import AGGREGATES, resolve_aggregate
 from reclock.compute.scalars import Aggregate, Call, Cast, Literal, Parameter
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
@@ -17,10 +17,10 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner import pairs
 from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
-from reclock.sql.planner.coercion import cast, coerce, common_type, scalar_type, settle
+from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
 from reclock.sql.planner.format_function import formatted
-from reclock.sql.planner.rewrite import AggregateCall, Elements, InWindow, Untyped
+from reclock.sql.planner.rewrite import AggregateCall, Elements, Untyped
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.session_functions import is_about_session, signature
@@ -175,58 +175,15 @@ def _only_text(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-WINDOW_FUNCTIONS = {
-    **dict.fromkeys(("row_number", "rank", "dense_rank"), (0, 0)),
-    **dict.fromkeys(("lag", "lead"), (1, 3)),
-    "first_value": (1, 1),
-}
-"""How many arguments each takes."""
-
-
-@scalar.register
-def _window(node: exp.Window, reading: Reading) -> Any:
-    only(node, "this", "partition_by", "order", "over")
-    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
-    if name not in WINDOW_FUNCTIONS:
-        known = ", ".join(WINDOW_FUNCTIONS)
-        raise UnsupportedSql(f"window functions are {known}", hint="aggregates of a group come from a subquery with GROUP BY")
-    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
-        raise SqlSyntaxError(f"window functions are not allowed in {reading.clause}")
-    order = node.args["order"].expressions if node.args.get("order") else []
-    for each in order:
-        only(each, "this", "desc", "nulls_first")
-    arguments, offset, type = _of_window(name, [scalar(each, reading) for each in node.this.expressions])
-    return InWindow(
-        name,
-        arguments,
-        offset,
-        tuple(typed(each, reading) for each in node.args.get("partition_by") or ()),
-        tuple(typed(each.this, reading) for each in order),
-        tuple(bool(each.args.get("desc")) for each in order),
-        tuple(bool(each.args.get("nulls_first")) for each in order),
-        type,
-    )
-
-
-def _of_window(name: str, given: Sequence[Any]) -> tuple[tuple[Any, ...], int, ScalarType]:
-    """The value and the default of a call, the offset, and the type of what it says. Raises ``UnknownFunction``."""
-    least, most = WINDOW_FUNCTIONS[name]
-    if not least <= len(given) <= most:
-        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in given])
-    if not given:
-        return (), 1, BIGINT
-    value, *others = given
-    offset = others[0].value if others and isinstance(others[0], Literal) else 1 if not others else None
-    if not isinstance(offset, int):
-        raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
-    shown = [value, *others[1:]]
-    type = common_type([each.type for each in shown], name)
-    return tuple(coerce(each, type) for each in shown), offset, type
-
-
 def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: Reading) -> Any:
     if not reading.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
+    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
+    return AggregateCall(aggregate(name, arguments, filter, within))
+
+
+def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: Reading) -> Aggregate:
+    """The aggregate function ``name`` of ``arguments``, which are read as ``within``, of the rows that ``filter`` keeps."""
     is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
     if is_distinct:
         arguments = arguments[0].expressions
@@ -238,12 +195,11 @@ def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, re
         arguments = []
     elif not arguments and name == "count":
         raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
-    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
     values = [scalar(argument, within) for argument in arguments]
     resolved = resolve_aggregate(name, [value.type for value in values])
     cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
-    return AggregateCall(Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept))
+    return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
 
 
 def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:

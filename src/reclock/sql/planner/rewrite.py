@@ -8,7 +8,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, ScalarType
-from reclock.compute.plan import Plan
+from reclock.compute.plan import Frame, Plan, WindowFunction
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
@@ -61,16 +61,19 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """A window function as it stands in a select list, ``arguments`` being a value and a default. ``is_descending`` and
-    ``nulls_first`` are of ``order``, one by one. Never leaves planning."""
+    """A window function, or an aggregate over a window, as it stands in a select list. Never leaves planning.
 
-    function: str
+    ``function`` is without columns; ``arguments`` are its value and default, or those of the aggregate. ``is_descending`` and
+    ``nulls_first`` are of ``order``, one by one.
+    """
+
+    function: WindowFunction | Aggregate
     arguments: tuple[Any, ...]
-    offset: int
     partition: tuple[Any, ...]
     order: tuple[Any, ...]
     is_descending: tuple[bool, ...]
     nulls_first: tuple[bool, ...]
+    frame: Frame
     type: ScalarType
 
 

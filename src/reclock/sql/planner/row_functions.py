@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
 from reclock.compute.plan import FlatMap, Ordering, Plan, Window, WindowFunction
-from reclock.compute.scalars import ColumnRef, Literal
+from reclock.compute.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.planner.build import map_columns
 from reclock.sql.planner.rewrite import Elements, InWindow, rewrite, walk
 
@@ -69,9 +70,19 @@ def _in_window(plan: Plan, each: InWindow) -> tuple[Plan, ColumnRef]:
     group_by = tuple(islice(indexes, len(each.partition)))
     ordered = islice(indexes, len(each.order))
     order = tuple(Ordering(*key) for key in zip(ordered, each.is_descending, each.nulls_first, strict=True))
-    function = WindowFunction(each.function, next(indexes, None), each.offset, next(indexes, None))
-    said = Column(each.function, each.type, is_nullable=bool(each.arguments))
-    return Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, said))), ColumnRef(len(plan.desc), each.type)
+    of = list(indexes)
+    function: WindowFunction | Aggregate
+    if isinstance(each.function, Aggregate):
+        name = each.function.function
+        given = [ColumnRef(index, value.type) for index, value in zip(of, each.arguments, strict=True)]
+        function = replace(each.function, arguments=tuple(given))
+    else:
+        name = each.function.name
+        value, default, *_ = [*of, None, None]
+        function = replace(each.function, value=value, default=default)
+    said = Column(name, each.type, is_nullable=bool(each.arguments))
+    window = Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, said)), each.frame)
+    return window, ColumnRef(len(plan.desc), each.type)
 
 
 def _found(values: Sequence[Any], kind: type) -> list[Any]:

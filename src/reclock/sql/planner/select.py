@@ -26,7 +26,7 @@ from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
 
-_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_")
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
 
 
 def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> Query:
