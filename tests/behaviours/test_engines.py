@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from itertools import islice
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -267,6 +268,8 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
         aggregate("bool_or", ref(plan, 5)),
         aggregate("variance", ref(plan, 2)),
         aggregate("stddev_pop", ref(plan, 2), filter=odd),
+        aggregate("percentile_cont", ref(plan, 2), 0.3),
+        aggregate("percentile_disc", ref(plan, 1), 0.5),
     )
 
     def of_group(group: int) -> tuple[Any, ...]:
@@ -276,6 +279,7 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
         mean, odd_mean = sum(xs) / len(xs), sum(odd_xs) / len(odd_xs)
         squares = sum(((x - mean) * (x - mean) for x in xs), 0.0)
         odd_squares = sum(((x - odd_mean) * (x - odd_mean) for x in odd_xs), 0.0)
+        place = 0.3 * (len(xs) - 1)
         total, exact = sum(row[1] for row in mine), sum(row[3] for row in mine)
         digits = Decimal("1e-18")
         return (
@@ -294,6 +298,8 @@ def test_aggregates_are_exact_and_do_not_depend_on_order(engine: Engine) -> None
             True,
             squares / (len(xs) - 1),
             (odd_squares / len(odd_xs)) ** 0.5,
+            xs[int(place)] + (xs[int(place) + 1] - xs[int(place)]) * (place - int(place)),
+            sorted(row[1] for row in mine)[ceil(0.5 * len(mine)) - 1],
         )
 
     with localcontext(prec=60):

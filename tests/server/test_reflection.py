@@ -97,6 +97,7 @@ def test_types_by_name_are_those_of_postgresql(server: SqlServer, name: str) -> 
 VALUES: list[tuple[str, Any]] = [
     ("'people'::regclass", "people"),
     ("'pg_catalog.pg_class'::regclass", "pg_class"),
+    ("(SELECT format('%I.%I', schemaname, tablename)::regclass::oid = 'people'::regclass FROM pg_tables)", True),
     ("'people'::regclass::oid = (SELECT oid FROM pg_class WHERE relname = 'people')", True),
     ("'numeric(10,2)'::regtype", "numeric"),
     ("'public'::regnamespace", "public"),

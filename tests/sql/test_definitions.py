@@ -497,7 +497,7 @@ REFUSED = {
     "SELECT ARRAY[ARRAY[1]]": ("42883", "array"),
     "SELECT 'nothing'::regclass": ("42P01", 'unknown relation "nothing"'),
     "SELECT 'nothing'::regtype": ("42704", 'unknown type "nothing"'),
-    "SELECT carrier::regclass FROM flights": ("0A000", "of what is no constant"),
+    "SELECT carrier::regtype FROM flights": ("0A000", "of what is no constant"),
     "CREATE TABLE s (a int[])": ("0A000", "integer[], which cannot be stored"),
     "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": ("0A000", "integer[], which cannot be stored"),
     "SELECT nth_value(flight, 2) OVER (ORDER BY carrier) FROM flights": ("0A000", "nth_value"),
@@ -519,7 +519,9 @@ REFUSED = {
     "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
     "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
     "SELECT interval '1 month'": ("0A000", "months"),
-    "SELECT (SELECT day FROM flights f WHERE f.day > a.x LIMIT 1) FROM (SELECT 1 AS x) AS a": ("0A000", "query around it"),
+    "SELECT (SELECT DISTINCT day FROM flights f WHERE f.day > a.x) FROM (SELECT 1 AS x) AS a": ("0A000", "query around it"),
+    "SELECT percentile_cont(0.5) FROM flights": ("42601", "WITHIN GROUP is required"),
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": ("0A000", "ascending"),
 }
 
 

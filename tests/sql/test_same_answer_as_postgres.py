@@ -85,6 +85,18 @@ SELECT unnest(ARRAY[a]) + 1 FROM t WHERE a > 1
 SELECT generate_series(1, a) FROM t
 SELECT DISTINCT unnest(ARRAY[a, 1]) FROM t
 SELECT count(*), unnest(ARRAY[1, 2]) FROM t
+SELECT * FROM generate_series(timestamp '2013-01-01', '2013-01-02', '6 hours')
+SELECT s::text FROM generate_series(timestamptz '2013-01-02 00:00+00', '2013-01-01 12:30+00', interval '-3 hours') s
+SELECT generate_series(10, 1, -4), generate_series(1, 3, 5)
+SELECT d::date FROM generate_series(timestamp '2013-01-03', timestamp '2013-01-01', interval '1 day') d
+SELECT array_lower(ARRAY[3, 4], 1), array_lower('{}'::int[], 1), array_upper(ARRAY[3, 4], 1), array_lower(ARRAY[1], 2)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM t
+SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d) FILTER (WHERE a > 0) FROM t GROUP BY f
+SELECT percentile_disc(0) WITHIN GROUP (ORDER BY g), percentile_disc(0.3) WITHIN GROUP (ORDER BY a) FROM t
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY c), percentile_disc(1) WITHIN GROUP (ORDER BY e) FROM t WHERE a IS NOT NULL
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM nothing
+SELECT b::varchar(2), 'f'::char, b::char(1) = 't', CAST(a AS varchar(1)) FROM t
+SELECT count(*) AS select, 1 AS table, 2 AS from, 3 AS order FROM t
 SELECT generate_subscripts(ARRAY['x', 'y'], 1), generate_subscripts('{}'::int[], 1)
 SELECT * FROM generate_series(2, 4)
 SELECT s, s + 1 FROM generate_series(2, 4) AS s
@@ -94,6 +106,14 @@ SELECT t.a, x FROM t CROSS JOIN w, unnest(ARRAY[t.a, w.a]) x
 SELECT w.a, s FROM w LEFT JOIN generate_series(1, 2) s ON s = w.a
 SELECT a, (SELECT sum(s) FROM generate_series(1, t.a) s) FROM t
 SELECT a, (SELECT count(u.b) FROM generate_series(1, t.a) s, u WHERE u.a = s AND u.b < 'p') FROM t
+SELECT a, (SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b DESC LIMIT 1) FROM t
+SELECT g, (SELECT u.b FROM u WHERE u.a >= t.a ORDER BY 1 NULLS FIRST OFFSET 1 LIMIT 1) FROM t
+SELECT g, (SELECT u.b AS x FROM u WHERE u.a < t.g AND u.b IS NOT NULL ORDER BY x, u.x FETCH FIRST ROW ONLY) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a = t.a LIMIT 1), (SELECT u.b FROM u WHERE u.a = t.a LIMIT 0) FROM t
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1)
+SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM w WHERE w.a = t.a ORDER BY 1 LIMIT 2)
+SELECT a, EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1) FROM t
+SELECT t.a, CASE WHEN t.f THEN (SELECT max(u.b) FROM u WHERE u.a > t.a) END FROM t LEFT JOIN u ON u.a = t.a
 SELECT a, row_number() OVER (PARTITION BY a ORDER BY g) FROM t
 SELECT g, row_number() OVER (ORDER BY g DESC) - 1 FROM t
 SELECT a, g, row_number() OVER (PARTITION BY a > 1 ORDER BY b NULLS FIRST, g) FROM t
@@ -105,13 +125,16 @@ SELECT a, first_value(g) OVER (PARTITION BY a % 2 ORDER BY g DESC), g - lag(g, 1
 SELECT a, n - lag(n) OVER (ORDER BY a) FROM (SELECT a, count(*) AS n FROM t GROUP BY a) x
 SELECT a, sum(a) OVER (ORDER BY a), count(*) OVER (ORDER BY a), avg(g) OVER (PARTITION BY f ORDER BY a DESC) FROM t
 SELECT g, sum(c) OVER (), count(b) OVER (PARTITION BY f), min(b) OVER (ORDER BY g), max(d) OVER (ORDER BY g DESC) FROM t
-SELECT g, sum(d) OVER (ORDER BY g), sum(d) OVER (PARTITION BY f), avg(d) OVER (ORDER BY g ROWS 1 PRECEDING) FROM t
-SELECT g, sum(a) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING), stddev(a) OVER (ORDER BY g) FROM t
-SELECT g, count(*) OVER (ORDER BY g ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING), sum(a) OVER (ORDER BY g ROWS 0 PRECEDING) FROM t
+SELECT g, sum(d) OVER (ORDER BY g), sum(d) OVER (PARTITION BY f), avg(d) OVER (ORDER BY g, a ROWS 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a rows between 1 preceding and 1 following), stddev(a) OVER (ORDER BY g) FROM t
+SELECT g, count(*) OVER (ORDER BY g, a ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS 0 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM t
+SELECT g, count(*) OVER (ORDER BY g, a ROWS UNBOUNDED PRECEDING) FROM t
 SELECT a, sum(g) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t
-SELECT g, last_value(g) OVER (ORDER BY g), last_value(b) OVER (ORDER BY g ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM t
+SELECT g, last_value(g) OVER (ORDER BY g), last_value(b) OVER (ORDER BY g, a ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM t
 SELECT g, last_value(b) OVER (PARTITION BY f ORDER BY g RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM t
-SELECT g, first_value(g) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ntile(3) OVER (ORDER BY g) FROM t
+SELECT g, first_value(g) OVER (ORDER BY g, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ntile(3) OVER (ORDER BY g) FROM t
 SELECT g, percent_rank() OVER (ORDER BY a), cume_dist() OVER (PARTITION BY f ORDER BY a) FROM t
 SELECT g, count(*) FILTER (WHERE a > 1) OVER (ORDER BY g), sum(a) FILTER (WHERE f) OVER (), bool_or(f) OVER (ORDER BY g) FROM t
 SELECT a, count(*), sum(count(*)) OVER (ORDER BY a), count(*) * 1.0 / sum(count(*)) OVER () FROM t GROUP BY a
@@ -324,6 +347,11 @@ def test_a_query_means_what_it_means_to_postgresql(
 
 
 FAILING = """
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY a) FROM t
+SELECT generate_series(1, 3, 0)
+SELECT sum(a) OVER (ORDER BY g, a ROWS BETWEEN CURRENT ROW AND 1 PRECEDING) FROM t
+SELECT sum(a) OVER (ORDER BY g, a ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW) FROM t
+SELECT a, (SELECT u.b FROM u WHERE u.a = t.a LIMIT 2) FROM t
 SELECT 1 / 0
 SELECT (SELECT a FROM t)
 SELECT (SELECT f FROM t)

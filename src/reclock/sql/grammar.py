@@ -87,7 +87,9 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
 
     def _create(self) -> nodes.Statement:
         replace = self._match_text_seq("OR", "REPLACE")
-        if self._match_texts(("TEMP", "TEMPORARY")):
+        if self._match_texts(("LOCAL", "TEMP", "TEMPORARY")):
+            if self._prev.text.upper() == "LOCAL" and not self._match_texts(("TEMP", "TEMPORARY")):
+                self.raise_error("expected TEMPORARY")
             return self._create_temporary(replace)
         materialized = self._match_text_seq("MATERIALIZED")
         if self._match_text_seq("VIEW"):

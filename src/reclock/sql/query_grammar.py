@@ -55,6 +55,9 @@ class QueryParser(MaterializeParser):
         "ANY": MaterializeParser.NO_PAREN_FUNCTION_PARSERS["ANY"],
     }
 
+    RESERVED_TOKENS: ClassVar[Any] = MaterializeParser.RESERVED_TOKENS - {TokenType.SELECT}
+    """What cannot be a name behind AS: no word."""
+
     # --- what every rule stands on ---
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:

@@ -1,7 +1,8 @@
 """Aggregates. Each has one value for a multiset of rows, whatever their order.
 
 Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too,
-as is ``array_agg``; its arguments after the first are what it is ordered by before that.
+as is ``array_agg``; its arguments after the first are what it is ordered by before that. The second argument of a percentile is its
+fraction.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from reclock.compute.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient
 from reclock.compute.functions.registry import Site, Types, Writer, aggregate
 from reclock.compute.functions.spelling import string, type_sql
 from reclock.compute.functions.typing import MAX_PRECISION, exact, parameters
-from reclock.errors import UnsupportedSql
+from reclock.errors import InvalidOption, UnsupportedSql
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -158,6 +159,54 @@ def _write_collected(engine: str) -> Writer:
     return write
 
 
+def _fraction(site: Site) -> object:
+    """Of a percentile. Raises ``InvalidOption``, or ``UnsupportedSql`` if it is no constant."""
+    fraction = site.constants.get(1)
+    if not isinstance(fraction, float):
+        raise UnsupportedSql("a fraction of a percentile that is not a constant is not supported")
+    if not 0 <= fraction <= 1:
+        raise InvalidOption(f"percentile value {fraction} is not between 0 and 1")
+    return fraction
+
+
+def _element(engine: str, values: str, place: str) -> str:
+    """The value at ``place``, from 0; NULL if there is none."""
+    return f"list_extract({values}, CAST({place} AS BIGINT) + 1)" if engine == "duckdb" else f"get({values}, CAST({place} AS INT))"
+
+
+def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
+    """PostgreSQL's formulas: the first value that so many are not above; or between two, in proportion to the distances."""
+
+    def write(site: Site) -> str:
+        values, count = _ascending(engine, site), _plain("count", site, site.arguments[0])
+        fraction = f"CAST('{_fraction(site)}' AS DOUBLE)"
+        if not is_continuous:
+            return _element(engine, values, f"greatest(ceil({fraction} * {count}) - 1, 0)")
+        place = f"({fraction} * ({count} - 1))"
+        low, high = (_element(engine, values, f"{rounded}({place})") for rounded in ("floor", "ceil"))
+        between = f"({low} + ({high} - {low}) * ({place} - floor({place})))"
+        return f"(CASE WHEN {count} > 0 THEN {between} END)"
+
+    return write
+
+
+def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    is_number = len(types) == 2 and (types[0] is None or types[0].is_number)
+    return ((DOUBLE, DOUBLE), DOUBLE) if is_number else None
+
+
+def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    found = _extreme(types[:1], constants) if len(types) == 2 else None
+    return ((*found[0], DOUBLE), found[1]) if found is not None and found[1].element is None else None
+
+
+for _name, _resolve, _is_continuous in (("percentile_cont", _continuous, True), ("percentile_disc", _discrete, False)):
+    aggregate(
+        _name,
+        _resolve,
+        duckdb=_write_percentile("duckdb", is_continuous=_is_continuous),
+        spark=_write_percentile("spark", is_continuous=_is_continuous),
+    )
 aggregate("array_agg", _collected, duckdb=_write_collected("duckdb"), spark=_write_collected("spark"))
 aggregate("count", _count, _simple("count"))
 aggregate("sum", _sum, duckdb=_write_sum("duckdb"), spark=_write_sum("spark"))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, ScalarType, array
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, array
+from reclock.compute.functions.moments import field
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
-from reclock.compute.functions.spelling import type_sql
+from reclock.compute.functions.spelling import raised, type_sql
 from reclock.compute.functions.typing import common_type, exact
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -71,6 +72,12 @@ for _name in ("array_length", "array_upper"):
         duckdb=_COUNTED.replace("{length}", "len({0})"),
         spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
     )
+scalar(
+    "array_lower",
+    _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
+    duckdb=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "len({0})"),
+    spark=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "size({0})"),
+)
 scalar("cardinality", _on_array(lambda element: (), lambda element: INTEGER), duckdb="CAST(len({0}) AS INTEGER)", spark="size({0})")
 scalar(
     "subscript",
@@ -108,11 +115,38 @@ scalar(
     spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
 )
 scalar("elements", _on_array(lambda element: (), array), "{0}")
+
+
+def _series(engine: str) -> Writer:
+    """From the first on, by a step that is 1 if there is none, up to the second. Moments are counted in microseconds."""
+    all, none, moments = {
+        "duckdb": ("generate_series({0}, {1}, {2})", "[]", "list_transform({0}, lambda x: make_timestamp(x))"),
+        "spark": ("sequence({0}, {1}, {2})", "array()", "transform({0}, x -> timestamp_micros(x))"),
+    }[engine]
+
+    def write(site: Site) -> str:
+        are_moments = site.types[0].name in (TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
+        first, last = (field(engine, "epoch", each) if are_moments else each for each in site.arguments[:2])
+        step = site.arguments[2] if len(site.arguments) > 2 else "1"
+        has_some = f"({step} > 0 AND {first} <= {last}) OR ({step} < 0 AND {first} >= {last})"
+        failure = raised(engine, "22023", "'step size cannot equal zero'")
+        some, nothing = (template.format(first, last, step) for template in (all, none))
+        found = f"(CASE WHEN {has_some} THEN {some} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
+        return f"CAST({moments.format(found) if are_moments else found} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+_STEPPED = [(INTEGER, INTEGER), (BIGINT, BIGINT), (TIMESTAMP, INTERVAL), (TIMESTAMPTZ, INTERVAL)]
 scalar(
     "series",
-    exact(((INTEGER, INTEGER), array(INTEGER)), ((BIGINT, BIGINT), array(BIGINT))),
-    duckdb=lambda site: f"CAST(generate_series({site.arguments[0]}, {site.arguments[1]}) AS {type_sql('duckdb', site.result)})",
-    spark="(CASE WHEN {0} <= {1} THEN sequence({0}, {1}) ELSE slice(sequence({0}, {0}), 1, 0) END)",
+    exact(
+        ((INTEGER, INTEGER), array(INTEGER)),
+        ((BIGINT, BIGINT), array(BIGINT)),
+        *(((type, type, step), array(type)) for type, step in _STEPPED),
+    ),
+    duckdb=_series("duckdb"),
+    spark=_series("spark"),
 )
 
 _SPLIT = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.algebra.relations import INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.compute.functions import AGGREGATES, resolve_aggregate
 from reclock.compute.scalars import Aggregate, Call, Cast, Literal, Parameter
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
@@ -29,15 +29,29 @@ from reclock.sql.planner.session_functions import is_about_session, signature
 @scalar.register
 def _cast(node: exp.Cast, reading: Reading) -> Any:
     only(node, "this", "to")
+    kept = _characters(node.args["to"])
+    if kept is not None:
+        return call("left", [_cast_to(scalar(node.this, reading), TEXT, reading), Literal(kept, INTEGER)])
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
     return _cast_to(scalar(node.this, reading), target, reading)
 
 
+def _characters(type: exp.Expr) -> int | None:
+    """How many characters a cast to ``varchar(n)`` or ``char`` keeps."""
+    if not isinstance(type, exp.DataType) or type.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
+        return None
+    sizes = [size.name for size in type.expressions]
+    if type.this == exp.DType.CHAR:
+        return 1 if sizes in ([], ["1"]) else None
+    return int(sizes[0]) if len(sizes) == 1 and sizes[0].isdigit() else None
+
+
 def _cast_to(value: Any, target: ScalarType, reading: Reading) -> Any:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
-        return reading.subqueries.object_id(value, target)
+        is_constant = value.type is None or isinstance(value, Literal | Parameter)
+        return reading.subqueries.object_id(value, target) if is_constant else _argument(value, target, reading)
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
         return catalog_call(f"{value.type.name}_name", [value], reading)
     return cast(value, target)
@@ -48,6 +62,8 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
     name, arguments = function_name(node), node.expressions
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
         return reading.subqueries.array(arguments[0], reading.scope)
+    if name in PERCENTILES:
+        raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
     if name in AGGREGATES:
         return _aggregate(name, arguments, None, reading)
     for argument in arguments:
@@ -87,9 +103,31 @@ _OPERATOR_NAMES = frozenset(
 """Names the registry gives to operators: not functions that SQL can call."""
 
 
+PERCENTILES = ("percentile_cont", "percentile_disc")
+"""Aggregates that are written with WITHIN GROUP, the values behind it."""
+
+
+@scalar.register
+def _within_group(node: exp.WithinGroup, reading: Reading) -> Any:
+    return _aggregate(*_ordered_set(node), None, reading)
+
+
+def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
+    """The name and the arguments, the values first."""
+    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
+    if name not in PERCENTILES:
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint=f"there are {' and '.join(PERCENTILES)}")
+    order = node.expression.expressions
+    if len(order) != 1 or len(node.this.expressions) != 1 or order[0].args.get("desc"):
+        raise UnsupportedSql(f"{name} takes one fraction, and one value in ascending order")
+    return name, [order[0].this, *node.this.expressions]
+
+
 @scalar.register
 def _filtered(node: exp.Filter, reading: Reading) -> Any:
     function = node.this
+    if isinstance(function, exp.WithinGroup):
+        return _aggregate(*_ordered_set(function), node.expression.this, reading)
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
         raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
     return _aggregate(function_name(function), function.expressions, node.expression.this, reading)

@@ -126,6 +126,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
     ),
     # What there is none of here: comments, constraints, functions in SQL, statistics, sequences, tablespaces.
+    "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
     "obj_description": ((OID, TEXT), 1, "NULL"),
     "col_description": ((OID, INTEGER), 2, "NULL"),
     "shobj_description": ((OID, TEXT), 2, "NULL"),

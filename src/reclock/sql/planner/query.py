@@ -26,7 +26,7 @@ from reclock.sql.planner.limits import limits
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
 from reclock.sql.planner.scope import Relation, Scope
-from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_values
+from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.planner.session_functions import answered, not_in_definitions
 from reclock.sql.planner.subqueries import SubqueryPlanner
 
@@ -217,6 +217,9 @@ class _Queries:
 
     def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]:
         return select_values(node, relation, with_ctes(node, context))
+
+    def order(self, node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]:
+        return select_order(node, relation, with_ctes(node, context))
 
 
 def new_context(catalog: PlannerCatalog, session: SessionNames) -> Context:

@@ -98,6 +98,15 @@ def select_values(node: exp.Select, relation: Relation, context: Context) -> lis
     return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
 
 
+def select_order(node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]:
+    """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
+    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT")
+    items = [replace(item, value=settle(item.value)) for projection in node.expressions for item in _items(projection, reading)]
+    order = node.args["order"].expressions if node.args.get("order") else []
+    found = [(_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY"), _ordering(0, each)) for each in order]
+    return [(value, how.is_descending, how.nulls_first) for value, how in found]
+
+
 def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
     """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
     reading = Reading(scope, SubqueryPlanner(context), clause)
@@ -184,7 +193,7 @@ def output_name(node: exp.Expr) -> str:
     match node:
         case exp.Column():
             return fold(node.this)
-        case exp.Paren() | exp.Filter():
+        case exp.Paren() | exp.Filter() | exp.WithinGroup():
             return output_name(node.this)
         case exp.Cast():
             inner = output_name(node.this)

@@ -15,7 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, Column, RelationDesc, ScalarType, TypeName, array
-from reclock.compute.plan import Get, JoinKind, Plan, Reduce
+from reclock.compute.plan import Get, JoinKind, Ordering, Plan, Reduce, TopK
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.compute.totality import can_raise
 from reclock.errors import AmbiguousColumn, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
@@ -39,6 +39,7 @@ from reclock.sql.planner.coercion import coerce
 from reclock.sql.planner.context import Block, Context
 from reclock.sql.planner.expressions import Reading, both, is_null, negated, only, scalar
 from reclock.sql.planner.grouping import group
+from reclock.sql.planner.limits import limits
 from reclock.sql.planner.object_names import named_object
 from reclock.sql.planner.rewrite import (
     AROUND,
@@ -201,7 +202,7 @@ class SubqueryPlanner:
 
     def rows(self, node: exp.Expr, scope: Scope) -> Rows:
         """The subquery as rows to be matched with those around it."""
-        query = _unwrapped(node)
+        query = _uncut(_unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else _unwrapped(node)
         block = self._block(query, scope)
         if block is None or not block.correlated:
             plan = self._plan(query, block)
@@ -276,15 +277,21 @@ class SubqueryPlanner:
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
         rows = Relation(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
         block = self.context.queries.block(query, replace(self.context, around=rows), None)
-        values = self._values(block)
+        limit, offset = limits(query, self.parameters)
+        values = self._values(block, may_have_limit=True)
         _check_width(len(values), 1)
-        if block.node.args.get("distinct"):
+        is_aggregate = has(values[0], AggregateCall)
+        if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)):
             raise correlated_error()
         keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
-        if has(values[0], AggregateCall):
+        if is_aggregate:
             plan, (value,) = group(block.relation, keys, values)
         else:
-            relation = Relation(*_computed(block.relation, values[0], keys))
+            order = self.context.queries.order(block.node, block.relation, self.context)
+            found, by = _computed(block.relation, values[0], keys, order)
+            if limit is not None or offset:
+                found = TopK(found, tuple(range(len(keys))), by, limit, offset)
+            relation = Relation(found, Scope(block.relation.scope.columns[: len(keys)]))
             alone = ColumnRef(len(keys), values[0].type)
             plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
         outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
@@ -305,8 +312,8 @@ class SubqueryPlanner:
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
         return SubqueryValue(plan, conditions, _of_no_rows(value, plan, len(keys)))
 
-    def _values(self, block: Block) -> list[Any]:
-        if any(block.node.args.get(name) for name in ("group", "having", "limit", "offset")):
+    def _values(self, block: Block, *, may_have_limit: bool = False) -> list[Any]:
+        if any(block.node.args.get(name) for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))):
             raise correlated_error()
         return self.context.queries.select_values(block.node, block.relation, self.context)
 
@@ -341,10 +348,13 @@ def _named_around(query: exp.Select, scope: Scope) -> list[int]:
     return sorted(i for i in found if i is not None)
 
 
-def _computed(relation: Relation, value: Any, keys: Sequence[Any]) -> tuple[Plan, Scope]:
-    """The keys and the value."""
-    plan, (value,) = attach(relation.plan, [value])
-    return compute(plan, [*keys, value]), Scope(relation.scope.columns[: len(keys)])
+def _computed(
+    relation: Relation, value: Any, keys: Sequence[Any], order: Sequence[tuple[Any, bool, bool]]
+) -> tuple[Plan, tuple[Ordering, ...]]:
+    """The keys, the value and what rows are ordered by; and where that is."""
+    plan, (value, *terms) = attach(relation.plan, [value, *(term for term, _, _ in order)])
+    by = tuple(Ordering(len(keys) + 1 + i, is_descending, nulls_first) for i, (_, is_descending, nulls_first) in enumerate(order))
+    return compute(plan, [*keys, value, *terms]), by
 
 
 def _equal_columns(condition: Any) -> list[ColumnRef]:
@@ -362,6 +372,19 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
         only(node, "this")
         node = node.this
     return node
+
+
+def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
+    """The query without a LIMIT that leaves a row where there is one."""
+    if query.args.get("limit") is None:
+        return query
+    limit, offset = limits(query, parameters)
+    if offset or limit is None or limit < 1:
+        return query
+    query = query.copy()
+    query.set("limit", None)
+    query.set("order", None)
+    return query
 
 
 def _shown(rows: Rows, width: int) -> Sequence[Any]:

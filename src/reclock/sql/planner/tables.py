@@ -228,8 +228,14 @@ def _merged(scope: Scope, name: str, side: str) -> int:
 
 
 def _check_names(left: Relation, right: Relation) -> None:
-    ours = {(column.relation, column.qualified) for column in left.scope.columns if column.relation is not None}
-    theirs = {(column.relation, column.qualified) for column in right.scope.columns if column.relation is not None}
+    ours, theirs = (
+        {
+            (column.relation, column.qualified)
+            for column in side.scope.columns
+            if column.relation is not None and not column.is_around
+        }
+        for side in (left, right)
+    )
     for name, qualified in sorted(theirs, key=str):
         if any(name == other and (qualified is None or of is None or qualified == of) for other, of in ours):
             raise DuplicateAlias(str(name))

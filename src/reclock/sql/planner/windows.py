@@ -90,27 +90,32 @@ def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], 
 
 def _frame(spec: exp.WindowSpec) -> Frame:
     only(spec, "kind", "start", "start_side", "end", "end_side")
-    if spec.args["kind"] not in ("ROWS", "RANGE"):
-        raise UnsupportedSql(f"frames of {spec.args['kind']} are not supported", hint="there are ROWS and RANGE")
-    is_range = spec.args["kind"] == "RANGE"
-    start = _bound(spec.args["start"], spec.args.get("start_side"), is_range)
-    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), is_range)
-    if spec.args["start"] == "UNBOUNDED" and spec.args.get("start_side") == "FOLLOWING":
+    kind, sides = spec.args["kind"].upper(), [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
+    if kind not in ("ROWS", "RANGE"):
+        raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
+    first, last = spec.args["start"], spec.args.get("end") or "CURRENT ROW"
+    if (first, sides[0]) == ("UNBOUNDED", "FOLLOWING"):
         raise SqlSyntaxError("frame start cannot be UNBOUNDED FOLLOWING")
-    if spec.args.get("end") == "UNBOUNDED" and spec.args.get("end_side") == "PRECEDING":
+    if (last, sides[1]) == ("UNBOUNDED", "PRECEDING"):
         raise SqlSyntaxError("frame end cannot be UNBOUNDED PRECEDING")
-    return Frame(start, end, is_range)
+    start, end = (_bound(said, side, is_range=kind == "RANGE") for said, side in zip((first, last), sides, strict=True))
+    if start is not None and end is not None and start > end and (start > 0) != (end > 0):
+        raise SqlSyntaxError(f"frame starting from {_place(start)} cannot end with {_place(end)}")
+    return Frame(start, end, is_range=kind == "RANGE")
 
 
-def _bound(said: Any, side: str | None, is_range: bool) -> int | None:
+def _place(offset: int) -> str:
+    return "current row" if offset == 0 else "preceding row" if offset < 0 else "following row"
+
+
+def _bound(said: Any, side: str, *, is_range: bool) -> int | None:
     if said == "UNBOUNDED":
         return None
     if said == "CURRENT ROW":
         return 0
     if is_range or not isinstance(said, exp.Literal) or said.is_string or not str(said.this).isdigit():
-        raise UnsupportedSql(
-            f"frame offset {to_sql(said)[:80]} {side} is not supported", hint="ROWS takes constant integers, RANGE none"
-        )
+        hint = "ROWS takes constant integers, RANGE none"
+        raise UnsupportedSql(f"frame offset {to_sql(said)[:80]} {side} is not supported", hint=hint)
     return int(said.this) * (-1 if side == "PRECEDING" else 1)
 
 
