@@ -1,5 +1,6 @@
 """Decoding is exact: every type, both formats, and the byte of the first record that does not fit."""
 
+import random
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -27,7 +28,8 @@ from reclock.algebra.relations import (
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
 from reclock.sources.decode import decode
-from reclock.sources.description import CsvFormat, JsonFormat
+from reclock.sources.description import CsvFormat, JsonFormat, TextFormat
+from reclock.sources.records import quote_of, record_ends
 
 CSV = CsvFormat(has_header=False)
 PAIR = RelationDesc((Column("n", INTEGER, is_nullable=False), Column("w", TEXT)))
@@ -130,6 +132,84 @@ def test_a_json_field_of_another_type_names_its_column(type, text):
     with pytest.raises(DecodeFailed) as failure:
         json_value(type, text)
     assert f'column "v" of type {type}' in failure.value.detail
+
+
+MANY = RelationDesc(
+    (
+        Column("n", INTEGER, is_nullable=False),
+        Column("w", TEXT),
+        Column("p", numeric(10, 2)),
+        Column("z", TIMESTAMPTZ),
+        Column("y", BYTEA),
+    )
+)
+GOOD = {
+    "json": b'{"n":7,"w":"a \\u00e9 \\"q\\" b","p":12.25,"z":"2013-01-01T05:00:00Z","y":"\\\\x00ff","more":{"a":[1,{"b":null}]}}\n',
+    "csv": '7,"a ""q"" \u00e9",12.25,2013-01-01T05:00:00Z,\\x00ff\n'.encode(),
+    "text": "a \u00e9\n".encode(),
+}
+PIECES = [
+    *b'{}[]":,\\\n\r\t -\x00\xff',
+    b"null",
+    b"\\ud800",
+    b"1e999",
+    b"nan",
+    b'"n":1,',
+    b"9" * 30,
+    b"\r\n",
+    b"\xef\xbb\xbf",
+    b'""',
+]
+
+
+def changed(record: bytes, chance: random.Random) -> bytes:
+    """The record with one to three pieces of it gone, doubled or strange; it still ends with a newline."""
+    found = bytearray(record[:-1])
+    for _ in range(chance.choice([1, 1, 1, 2, 3])):
+        at, piece = chance.randrange(len(found) + 1), chance.choice(PIECES)
+        match chance.randrange(4):
+            case 0:
+                found[at:at] = bytes([piece]) if isinstance(piece, int) else piece
+            case 1:
+                del found[at:]
+            case 2:
+                del found[at : at + chance.randrange(1, 12)]
+            case _:
+                found[at : at + 1] = bytes([chance.randrange(256)])
+    return bytes(found) + b"\n"
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
+    format = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}[name]
+    desc = RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
+    chance, refused = random.Random(20261122), 0
+
+    def rows(buffer):
+        return decode(buffer, format, desc, key="k", offset=50).num_rows
+
+    for _ in range(10_000):
+        before, after = chance.choice([(0, 0), (0, 1), (2, 0), (1, 2)])
+        buffer = GOOD[name] * before + changed(GOOD[name], chance) + GOOD[name] * after
+        ends = [int(end) for end in record_ends(buffer, quote_of(format))]  # what is behind an open quote is not whole
+        starts, buffer = [0, *ends[:-1]], buffer[: ends[-1]] if ends else b""
+        blank = [name != "text" and not buffer[start:end].strip() for start, end in zip(starts, ends, strict=False)]
+        try:
+            assert rows(buffer) == len(ends) - sum(blank), buffer
+        except DecodeFailed as failure:
+            place = starts.index(failure.offset - 50)
+            assert place >= min(before, len(ends) - 1)
+            assert rows(buffer[: starts[place]]) == place - sum(blank[:place]), buffer
+            refused += 1
+    assert refused > 1_000
+
+
+def test_an_object_stands_on_one_line():
+    for bad in (b'{"n":1,\n"w":"a"}\n', b'{\n"n":1}\n', b'{"n":1}{"n":2}\n{"n":\n3}\n', b'{"n":1,"o":{}\n,"w":"a"}\n'):
+        with pytest.raises(DecodeFailed) as failure:
+            decode(b'{"n":1}\n' + bad, JsonFormat(), PAIR, key="k", offset=0)
+        assert failure.value.offset == 8
+    assert decode(b'\n {"n":1} \r\n \t\n{"n":2}\n\n', JsonFormat(), PAIR, key="k", offset=0)["n"].to_pylist() == [1, 2]
 
 
 BAD_CSV = [b"x,a\n", b",a\n", b"1\n", b"1,a,b\n", b"1,\xff\n", b"99999999999,a\n"]

@@ -24,7 +24,8 @@ from reclock.sources.records import BYTE_ORDER_MARK, quote_of, record_ends
 _NAMELESS = "Failed to convert JSON"
 """How Arrow's complaint of a JSON value begins when it does not name the field."""
 
-_NULL_FIRST, _NULL_LATER = re.compile(rb"[ \t\r\n]*null\b"), re.compile(rb"\n[ \t\r]*null\b")
+_BLANK, _NO_OBJECT = re.compile(rb"^[ \t\r]*$", re.MULTILINE), re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
+"""Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that has a newline in it has none."""
 
 _TRUE = ("true", "t", "yes", "y", "on", "1")
 _FALSE = ("false", "f", "no", "n", "off", "0")
@@ -158,14 +159,17 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_l
 def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
-        if _NULL_FIRST.match(run) or _NULL_LATER.search(run):  # Arrow takes it for an object, or crashes if it comes first
-            raise pa.ArrowInvalid("null is not a JSON object")
+        lines = run.count(b"\n")
+        if not run.count(b"}\n") == lines == run.count(b"\n{") + run.startswith(b"{"):
+            if _NO_OBJECT.search(run):  # Arrow takes null for an object, or crashes if it comes first, and reads on at newlines
+                raise pa.ArrowInvalid("a line is not a JSON object")
+            lines -= len(_BLANK.findall(run, 0, len(run) - 1))
         table = pyarrow.json.read_json(
             pa.BufferReader(run),
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(run) + 1),
             parse_options=pyarrow.json.ParseOptions(explicit_schema=carriers, unexpected_field_behavior="ignore"),
         )
-        if table.num_rows > run.count(b"\n"):
+        if table.num_rows != lines:
             raise pa.ArrowInvalid("more than one object on a line")
         return table
     if isinstance(format, TextFormat | BytesFormat):
