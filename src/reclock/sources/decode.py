@@ -159,17 +159,17 @@ def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_l
 def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
     if isinstance(format, JsonFormat):
         run.decode()  # Arrow takes any bytes for text here
-        lines = run.count(b"\n")
-        if not run.count(b"}\n") == lines == run.count(b"\n{") + run.startswith(b"{"):
-            if _NO_OBJECT.search(run):  # Arrow takes null for an object, or crashes if it comes first, and reads on at newlines
+        records = run.count(b"\n")
+        if not run.count(b"}\n") == records == run.count(b"\n{") + run.startswith(b"{"):
+            if _NO_OBJECT.search(run):  # Arrow takes null for an object, or crashes if it comes first, and reads on at newrecords
                 raise pa.ArrowInvalid("a line is not a JSON object")
-            lines -= len(_BLANK.findall(run, 0, len(run) - 1))
+            records -= len(_BLANK.findall(run, 0, len(run) - 1))
         table = pyarrow.json.read_json(
             pa.BufferReader(run),
             read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(run) + 1),
             parse_options=pyarrow.json.ParseOptions(explicit_schema=carriers, unexpected_field_behavior="ignore"),
         )
-        if table.num_rows != lines:
+        if table.num_rows != records:
             raise pa.ArrowInvalid("more than one object on a line")
         return table
     if isinstance(format, TextFormat | BytesFormat):
