@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -50,7 +50,7 @@ from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError
+from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError, SparkLost
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
@@ -438,14 +438,23 @@ class Environment:
         self.settings = size_named(size, self.replica_sizes).applied_to(self.settings)
 
     def spark(self, *, pool: str = "default") -> SparkSession:
-        """The environment's Spark session, started at the first call. The jobs of this thread share it fairly with other pools'."""
-        with self._starting:
-            if self._spark is None:
-                from reclock.clusters.session import start
+        """The environment's Spark session, started at the first call, and where it has ended. The jobs of this thread share it
+        fairly with other pools'. Raises ``SparkLost`` if it ends now.
+        """
+        from py4j.protocol import Py4JError
 
-                self._spark = start(self.settings)
-        if not self.settings.spark_remote:  # a server does that by itself
-            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        from reclock.clusters.session import has_ended, is_ending, start
+
+        try:
+            with self._starting:
+                if self._spark is None or (self._owns_spark and has_ended(self._spark)):
+                    self._spark = start(self.settings)
+            if not self.settings.spark_remote:  # a server does that by itself
+                self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        except (Py4JError, ConnectionError) as error:
+            if self._spark is not None and self._owns_spark and is_ending(self._spark):
+                return self.spark(pool=pool)
+            raise SparkLost(detail=str(error)) from error
         return self._spark
 
     @cached_property
@@ -486,7 +495,8 @@ class Environment:
             self._tables.close()
         with self._starting:  # one that a replica warms up may be about to be there
             if self._spark is not None and self._owns_spark:
-                self._spark.stop()
+                with suppress(ConnectionError):  # it has ended already
+                    self._spark.stop()
             self._spark = None
         self.catalog.close()
         self.consensus.close()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 import warnings
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -20,6 +23,9 @@ from reclock.errors import ConfigurationError
 
 _LOCAL_MASTERS = ("local", "spark://127.0.0.1", "spark://localhost")
 _LOGGING = files("reclock.clusters").joinpath("log4j2.properties")
+
+_END_S = 5.0
+"""What a process that was killed may take until it is gone."""
 
 _PATIENCE: dict[str, Any] = {"max_retries": 10, "max_backoff": 5_000}
 """Waits of 0.05, 0.2, 0.8, 3.2 and then 5 seconds, until a server that does not answer is given up."""
@@ -108,6 +114,25 @@ def start(settings: Settings) -> SparkSession:
     return session
 
 
+def has_ended(session: SparkSession) -> bool:
+    """Whether a session of one's own is of a Java process that is gone: its memory did not suffice, or someone ended it."""
+    if not isinstance(session, SparkSession):
+        return False
+    gateway, own = cast(Any, SparkContext)._gateway, cast(Any, session.sparkContext)._jsc
+    if gateway is None or own is None or own._gateway_client is not gateway._gateway_client:
+        return True
+    return gateway.proc is not None and gateway.proc.poll() is not None
+
+
+def is_ending(session: SparkSession) -> bool:
+    """Whether the Java process of a session that does not answer is gone, perhaps in a moment."""
+    process = cast(Any, SparkContext)._gateway and cast(Any, SparkContext)._gateway.proc
+    if process is not None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_END_S)
+    return has_ended(session)
+
+
 def _of_server(url: str) -> SparkSession:
     """One that a server keeps, which may be away for half a minute, at the beginning and later."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
@@ -132,6 +157,7 @@ def _own(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left to this process by one that is the client of a server
+    _forget_what_has_ended()
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
     for name, value in configuration(settings).items():
         builder = builder.config(name, value)
@@ -143,3 +169,15 @@ def _own(settings: Settings) -> SparkSession:
         raise ConfigurationError(
             "the Java process of Spark does not start", detail=str(error), hint="install a Java 17 runtime, or set JAVA_HOME"
         ) from error
+
+
+def _forget_what_has_ended() -> None:
+    """PySpark keeps the session of a Java process that is gone, and answers it again."""
+    session: Any = cast(Any, SparkSession)._instantiatedSession
+    if session is None or not has_ended(session):
+        return
+    with suppress(Exception):  # threads of this process that listen to the other; of it nothing is left to be stopped
+        session.sparkContext._accumulatorServer.shutdown()
+    context: Any = SparkContext
+    context._active_spark_context = context._gateway = context._jvm = None
+    cast(Any, SparkSession)._instantiatedSession = None

@@ -15,6 +15,16 @@ class ReplicaLost(ReclockError):
         self.name = name
 
 
+class SparkLost(ReclockError):
+    """Spark ended while it was at work: it was killed, or a result did not fit its memory. The next statement starts it again."""
+
+    sqlstate = "58000"
+
+    def __init__(self, *, detail: str | None = None) -> None:
+        hint = "run the statement again; if its result is large, with more spark_driver_memory"
+        super().__init__("Spark ended while it was at work", detail=detail, hint=hint)
+
+
 class ReplicaBehind(ReclockError):
     """A replica was asked for something at a time of the catalog up to which it was not commanded yet. Clients do not see this."""
 

@@ -17,6 +17,7 @@ from reclock.adapter.transactions import TransactionStatus
 from reclock.algebra.object_ids import type_oid
 from reclock.errors import (
     DuplicateCursor,
+    InternalError,
     ProtocolViolation,
     ReclockError,
     UnknownCursor,
@@ -202,6 +203,8 @@ class Connection:
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
+        except OSError as error:  # of the work, not of the connection
+            raise InternalError("the operating system refused what a statement needs", detail=str(error)) from error
         finally:
             self._is_running = False
             if timer is not None:
@@ -210,7 +213,7 @@ class Connection:
                 raise asyncio.CancelledError
 
     def _failed(self, raised: BaseException) -> None:
-        if not isinstance(raised, ReclockError):
+        if not isinstance(raised, ReclockError) or isinstance(raised, InternalError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         self._session.fail()
         self._stream.send(reports.error(raised))

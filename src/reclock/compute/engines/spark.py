@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from reclock.compute.engines.spark_rows import SparkRows
 from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
 from reclock.compute.plan import Finishing, Plan
-from reclock.errors import QueryCanceled, ReclockError
+from reclock.errors import QueryCanceled, ReclockError, SparkLost
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -149,11 +150,12 @@ class SparkEngine:
                     frame.createOrReplaceTempView(name)
                 for batch in found.of(self._session.sql(sql)):
                     yield fitted(batch, schema)
-            except (PySparkException, Py4JError) as error:
+            except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
             finally:
-                for name in frames:
-                    self._session.catalog.dropTempView(name)
+                with suppress(Py4JError, OSError):  # where Spark has ended, so have they
+                    for name in frames:
+                        self._session.catalog.dropTempView(name)
 
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), found.cancel)
 
@@ -173,9 +175,11 @@ def _path(uri: str) -> str:
 
 
 def _failure(error: Exception) -> ReclockError:
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
+    if isinstance(error, OSError | Py4JNetworkError):
+        return SparkLost(detail=str(error) or type(error).__name__)
     text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
     state = (error.getSqlState() or "") if isinstance(error, PySparkException) else ""
     is_of_data = state.startswith("22") or "org.apache.spark.SparkArithmeticException" in text

@@ -1,0 +1,66 @@
+"""The Java process of a server's Spark is killed: who was at work with it learns that, and it is there again."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+from fixtures.server import RECLOCK, SqlServer
+
+pytestmark = pytest.mark.spark
+
+COUNT = "SELECT count(*) FROM region"
+ENDLESS = "SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_orderkey + b.l_orderkey + c.l_orderkey = 0"
+DEADLINE_S = 120
+
+
+def kill_spark(server: SqlServer) -> None:
+    java = [each for each in psutil.Process(server.process.pid).children(recursive=True) if each.name() == "java"]
+    assert java
+    for each in java:
+        each.kill()
+    until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in java))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_server_goes_on_when_its_spark_is_killed(tmp_path: Path, new_server: Callable[..., SqlServer]) -> None:
+    server = new_server(tmp_path, RECLOCK_SPARK_THRESHOLD_BYTES="0")
+    with server.connect() as connection, server.connect() as other:
+        connection.execute("CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES (region, lineitem)")
+        subprocess.run([RECLOCK, "tick", "--home", str(tmp_path)], check=True, capture_output=True)
+        assert "spark" in str(connection.execute(f"EXPLAIN {COUNT}").fetchall())
+        assert connection.execute(COUNT).fetchone() == (5,)
+
+        kill_spark(server)  # nobody is at work with it
+        assert connection.execute(COUNT).fetchone() == (5,)
+
+        failures: list[psycopg.Error] = []
+
+        def work() -> None:
+            try:
+                other.execute(ENDLESS)
+            except psycopg.Error as error:
+                failures.append(error)
+
+        works = threading.Thread(target=work)
+        works.start()
+        active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query = %s"
+        until(lambda: connection.execute(active, [ENDLESS]).fetchone() == (1,))
+        time.sleep(1)  # its jobs have begun
+        kill_spark(server)
+        works.join(DEADLINE_S)
+        assert [error.sqlstate for error in failures] == ["58000"]
+        assert other.execute("SELECT 1").fetchone() == (1,)
+        assert other.execute(COUNT).fetchone() == (5,)
