@@ -448,7 +448,7 @@ class Environment:
         try:
             with self._starting:
                 if self._spark is None or (self._owns_spark and has_ended(self._spark)):
-                    self._spark = start(self.settings)
+                    self._spark = start(self.settings, ended=self._spark)
             if not self.settings.spark_remote:  # a server does that by itself
                 self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         except (Py4JError, ConnectionError) as error:

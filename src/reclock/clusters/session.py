@@ -105,9 +105,14 @@ def credentials(settings: Settings) -> dict[str, str]:
     }
 
 
-def start(settings: Settings) -> SparkSession:
-    """A session for this environment; the running one of this process if there is one. Raises ``ConfigurationError``."""
+def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSession:
+    """A session for this environment; the running one of this process if there is one. Raises ``ConfigurationError``.
+
+    PySpark keeps sessions that have ended, and answers them again; the one that did is to be told.
+    """
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of pandas 3, which we keep away from it
+    if ended is not None:
+        _forget(ended)
     session = _of_server(settings.spark_remote) if settings.spark_remote else _own(settings)
     for name, value in credentials(settings).items():
         session.conf.set(name, value)
@@ -115,17 +120,28 @@ def start(settings: Settings) -> SparkSession:
 
 
 def has_ended(session: SparkSession) -> bool:
-    """Whether a session of one's own is of a Java process that is gone: its memory did not suffice, or someone ended it."""
+    """Whether its Java process is gone, or the server that knew it, which is asked: memory did not suffice, or someone ended it."""
     if not isinstance(session, SparkSession):
-        return False
+        return not _is_known(session)
     gateway, own = cast(Any, SparkContext)._gateway, cast(Any, session.sparkContext)._jsc
     if gateway is None or own is None or own._gateway_client is not gateway._gateway_client:
         return True
     return gateway.proc is not None and gateway.proc.poll() is not None
 
 
+def _is_known(session: Any) -> bool:
+    """Whether the server has the session. One that has begun anew, or does not answer for half a minute, has not."""
+    try:
+        session.conf.get("spark.sql.session.timeZone")
+    except PySparkException:
+        return False
+    return True
+
+
 def is_ending(session: SparkSession) -> bool:
     """Whether the Java process of a session that does not answer is gone, perhaps in a moment."""
+    if not isinstance(session, SparkSession):
+        return False
     process = cast(Any, SparkContext)._gateway and cast(Any, SparkContext)._gateway.proc
     if process is not None:
         with suppress(subprocess.TimeoutExpired):
@@ -157,7 +173,9 @@ def _own(settings: Settings) -> SparkSession:
     for name, value in variables(settings).items():
         os.environ.setdefault(name, value)
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # left to this process by one that is the client of a server
-    _forget_what_has_ended()
+    ended: Any = cast(Any, SparkSession)._instantiatedSession
+    if ended is not None and has_ended(ended):  # of another environment of this process
+        _forget(ended)
     builder = SparkSession.builder.master(settings.spark_master).appName("reclock")
     for name, value in configuration(settings).items():
         builder = builder.config(name, value)
@@ -171,13 +189,15 @@ def _own(settings: Settings) -> SparkSession:
         ) from error
 
 
-def _forget_what_has_ended() -> None:
-    """PySpark keeps the session of a Java process that is gone, and answers it again."""
-    session: Any = cast(Any, SparkSession)._instantiatedSession
-    if session is None or not has_ended(session):
+def _forget(ended: Any) -> None:
+    if not isinstance(ended, SparkSession):
+        ended.release_session_on_close = False  # nobody is there to be told
+        ended.stop()
         return
+    kept: Any = SparkSession
+    if kept._instantiatedSession is not ended or not has_ended(ended):
+        return  # another environment of this process has done it
     with suppress(Exception):  # threads of this process that listen to the other; of it nothing is left to be stopped
-        session.sparkContext._accumulatorServer.shutdown()
+        ended._sc._accumulatorServer.shutdown()
     context: Any = SparkContext
-    context._active_spark_context = context._gateway = context._jvm = None
-    cast(Any, SparkSession)._instantiatedSession = None
+    context._active_spark_context = context._gateway = context._jvm = kept._instantiatedSession = None
