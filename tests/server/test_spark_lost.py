@@ -1,4 +1,4 @@
-"""The Java process of a server's Spark is killed: who was at work with it learns that, and it is there again."""
+"""The Java process of a server's Spark ends: who was at work with it learns that, and it is there again."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import psutil
 import psycopg
 import pytest
 from fixtures.server import RECLOCK, SqlServer
+from fixtures.spark import connect_server, free_port
 
 pytestmark = pytest.mark.spark
 
@@ -35,12 +36,16 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def create_relations(connection: psycopg.Connection, home: Path) -> None:
+    connection.execute("CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES (region, lineitem)")
+    subprocess.run([RECLOCK, "tick", "--home", str(home)], check=True, capture_output=True)
+    assert "spark" in str(connection.execute(f"EXPLAIN {COUNT}").fetchall())
+
+
 def test_a_server_goes_on_when_its_spark_is_killed(tmp_path: Path, new_server: Callable[..., SqlServer]) -> None:
     server = new_server(tmp_path, RECLOCK_SPARK_THRESHOLD_BYTES="0")
     with server.connect() as connection, server.connect() as other:
-        connection.execute("CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES (region, lineitem)")
-        subprocess.run([RECLOCK, "tick", "--home", str(tmp_path)], check=True, capture_output=True)
-        assert "spark" in str(connection.execute(f"EXPLAIN {COUNT}").fetchall())
+        create_relations(connection, tmp_path)
         assert connection.execute(COUNT).fetchone() == (5,)
 
         kill_spark(server)  # nobody is at work with it
@@ -64,3 +69,15 @@ def test_a_server_goes_on_when_its_spark_is_killed(tmp_path: Path, new_server: C
         assert [error.sqlstate for error in failures] == ["58000"]
         assert other.execute("SELECT 1").fetchone() == (1,)
         assert other.execute(COUNT).fetchone() == (5,)
+
+
+def test_a_server_goes_on_when_the_spark_connect_server_is_another(tmp_path: Path, new_server: Callable[..., SqlServer]) -> None:
+    port = free_port()
+    with connect_server(tmp_path, port) as url:
+        server = new_server(tmp_path, RECLOCK_SPARK_THRESHOLD_BYTES="0", RECLOCK_SPARK_REMOTE=url)
+        with server.connect() as connection:
+            create_relations(connection, tmp_path)
+            assert connection.execute(COUNT).fetchone() == (5,)
+    with connect_server(tmp_path, port), server.connect() as connection:
+        assert connection.execute(COUNT).fetchone() == (5,)
+        assert connection.execute(COUNT).fetchone() == (5,)

@@ -33,6 +33,10 @@ SETTINGS = {
 """What the statements rely on; set on the session that the engine is given."""
 
 
+_OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
+"""Conditions of a server that has begun anew, and of its client from then on."""
+
+
 class SparkEngine:
     """Runs plans as Spark jobs of ``session``, which gets ``SETTINGS``. Safe for several threads."""
 
@@ -153,7 +157,7 @@ class SparkEngine:
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
             finally:
-                with suppress(Py4JError, OSError):  # where Spark has ended, so have they
+                with suppress(PySparkException, Py4JError, OSError):  # where Spark has ended, so have they
                     for name in frames:
                         self._session.catalog.dropTempView(name)
 
@@ -178,7 +182,8 @@ def _failure(error: Exception) -> ReclockError:
     from py4j.protocol import Py4JJavaError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
-    if isinstance(error, OSError | Py4JNetworkError):
+    condition = (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+    if isinstance(error, OSError | Py4JNetworkError) or condition.startswith(_OF_NO_SESSION):
         return SparkLost(detail=str(error) or type(error).__name__)
     text = error.java_exception.toString() if isinstance(error, Py4JJavaError) else str(error)
     state = (error.getSqlState() or "") if isinstance(error, PySparkException) else ""
