@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog import update_files
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.known_updates import KnownUpdates
-from reclock.catalog.objects import APPEND_ONLY
+from reclock.catalog.objects import APPEND_ONLY, Schema
 from reclock.catalog.persist import APPENDS_PER_MERGE, PersistLog
+from reclock.collections.folder import Folder
 from reclock.collections.log import COMMITS_PER_CHECKPOINT
 from reclock.errors import CatalogCorrupt, UpperMismatch
 
@@ -171,6 +172,27 @@ class TestFiles:
         with pytest.raises(UpperMismatch):
             log.compare_and_append(stale.upper, Timestamp(stale.upper + 1), [], other.leadership)
         assert len(files(place)) == len(before) + 1
+
+    def test_a_file_that_is_deleted_before_it_is_flushed_has_lost_its_race(
+        self, place: CatalogPlace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Another has appended there, so that it is garbage, and a merge of that one cleans up."""
+        state, other = opened(place), joined(place)
+        sync = Folder.sync
+
+        def outrun(folder: Folder, paths: Iterable[str]) -> None:
+            monkeypatch.setattr(Folder, "sync", sync)
+            create_schema(state, "raw")
+            folder.delete(list(paths))
+            raise FileNotFoundError
+
+        tx = other.transaction()
+        tx.insert(Schema(tx.allocate_schema_id(), 1, "late", "u1"))
+        monkeypatch.setattr(Folder, "sync", outrun)
+        with pytest.raises(UpperMismatch):
+            other.commit_transaction(tx)
+        other.sync()
+        create_schema(other, "later")
 
 
 class TestLostAnswers:

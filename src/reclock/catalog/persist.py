@@ -248,7 +248,11 @@ class PersistLog:
             check(state)
             mark = uuid4().hex
             table = update_files.table_of(updates)
-            files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
+            try:
+                files = [update_files.write(self._folder, table, Holds.APPEND, expected_upper, mark)] if updates else []
+            except FileNotFoundError:  # it is garbage already if another has appended there
+                check(self._refresh())
+                raise
             reach(f"catalog.persist.{what}.file_written")
             after = _State(upper=new_upper, leadership=leadership)
             try:

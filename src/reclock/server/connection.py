@@ -204,6 +204,7 @@ class Connection:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
         except OSError as error:  # of the work, not of the connection
+            _log.error("the operating system refused what a statement needs", peer=self._stream.peer, error=str(error))
             raise InternalError("the operating system refused what a statement needs", detail=str(error)) from error
         finally:
             self._is_running = False
@@ -213,7 +214,7 @@ class Connection:
                 raise asyncio.CancelledError
 
     def _failed(self, raised: BaseException) -> None:
-        if not isinstance(raised, ReclockError) or isinstance(raised, InternalError):
+        if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         self._session.fail()
         self._stream.send(reports.error(raised))
