@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from fixtures.malformed import GOOD, MANY, changed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -132,51 +133,6 @@ def test_a_json_field_of_another_type_names_its_column(type, text):
     with pytest.raises(DecodeFailed) as failure:
         json_value(type, text)
     assert f'column "v" of type {type}' in failure.value.detail
-
-
-MANY = RelationDesc(
-    (
-        Column("n", INTEGER, is_nullable=False),
-        Column("w", TEXT),
-        Column("p", numeric(10, 2)),
-        Column("z", TIMESTAMPTZ),
-        Column("y", BYTEA),
-    )
-)
-GOOD = {
-    "json": b'{"n":7,"w":"a \\u00e9 \\"q\\" b","p":12.25,"z":"2013-01-01T05:00:00Z","y":"\\\\x00ff","more":{"a":[1,{"b":null}]}}\n',
-    "csv": '7,"a ""q"" \u00e9",12.25,2013-01-01T05:00:00Z,\\x00ff\n'.encode(),
-    "text": "a \u00e9\n".encode(),
-}
-PIECES = [
-    *b'{}[]":,\\\n\r\t -\x00\xff',
-    b"null",
-    b"\\ud800",
-    b"1e999",
-    b"nan",
-    b'"n":1,',
-    b"9" * 30,
-    b"\r\n",
-    b"\xef\xbb\xbf",
-    b'""',
-]
-
-
-def changed(record: bytes, chance: random.Random) -> bytes:
-    """The record with one to three pieces of it gone, doubled or strange; it still ends with a newline."""
-    found = bytearray(record[:-1])
-    for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        at, piece = chance.randrange(len(found) + 1), chance.choice(PIECES)
-        match chance.randrange(4):
-            case 0:
-                found[at:at] = bytes([piece]) if isinstance(piece, int) else piece
-            case 1:
-                del found[at:]
-            case 2:
-                del found[at : at + chance.randrange(1, 12)]
-            case _:
-                found[at : at + 1] = bytes([chance.randrange(256)])
-    return bytes(found) + b"\n"
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
+from fixtures.malformed import GOOD, MANY, changed
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +100,26 @@ def test_any_bytes_are_a_row_or_a_definite_error(name):
         assert found in (1, ("0", 5))
 
     law()
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_ten_thousand_malformed_messages_are_each_an_error_that_names_them(name):
+    format, desc = FORMATS[name][0], RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
+    chance, refused, good = random.Random(20261122), 0, GOOD[name].rstrip(b"\n")
+    for _ in range(5_000):
+        values = [good, *(changed(GOOD[name], chance).rstrip(b"\n") for _ in range(2))]
+        alone = [outcome(value, format, desc) for value in values]
+        assert alone[0] == 1
+        assert set(alone) <= {1, ("0", 5)}
+        bad = [place for place, found in enumerate(alone) if found != 1]
+        refused += len(bad)
+        if not bad:
+            assert decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12]).num_rows == 3
+            continue
+        with pytest.raises(DecodeFailed) as failure:
+            decode_messages(values, format, desc, partition="0", offsets=[7, 8, 12])
+        assert failure.value.offset == [7, 8, 12][bad[0]]
+    assert refused > 1_000
 
 
 def test_what_lacks_a_value_is_null_or_an_error():
