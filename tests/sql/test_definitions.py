@@ -504,6 +504,7 @@ REFUSED = {
     "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("42601", "greater than zero"),
     "SELECT sum(DISTINCT flight) OVER () FROM flights": ("0A000", "DISTINCT"),
     "SELECT array_agg(flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "array_agg"),
+    "SELECT percentile_cont(flight, 0.5) OVER () FROM flights": ("0A000", "percentile_cont"),
     "SELECT sum(flight) OVER w FROM flights": ("42704", 'window "w"'),
     "SELECT sum(flight) OVER (w ORDER BY flight) FROM flights WINDOW w AS (ORDER BY carrier)": ("42601", "has that already"),
     "SELECT sum(flight) OVER (ORDER BY carrier GROUPS 1 PRECEDING) FROM flights": ("0A000", "GROUPS"),

@@ -15,7 +15,7 @@ from reclock.compute.scalars import Case, Literal
 from reclock.errors import SqlSyntaxError, UnknownFunction, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
-from reclock.sql.planner.calls import aggregate
+from reclock.sql.planner.calls import PERCENTILES, aggregate
 from reclock.sql.planner.coercion import coerce, common_type
 from reclock.sql.planner.expressions import Reading, function_name, only, scalar, typed
 from reclock.sql.planner.rewrite import InWindow
@@ -24,8 +24,8 @@ PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_r
 """Functions that say where a row is, and the type of what they say."""
 
 FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
-ORDERED = ("array_agg", "string_agg")
-"""Aggregates whose value depends on an order of the rows, which is not that of the window."""
+ORDERED = ("array_agg", "string_agg", *PERCENTILES)
+"""Aggregates that have an order of their own, which is not that of the window."""
 
 
 @scalar.register
