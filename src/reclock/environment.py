@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from reclock.compute.engines.duckdb import DuckDbEngine
+    from reclock.compute.engines.spool import Spool
 
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
@@ -477,11 +478,18 @@ class Environment:
             [settings.lake_root], memory_limit=settings.query_memory, threads=settings.query_threads, spill=settings.spill_root
         )
 
+    @cached_property
+    def spool(self) -> Spool:
+        """Where results of Spark wait until they are taken."""
+        from reclock.clusters.session import spool
+
+        return spool(self.settings)
+
     def large_engine(self, pool: str = "default") -> Engine:
         """Runs the rest, on Spark."""
         from reclock.compute.engines.spark import SparkEngine
 
-        return SparkEngine(self.spark(), None if self.settings.spark_remote else pool)
+        return SparkEngine(self.spark(), None if self.settings.spark_remote else pool, lambda: self.spool)
 
     def close(self) -> None:
         if "threads" in self.__dict__:

@@ -16,6 +16,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.compaction import checkpoint, compact, vacuum
 from reclock.collections.tables import Tables, table_id
+from reclock.compute.engines.spool import Spool
 from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
@@ -23,6 +24,7 @@ from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
 from reclock.sql.catalog import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
+_SPOOL_GRACE_MS = 24 * 3_600_000
 """How long a transaction that makes a secret may take to commit."""
 
 _ATTEMPTS = 10
@@ -53,13 +55,15 @@ class GroupReport:
 @dataclass(frozen=True, slots=True)
 class SweepReport:
     """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
-    whose CREATE or ALTER was never committed. Of ``leftovers``, what upstreams keep for dropped sources, as many are there still.
+    whose CREATE or ALTER was never committed, files of rows that nobody took. Of ``leftovers``, what upstreams keep for dropped
+    sources, as many are there still.
     """
 
     orphans: tuple[StorageCollectionId, ...]
     holds: int
     statuses: int
     secrets: int
+    spooled: int
     leftovers: int
 
 
@@ -108,7 +112,9 @@ def sweep(environment: Environment) -> SweepReport:
     history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
     statuses = environment.statuses.prune(history_from)
     left = leftovers.settle_all(environment)
-    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment), left)
+    spool = Spool.of_lake(environment.lake.root, environment.lake.storage_options)
+    spooled = spool.sweep(Timestamp(environment.clock() - _SPOOL_GRACE_MS))
+    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment), spooled, left)
 
 
 def _sweep_secrets(environment: Environment) -> int:

@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import textwrap
 import time
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from fixtures.plans import VALUES, counted, crossed, get, rows, table
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import Answer, TableInput
 from reclock.compute.engines.spark import SparkEngine
-from reclock.compute.engines.spark_rows import SparkRows
+from reclock.compute.engines.spark_rows import _FILES, SparkRows
+from reclock.compute.engines.spool import Spool
 from reclock.compute.plan import Finishing, Plan
 from reclock.errors import QueryCanceled
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    RowsOf = Callable[[DataFrame], Generator[pa.RecordBatch]]
 
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 120
 PARTITIONS = 4
+EACH = 1000
 
 
 @pytest.fixture
 def engine(spark: SparkSession) -> SparkEngine:
     return SparkEngine(spark)
+
+
+@pytest.fixture
+def rows_of(spark: SparkSession, tmp_path: Path) -> RowsOf:
+    """As an engine takes them, by files below ``tmp_path``."""
+    spool = Spool.of_machine(tmp_path)
+    return SparkRows(spark, "taken", None, lambda: spool).of
+
+
+def ids(batches: Iterable[pa.RecordBatch]) -> list[int]:
+    return [id for batch in batches for id in batch.column(0).to_pylist()]
+
+
+def waiting(root: Path) -> list[Path]:
+    return [path for path in root.rglob("*") if path.is_file()]
 
 
 def asked(engine: SparkEngine, plan: Plan) -> Answer:
@@ -41,13 +67,72 @@ def await_jobs(spark: SparkSession, *, run: bool) -> None:
         time.sleep(0.02)
 
 
-def test_rows_are_there_before_later_partitions_are_computed(spark: SparkSession, engine: SparkEngine) -> None:
-    last = PARTITIONS - 1
-    frame = spark.range(0, PARTITIONS, 1, PARTITIONS).selectExpr("id", f"1 / (id - {last}) AS x")
-    batches = SparkRows(spark, "streamed", None).of(frame)
-    assert [id for _ in range(last) for id in next(batches).column("id").to_pylist()] == list(range(last))
+def await_tasks(spark: SparkSession) -> None:
+    """A job that is cancelled has ended before its tasks have, which hold their threads."""
+    deadline = time.monotonic() + PATIENCE_S
+    while spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()[0].numRunningTasks():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_rows_are_there_before_later_partitions_are_computed(spark: SparkSession, rows_of: RowsOf) -> None:
+    last = (PARTITIONS - 1) * EACH
+    batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).selectExpr("id", f"1 / (id - {last}) AS x"))
+    assert ids(next(batches) for _ in range(PARTITIONS - 1)) == list(range(last))
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         next(batches)
+
+
+def test_many_rows_wait_in_files_until_they_were_taken(
+    spark: SparkSession, rows_of: RowsOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_FILES, "maxRecordsPerFile", "300")
+    batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS).orderBy("id", ascending=False))
+    first = next(batches)
+    assert waiting(tmp_path)
+    assert ids([first, *batches]) == list(reversed(range(PARTITIONS * EACH)))
+    assert not waiting(tmp_path)
+
+
+def test_who_stops_reading_leaves_no_file(spark: SparkSession, rows_of: RowsOf, tmp_path: Path) -> None:
+    batches = rows_of(spark.range(0, PARTITIONS * EACH, 1, PARTITIONS))
+    next(batches)
+    batches.close()
+    assert not waiting(tmp_path)
+
+
+def test_what_fails_leaves_no_file(spark: SparkSession, rows_of: RowsOf, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        list(rows_of(spark.range(0, 2 * EACH, 1, 1).selectExpr(f"1 / (id - {EACH}) AS x")))
+    assert not waiting(tmp_path)
+
+
+def test_few_rows_need_no_disk(spark: SparkSession) -> None:
+    def spool() -> Spool:
+        raise AssertionError
+
+    engine = SparkEngine(spark, spool=spool)
+    few = engine.run(get(), Finishing(limit=10), {VALUES: TableInput(table())}, Timestamp(1))
+    assert len(rows(few)) == 10
+    assert rows(asked(engine, counted(get()))) == [(len(table()),)]
+    with pytest.raises(AssertionError):
+        rows(asked(engine, get()))
+
+
+def test_a_task_that_writes_ends_soon_after_it_was_cancelled(spark: SparkSession, tmp_path: Path) -> None:
+    spool = Spool.of_machine(tmp_path)
+    found = SparkRows(spark, "endless", None, lambda: spool)
+    numbers = spark.range(0, 1_000_000, 1, 1)
+    with ThreadPoolExecutor(1) as threads:
+        reading = threads.submit(list, found.of(numbers.crossJoin(numbers.selectExpr("id AS other"))))
+        while not waiting(tmp_path):
+            time.sleep(0.02)
+        found.cancel()
+        with pytest.raises(Exception, match="cancel"):
+            reading.result(PATIENCE_S)
+    assert found.is_cancelled
+    await_tasks(spark)
+    assert not waiting(tmp_path)
 
 
 def test_a_job_that_is_cancelled_ends_and_the_session_goes_on(spark: SparkSession, engine: SparkEngine) -> None:
@@ -67,3 +152,25 @@ def test_what_is_cancelled_before_its_first_job_begins_none(spark: SparkSession,
     answer.interrupt()
     with pytest.raises(QueryCanceled):
         rows(answer)
+
+
+def test_a_partition_is_larger_than_the_memory_of_spark(tmp_path: Path) -> None:
+    program = """
+        from reclock.clusters.session import spool, start
+        from reclock.compute.engines.spark_rows import SparkRows
+        from reclock.config import Settings
+
+        settings = Settings(spark_driver_memory="600m", spark_master="local[1]")
+        session, waiting = start(settings), spool(settings)
+        frame = session.range(0, 1_000_000, 1, 1).selectExpr("id", "repeat(sha2(CAST(id AS STRING), 256), 16)")
+        found = SparkRows(session, "large", None, lambda: waiting).of(frame)
+        print(sum(batch.num_rows for batch in found if batch.nbytes))
+        """
+    said = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env=os.environ | {"RECLOCK_HOME": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert int(said.stdout) == 1_000_000

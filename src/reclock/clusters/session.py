@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from reclock.clusters import jars
+from reclock.compute.engines.spool import Spool
 from reclock.config import Settings
 from reclock.errors import ConfigurationError
 
@@ -147,6 +148,13 @@ def is_ending(session: SparkSession) -> bool:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_END_S)
     return has_ended(session)
+
+
+def spool(settings: Settings) -> Spool:
+    """Where the session's tasks leave rows for this process: on a disk of this machine if they run on it, else in the lake."""
+    if settings.spark_master.startswith(_LOCAL_MASTERS) and not settings.spark_remote:
+        return Spool.of_machine(settings.spill_root)
+    return Spool.of_lake(settings.lake_root, settings.lake_options)
 
 
 def _of_server(url: str) -> SparkSession:

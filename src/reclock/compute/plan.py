@@ -258,6 +258,22 @@ def with_inputs(plan: Plan, parts: Sequence[Plan]) -> Plan:
             return replace(plan, input=parts[0])
 
 
+def row_limit(plan: Plan, finishing: Finishing) -> int | None:
+    """How many rows there are at most, where that is seen without a look at any of them."""
+    if finishing.limit is not None:
+        return finishing.limit
+    while isinstance(plan, Map | Filter | Project | Distinct | Window):
+        plan = plan.input
+    match plan:
+        case Constant(rows):
+            return len(rows)
+        case Reduce(group_by=()):
+            return 1
+        case TopK(group_by=(), limit=limit):
+            return limit
+    return None
+
+
 def collections(plan: Plan) -> frozenset[StorageCollectionId]:
     """Every collection the plan reads."""
     if isinstance(plan, Get):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,11 @@ from reclock.collections.version import Version
 from reclock.compute import delta, rendering
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
-from reclock.compute.engines.spark_rows import SparkRows
+from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
+from reclock.compute.engines.spool import Spool, temporary
 from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
-from reclock.compute.plan import Finishing, Plan
+from reclock.compute.plan import Finishing, Plan, row_limit
 from reclock.errors import QueryCanceled, ReclockError, SparkLost
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ SETTINGS = {
 }
 """What the statements rely on; set on the session that the engine is given."""
 
+_FEW_ROWS = 1000
+"""Results that have no more are sent at once."""
 
 _OF_NO_SESSION = ("INVALID_HANDLE", "NO_ACTIVE_SESSION")
 """Conditions of a server that has begun anew, and of its client from then on."""
@@ -42,16 +45,18 @@ class SparkEngine:
 
     name = NAME
 
-    def __init__(self, session: SparkSession, pool: str | None = None) -> None:
-        """Jobs are in that scheduling pool; None leaves it to the session, as that of a server must."""
-        self._session, self._pool = session, pool
+    def __init__(self, session: SparkSession, pool: str | None = None, spool: Callable[[], Spool] = temporary) -> None:
+        """Jobs are in that scheduling pool; None leaves it to the session, as that of a server must. Rows wait in the spool."""
+        self._session, self._pool, self._spool = session, pool, spool
         for key, value in SETTINGS.items():
             session.conf.set(key, value)
 
     def run(self, plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp) -> Answer:
         relations = _relations(inputs, as_of)
         sql = rendering.select(plan, finishing, NAME, relations, as_of)
-        return self._answer(sql, self._frames(relations, inputs, as_of), rendering.visible(plan.desc, finishing))
+        most = row_limit(plan, finishing)
+        columns, are_few = rendering.visible(plan.desc, finishing), most is not None and most <= _FEW_ROWS
+        return self._answer(sql, self._frames(relations, inputs, as_of), columns, are_few=are_few)
 
     def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
         relations = _relations(inputs, as_of)
@@ -136,14 +141,22 @@ class SparkEngine:
         fields = [f"{identifier(NAME, column.name)} {type_sql(NAME, column.type)}" for column in desc.columns]
         schema = ", ".join([*fields, f"{TIME_COLUMN} BIGINT", f"{DIFF_COLUMN} BIGINT"])
         if uris:
-            return self._session.read.schema(schema).parquet(*(_path(uri) for uri in uris))
+            return self._session.read.schema(schema).parquet(*map(hadoop_uri, uris))
         return self._session.createDataFrame([], schema=schema)
 
-    def _answer(self, sql: str, frames: dict[str, DataFrame], columns: tuple[Column, ...], *, with_diff: bool = False) -> Answer:
+    def _answer(
+        self,
+        sql: str,
+        frames: dict[str, DataFrame],
+        columns: tuple[Column, ...],
+        *,
+        with_diff: bool = False,
+        are_few: bool = False,
+    ) -> Answer:
         schema = result_schema(columns)
         if with_diff:
             schema = schema.append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
-        found = SparkRows(self._session, _unique(), self._pool)
+        found = SparkRows(self._session, _unique(), self._pool, self._spool)
 
         def batches() -> Iterator[pa.RecordBatch]:
             from py4j.protocol import Py4JError
@@ -152,7 +165,7 @@ class SparkEngine:
             try:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
-                for batch in found.of(self._session.sql(sql)):
+                for batch in found.of(self._session.sql(sql), are_few=are_few):
                     yield fitted(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
@@ -171,11 +184,6 @@ def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
 
 def _unique() -> str:
     return f"reclock_{uuid.uuid4().hex}"
-
-
-def _path(uri: str) -> str:
-    """As Hadoop's file systems spell it."""
-    return uri.replace("s3://", "s3a://", 1) if "://" in uri else f"file://{uri}"
 
 
 def _failure(error: Exception) -> ReclockError:

@@ -1,36 +1,46 @@
-"""The rows of a Spark query, some partitions at a time: neither the driver nor this process ever holds the whole result."""
+"""The rows of a Spark query, some partitions at a time, by way of a disk: no memory ever holds the whole of a partition."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from reclock.compute.engines.spool import Spool
 from reclock.errors import QueryCanceled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BATCH_ROWS = 1 << 14
+_FILES = {
+    "parquet.block.size": str(8 << 20),  # a row group is in memory as a whole, in a task as it is written, here as it is read
+    "maxRecordsPerFile": str(1 << 20),  # between files a task sees that it was cancelled
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
 
 
 class SparkRows:
     """Jobs under a ``tag`` of their own. ``cancel`` may be called from any thread: what runs ends, and nothing is begun any more.
 
-    With a session of one's own, a job answers as many partitions as run at the same time, and the next job begins when their rows
-    were taken; jobs are in the scheduling ``pool``. A Connect server sends what its one job has, as fast as it is taken.
+    Rows wait in the ``spool`` until they are taken; it is asked for unless they are few. With a session of one's own, a job answers
+    as many partitions as run at the same time, and the next job begins when their rows were taken; jobs are in the scheduling
+    ``pool``. A Connect server has one job.
     """
 
-    def __init__(self, session: SparkSession, tag: str, pool: str | None) -> None:
-        self._session, self._tag, self._pool = session, tag, pool
+    def __init__(self, session: SparkSession, tag: str, pool: str | None, spool: Callable[[], Spool]) -> None:
+        self._session: Any = session
+        self._tag, self._pool, self._spool = tag, pool, spool
         self._cancelled = threading.Event()
 
-    def of(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
-        """Its rows in their order. Raises ``QueryCanceled``, and what Spark raises."""
-        return self._from_server(frame) if self._is_remote else self._by_waves(frame)
+    def of(self, frame: DataFrame, *, are_few: bool = False) -> Iterator[pa.RecordBatch]:
+        """Its rows in their order; names of columns mean nothing. Raises ``QueryCanceled``, and what Spark raises."""
+        if are_few:
+            return self._collected(frame)
+        named = frame.toDF(*map(str, range(len(frame.columns))))
+        return self._spooled("all", named.write) if self._is_remote else self._by_waves(named)
 
     @property
     def is_cancelled(self) -> bool:
@@ -50,65 +60,56 @@ class SparkRows:
 
         return not isinstance(self._session, SparkSession)
 
-    def _by_waves(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        schema = to_arrow_schema(frame.schema, timezone="UTC", prefers_large_types=False)
-        context: Any = self._session.sparkContext
+    def _collected(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
         with self._job():
-            partitions = frame._jdf.toArrowBatchRdd(BATCH_ROWS, "UTC", False, False).toJavaRDD()
-        count, at_once = partitions.getNumPartitions(), max(1, context.defaultParallelism)
+            found = frame.toArrow()
+        yield from found.to_batches()
+
+    def _by_waves(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
+        with self._job():
+            partitions, schema = frame._jdf.queryExecution().toRdd(), frame._jdf.schema()
+        spark, session = self._session.sparkContext._jvm.org.apache.spark, self._session._jsparkSession
+        count, at_once = partitions.getNumPartitions(), max(1, self._session.sparkContext.defaultParallelism)
         for start in range(0, count, at_once):
+            wave = spark.api.python.PythonUtils.toSeq(list(range(start, min(start + at_once, count)))).toSet()
+            rows = session.internalCreateDataFrame(spark.rdd.PartitionPruningRDD.create(partitions, wave), schema, False)
+            yield from self._spooled(str(start), rows.write())
+
+    def _spooled(self, name: str, writer: Any) -> Iterator[pa.RecordBatch]:
+        """What is written by ``writer``, one of Python or of Java."""
+        spool, folder = self._spool(), f"{self._tag}-{name}"
+        try:
             with self._job():
-                wave = list(range(start, min(start + at_once, count)))
-                served = context._jvm.PythonRDD.runJob(context._jsc.sc(), partitions, wave)
-            for message in _served(served):
-                yield pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+                for option, value in _FILES.items():
+                    writer = writer.option(option, value)
+                writer.parquet(hadoop_uri(spool.uri(folder)))
+            for batch in spool.read(folder):
+                self._check()
+                yield batch
+        finally:
+            spool.remove(folder)
 
     @contextmanager
     def _job(self) -> Iterator[None]:
         """What Spark does in the block can be cancelled. Tag and pool are of the thread, which is whoever takes the rows."""
-        context = self._session.sparkContext
-        if self._pool is not None:
-            context.setLocalProperty("spark.scheduler.pool", self._pool)
-        context.addJobTag(self._tag)
+        context = self._session if self._is_remote else self._session.sparkContext
+        tag, untag = (context.addTag, context.removeTag) if self._is_remote else (context.addJobTag, context.removeJobTag)
+        if not self._is_remote:
+            context.setInterruptOnCancel(True)
+            if self._pool is not None:
+                context.setLocalProperty("spark.scheduler.pool", self._pool)
+        tag(self._tag)
         try:
-            if self.is_cancelled:
-                raise QueryCanceled
+            self._check()
             yield
         finally:
-            context.removeJobTag(self._tag)
+            untag(self._tag)
 
-    def _from_server(self, frame: DataFrame) -> Iterator[pa.RecordBatch]:
-        session: Any = self._session
-        plan: Any = frame._plan
-        answers = session.client.to_table_as_iterator(plan.to_proto(session.client), plan.observations)
-        session.addTag(self._tag)  # of the request, which the first answer is of
-        try:
-            if self.is_cancelled:
-                raise QueryCanceled
-            first = next(answers, None)
-        finally:
-            session.removeTag(self._tag)
-        is_done = False
-        try:
-            answer = first
-            while answer is not None:
-                if isinstance(answer, pa.Table):
-                    yield from answer.to_batches()
-                answer = next(answers, None)
-            is_done = True
-        finally:
-            if not is_done:  # the server computes ahead of who takes the rows
-                session.interruptTag(self._tag)
+    def _check(self) -> None:
+        if self.is_cancelled:
+            raise QueryCanceled
 
 
-def _served(served: Any) -> Iterator[bytes]:
-    """The messages that the JVM offers at a port. Raises if they end before their end."""
-    from pyspark.serializers import NoOpSerializer
-    from pyspark.util import _load_from_socket
-
-    port, secret, serving = served
-    with _load_from_socket((port, secret), NoOpSerializer()) as messages:
-        yield from messages
-    serving.getResult()
+def hadoop_uri(uri: str) -> str:
+    """As Hadoop's file systems spell it."""
+    return uri.replace("s3://", "s3a://", 1) if "://" in uri else f"file://{uri}"

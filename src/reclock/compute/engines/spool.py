@@ -1,0 +1,68 @@
+"""Where rows of Spark wait on a disk until somebody takes them."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.folder import Folder
+from reclock.compute.engines.spill import SpillFolder
+
+_BATCH_ROWS = 1 << 14
+_IN_LAKE = "_spool"
+_NAME = re.compile(r"/part-(\d+)-[^/]*-c(\d+)\.[^/]*parquet$")
+"""As Spark calls the files: by number of partition, and counted for each."""
+
+
+class Spool:
+    """Folders of Parquet files, one an answer, which tasks of Spark write and this process reads and removes."""
+
+    def __init__(self, folder: Folder, own: SpillFolder | None = None) -> None:
+        self._folder, self._own = folder, own
+
+    @classmethod
+    def of_machine(cls, spill: str | Path) -> Self:
+        """Below ``spill``, for tasks on this machine. All of it goes with the process, however that ends."""
+        own = SpillFolder(Path(spill))
+        return cls(Folder(str(own.path)), own)
+
+    @classmethod
+    def of_lake(cls, root: str, storage_options: Mapping[str, str]) -> Self:
+        """For tasks anywhere. What a process leaves that is killed is there until `sweep`."""
+        return cls(Folder(f"{root}/{_IN_LAKE}", storage_options))
+
+    def uri(self, name: str) -> str:
+        """Of the folder of that name, which whoever writes to it makes."""
+        return self._folder.absolute(name)
+
+    def read(self, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of its files: partition after partition, and each one's in the order in which its task wrote them."""
+        found = [(_NAME.search(file.path), file.path) for file in self._folder.walk(name)]
+        for _, path in sorted(((int(match[1]), int(match[2])), path) for match, path in found if match):
+            with self._folder.filesystem.open_input_file(path) as file:
+                yield from pq.ParquetFile(file).iter_batches(_BATCH_ROWS)
+
+    def remove(self, name: str) -> None:
+        """The folder, whatever is in it."""
+        self._folder.delete_folder(name)
+
+    def sweep(self, before: Timestamp) -> int:
+        """Remove files that were written before that time, in milliseconds of the epoch; how many there were."""
+        old = [file.path for file in self._folder.walk("") if file.mtime_ns is not None and file.mtime_ns < before * 1_000_000]
+        self._folder.delete(old)
+        self._folder.prune("")
+        return len(old)
+
+
+@cache
+def temporary() -> Spool:
+    """One of this machine where files go that nobody says where to put."""
+    return Spool.of_machine(Path(tempfile.gettempdir(), "reclock-spill"))
