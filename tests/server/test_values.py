@@ -9,10 +9,11 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra import relations as r
+from reclock.compute.engines.engine import result_type
 from reclock.errors import ReclockError
 from reclock.server import values
 
@@ -38,7 +39,7 @@ def written(value: object, type: r.ScalarType, format: int) -> bytes | None:
     """The only field of the only row."""
     kind = pa.duration("us") if type == r.INTERVAL else None
     batch = pa.record_batch({"a": pa.array([value], kind)})
-    [message] = values.encoder([type], [format])(batch)
+    message = bytes(values.encoder([type], [format])(batch).data)
     length = int.from_bytes(message[7:11], "big", signed=True)
     return None if length == -1 else message[11:]
 
@@ -57,6 +58,42 @@ def test_round_trip(type: r.ScalarType, format: int) -> None:
     assert written(None, type, format) is None
 
 
+@pytest.mark.parametrize("format", [0, 1], ids=["text", "binary"])
+@pytest.mark.parametrize("type", [*VALUES, r.array(r.TEXT), r.OID], ids=str)
+def test_many_rows_are_written_as_each_of_them(type: r.ScalarType, format: int) -> None:
+    one = {r.array(r.TEXT): st.lists(st.none() | VALUES[r.TEXT]), r.OID: st.integers(0, 2**32 - 1)}.get(type, VALUES.get(type))
+    if type in (r.REAL, r.DOUBLE):
+        digits = st.floats(-10, 10, width=32 if type == r.REAL else 64)
+        one |= st.floats(allow_nan=True, width=32) | st.builds(lambda x, power: x * 10.0**power, digits, st.integers(-9, 18))
+    count = values._MANY_ROWS
+
+    @given(st.lists(st.none() | one, min_size=count, max_size=2 * count))
+    @settings(max_examples=40, suppress_health_check=list(HealthCheck))
+    def check(given_values: list[object]) -> None:
+        column = pa.array(given_values, result_type(type))
+        batch = pa.record_batch({"a": column, "b": pa.array(range(len(column)))})
+        encode = values.encoder([type, r.BIGINT], [format, 0])
+        many = encode(batch)
+        each = [encode(batch.slice(row, 1)) for row in range(len(batch))]
+        assert bytes(many.data) == b"".join(message.data for message in each)
+        assert [len(many[row : row + 1].data) for row in range(len(batch))] == [len(message.data) for message in each]
+        some = many[3:7]
+        assert (len(some), bytes(some.data)) == (4, b"".join(message.data for message in each[3:7]))
+
+    check()
+
+
+def test_batches_that_are_a_part_of_others_and_rows_without_columns() -> None:
+    count = values._MANY_ROWS
+    encode = values.encoder([r.INTEGER], [0])
+    batch = pa.record_batch({"a": pa.array(range(3 * count), pa.int32())})
+    whole = encode(batch)
+    assert bytes(encode(batch.slice(count, count)).data) == bytes(whole[count : 2 * count].data)
+    assert bytes(encode(batch.slice(2)).data) == bytes(whole[2:].data)
+    nothing = pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))
+    assert bytes(values.encoder([], [])(nothing).data) == b"D\0\0\0\6\0\0" * count
+
+
 @given(st.sampled_from(sorted(VALUES, key=str)), st.binary(max_size=40))
 def test_any_bytes_are_a_value_or_an_error(type: r.ScalarType, raw: bytes) -> None:
     for format in (0, 1):
@@ -67,6 +104,8 @@ def test_any_bytes_are_a_value_or_an_error(type: r.ScalarType, raw: bytes) -> No
 def test_text_is_that_of_postgresql() -> None:
     assert written(0.1, r.REAL, 0) == b"0.1"
     assert written(1e16, r.DOUBLE, 0) == b"1e+16"
+    assert written(1234567.0, r.REAL, 0) == b"1.234567e+06"
+    assert written(123456.5, r.REAL, 0) == b"123456.5"
     assert written(datetime(2020, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC), r.TIMESTAMPTZ, 0) == b"2020-01-02 03:04:05.6+00"
     assert written(timedelta(days=-1, hours=-2), r.INTERVAL, 0) == b"-1 days -02:00:00"
     assert written(Decimal("12.50"), r.numeric(4, 2), 0) == b"12.50"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from reclock.adapter import copy_format
-from reclock.adapter.results import Result
+from reclock.adapter.results import Result, slices
 from reclock.errors import BadCopyData, CopyAbandoned, ReclockError
 from reclock.sql.copy_format import CopyFormat
 from reclock.sql.planner.literals import parse_text
@@ -17,8 +19,8 @@ _ROWS = 10_000
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``chunks`` holds the data in the format asked for, a line each chunk, to be gone through once; an empty
-    chunk says that nothing more is known yet."""
+    """``COPY … TO STDOUT``. ``lines`` holds the data in the format asked for, arrays of lines, to be gone through once; one that is
+    empty says that nothing more is known yet."""
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
@@ -26,32 +28,30 @@ class CopyOut:
         """How many columns a line has."""
         self.rows = 0
         """How many were handed out so far."""
-        self.chunks: Iterator[bytes] = self._encoded(result, format)
+        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format)
 
     @property
     def tag(self) -> str:
-        """``COPY n``, once all chunks were taken."""
+        """``COPY n``, once all lines were taken."""
         return f"COPY {self.rows}"
 
     def close(self) -> None:
         """What is left is not wanted."""
-        close = getattr(self.chunks, "close", None)
+        close = getattr(self.lines, "close", None)
         if close is not None:
             close()
 
-    def _encoded(self, result: Result, format: CopyFormat) -> Iterator[bytes]:
+    def _encoded(self, result: Result, format: CopyFormat) -> Iterator[pa.LargeBinaryArray]:
         assert result.desc is not None
         try:
             if format.has_header:
                 yield copy_format.header(result.desc.names, format)
             for batch in result.batches:
                 if result.is_live and not batch.num_rows:
-                    yield b""
-                columns = [column.to_pylist() for column in batch.columns]
-                rows = zip(*columns, strict=True) if columns else iter([()] * batch.num_rows)
-                for row in rows:  # a line a chunk, as clients of PostgreSQL expect it
-                    self.rows += 1
-                    yield copy_format.encode([row], format)
+                    yield pa.array([], pa.large_binary())
+                for part in slices(batch):
+                    self.rows += part.num_rows
+                    yield copy_format.encode(part, result.desc.types, format)
         finally:
             result.close()
 

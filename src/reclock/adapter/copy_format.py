@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
-from reclock.adapter.results import text_of
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.adapter.texts import joined, texts
+from reclock.algebra.relations import TEXT, ScalarType
 from reclock.errors import BadCopyData
 from reclock.sql.copy_format import CopyFormat
 
@@ -19,36 +22,45 @@ _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 END_OF_DATA = "\\."
 
 
-def encode(rows: Iterable[Sequence[Any]], format: CopyFormat) -> bytes:
-    """One line for each row."""
-    write = _csv_field if format.is_csv else _text_field
-    lines = (format.delimiter.join(write(value, format) for value in row) + "\n" for row in rows)
-    return "".join(lines).encode()
+def encode(batch: pa.RecordBatch, types: Sequence[ScalarType], format: CopyFormat) -> pa.LargeBinaryArray:
+    """A line for each row."""
+    write = _csv_fields_of if format.is_csv else _text_fields_of
+    fields = [write(texts(column, type), format).fill_null(format.null) for column, type in zip(batch.columns, types, strict=True)]
+    parts = [part for field in fields for part in (format.delimiter, field)]
+    return joined([*parts[1:], "\n"], batch.num_rows)
 
 
-def header(names: Sequence[str], format: CopyFormat) -> bytes:
-    return encode([names], format)
+def header(names: Sequence[str], format: CopyFormat) -> pa.LargeBinaryArray:
+    return encode(pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format)
 
 
-def _text_field(value: Any, format: CopyFormat) -> str:
-    if value is None:
-        return format.null
-    text = text_of(value)
-    if not any(character in text for character in ("\\", format.delimiter, "\n", "\r", "\t", "\b", "\f", "\v")):
-        return text
-    escaped = {**_ESCAPED, format.delimiter: _ESCAPED.get(format.delimiter, f"\\{format.delimiter}")}
-    return "".join(escaped.get(character, character) for character in text)
+def _text_fields_of(found: pa.LargeStringArray, format: CopyFormat) -> pa.LargeStringArray:
+    escaped = {"\\": _ESCAPED["\\"], format.delimiter: f"\\{format.delimiter}", **_ESCAPED}
+    if _any(found, "".join(escaped)):
+        for character, written in escaped.items():
+            found = pc.replace_substring(found, character, written)
+    return found
 
 
-def _csv_field(value: Any, format: CopyFormat) -> str:
-    if value is None:
-        return format.null
-    text, quote = text_of(value), format.quote
-    is_plain = text != format.null and not any(character in text for character in (quote, format.delimiter, "\n", "\r"))
-    if is_plain and text != END_OF_DATA:
-        return text
-    escaped = text.replace(format.escape, format.escape * 2) if format.escape != quote else text
-    return f"{quote}{escaped.replace(quote, format.escape + quote)}{quote}"
+def _csv_fields_of(found: pa.LargeStringArray, format: CopyFormat) -> pa.LargeStringArray:
+    """What would be read as something else is quoted."""
+    quote, escape = format.quote, format.escape
+    is_word = pc.is_in(found, pa.array([format.null, END_OF_DATA], pa.large_string()))
+    special = pc.match_substring_regex(found, _one_of(quote + format.delimiter + "\n\r"))
+    must = pc.or_(is_word, special)
+    if not must.true_count:
+        return found
+    escaped = pc.replace_substring(found, escape, escape * 2) if escape != quote else found
+    quoted = [pa.scalar(quote, pa.large_string()), pc.replace_substring(escaped, quote, escape + quote)]
+    return pc.if_else(must, pc.binary_join_element_wise(*quoted, quoted[0], pa.scalar("", pa.large_string())), found)
+
+
+def _any(found: pa.LargeStringArray, characters: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(found, _one_of(characters))).as_py())
+
+
+def _one_of(characters: str) -> str:
+    return "[" + "".join(f"\\x{{{ord(each):x}}}" for each in characters) + "]"
 
 
 class Records:

@@ -37,8 +37,8 @@ class Shell:
             for result in self.session.execute(text):
                 match result:
                     case CopyOut():
-                        for chunk in result.chunks:
-                            sys.stdout.buffer.write(chunk)
+                        for lines in result.lines:
+                            sys.stdout.buffer.writelines(lines.to_pylist())
                         sys.stdout.flush()
                     case CopyIn():
                         for line in sys.stdin.buffer:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import islice
 from typing import Any
+
+import pyarrow as pa
 
 from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.results import Result
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
 from reclock.server.stream import Stream
+from reclock.server.values import Messages, framed
 
 _PIECE_BYTES = 1 << 18
-_CHUNKS = 64
 
 Run = Callable[..., Awaitable[Any]]
 
@@ -22,12 +23,9 @@ async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
     """Answers the command tag. Raises what computing the data raises."""
     stream.send(messages.copy_out_response(copy.width))
     try:
-        while chunks := await run(_some, copy.chunks):
-            for chunk in filter(None, chunks):
-                stream.send(messages.copy_data(chunk))
-            if not chunks[-1]:
-                await stream.pass_on()
-            await stream.flush_if_much()
+        while (found := await run(_next, copy.lines)) is not None:
+            stream.send(found.data)
+            await (stream.flush_if_much() if found else stream.pass_on())
     finally:
         copy.close()
     stream.send(messages.COPY_DONE)
@@ -62,11 +60,7 @@ async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
                 raise ProtocolViolation(f"unexpected message {type(message).__name__} during COPY from stdin")
 
 
-def _some(chunks: Iterator[bytes]) -> list[bytes]:
-    """The next, up to one that is empty."""
-    found = []
-    for chunk in islice(chunks, _CHUNKS):
-        found.append(chunk)
-        if not chunk:
-            break
-    return found
+def _next(lines: Iterator[pa.LargeBinaryArray]) -> Messages | None:
+    """A message for each of the next lines; None is the end."""
+    found = next(lines, None)
+    return None if found is None else framed(b"d", found)

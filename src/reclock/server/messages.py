@@ -361,7 +361,3 @@ def copy_in_response(columns: int) -> bytes:
 
 def copy_out_response(columns: int) -> bytes:
     return message(b"H", struct.pack(f"!bH{columns}h", 0, columns, *[0] * columns))
-
-
-def copy_data(data: bytes) -> bytes:
-    return message(b"d", data)

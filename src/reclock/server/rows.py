@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from reclock.adapter.results import Result
+from reclock.adapter.results import Result, slices
 from reclock.algebra.relations import Column
 from reclock.errors import ProtocolViolation
 from reclock.server.messages import Field
-from reclock.server.values import encoder, field
+from reclock.server.values import Messages, encoder, field
 
 _PIECE_BYTES = 1 << 18
-_SLICE_ROWS = 2_000
 _COUNTED = frozenset({"SELECT", "FETCH"})
 
 
@@ -27,29 +26,34 @@ class Rows:
         self.is_waiting = False
         """Whether the rows that were taken last are all that is known yet."""
         self._messages = self._encoded([each.format for each in self.fields])
-        self._ahead: bytes | None = None
+        self._ahead: Messages | None = None
 
     def take(self, limit: int = 0) -> tuple[bytes, int]:
         """The next messages in one piece, and how many: at most ``limit`` if it is not 0. Raises what computing the rows raises."""
-        piece: list[bytes] = []
-        size = 0
+        pieces: list[memoryview | bytes] = []
+        size = count = 0
         self.is_waiting = False
-        while size < _PIECE_BYTES and not (limit and len(piece) == limit):
-            message = self._ahead if self._ahead is not None else next(self._messages, None)
+        while size < _PIECE_BYTES and not (limit and count == limit):
+            found = self._ahead if self._ahead is not None else next(self._messages, None)
             self._ahead = None
-            if message is None:
+            if found is None:
                 self.is_done = True
                 break
-            if not message:
+            if not found:
                 self.is_waiting = True
                 break
-            piece.append(message)
-            size += len(message)
+            if limit and count + len(found) > limit:
+                taken = limit - count
+                found, self._ahead = found[:taken], found[taken:]
+            pieces.append(found.data)
+            size += len(found.data)
+            count += len(found)
         else:
-            self._ahead = next(self._messages, None)
+            if self._ahead is None:
+                self._ahead = next(self._messages, None)
             self.is_done = self._ahead is None
-        self.count += len(piece)
-        return b"".join(piece), len(piece)
+        self.count += count
+        return b"".join(pieces), count
 
     def tag(self, count: int) -> str:
         """The command tag: a query's says how many rows were taken, by its last message."""
@@ -61,14 +65,14 @@ class Rows:
         self._messages.close()
         self.result.close()
 
-    def _encoded(self, formats: Sequence[int]) -> Generator[bytes]:
+    def _encoded(self, formats: Sequence[int]) -> Generator[Messages]:
         assert self.result.desc is not None
         encode = encoder(self.result.desc.types, formats)
         for batch in self.result.batches:
             if self.result.is_live and not batch.num_rows:
-                yield b""
-            for start in range(0, batch.num_rows, _SLICE_ROWS):
-                yield from encode(batch.slice(start, _SLICE_ROWS))
+                yield encode(batch)
+            for part in slices(batch):
+                yield encode(part)
 
 
 def fields(columns: Sequence[Column], formats: Sequence[int]) -> list[Field]:

@@ -24,7 +24,7 @@ class Stream:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int) -> None:
         self._reader, self._writer, self._limit_bytes = reader, writer, limit_bytes
-        self._pending: list[bytes] = []
+        self._pending: list[bytes | memoryview] = []
         self._pending_bytes = 0
         self._head = b""
 
@@ -76,7 +76,7 @@ class Stream:
         await self._writer.drain()
         await self._writer.start_tls(context)
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: bytes | memoryview) -> None:
         self._pending.append(message)
         self._pending_bytes += len(message)
 

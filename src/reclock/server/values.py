@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from reclock.adapter.results import text_of
+from reclock.adapter.texts import joined, real_text, text_of, texts
 from reclock.algebra.object_ids import type_modifier, type_oid, type_rows, type_size
 from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import InvalidBinary, UnknownObject
@@ -40,6 +43,8 @@ _TYPES: dict[int, ScalarType] = {
     2205: OID,  # regclass: as a number
 }
 _UNKNOWN = (0, 705)
+_MANY_ROWS = 50
+"""So many are faster as columns, fewer one by one."""
 
 
 def type_of(oid: int) -> ScalarType | None:
@@ -58,22 +63,88 @@ def field(column: Column, format: int) -> Field:
 # --- out ---
 
 
-def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], list[bytes]]:
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """Whole messages, one after the other: ``ends`` are where each is over."""
+
+    data: memoryview | bytes
+    ends: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, part: slice) -> Messages:
+        """Some in a row."""
+        ends = self.ends[part]
+        if not len(ends):
+            return Messages(b"", [])
+        begin = int(self.ends[part.start - 1]) if part.start else 0
+        return Messages(self.data[begin : int(ends[-1])], [end - begin for end in ends])
+
+
+def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], Messages]:
     """Batches of these types to ``DataRow`` messages, one a row."""
-    columns = [_column_encoder(type, format) for type, format in zip(types, formats, strict=True)]
-    count = struct.pack("!H", len(columns))
+    one_by_one = [_column_encoder(type, format) for type, format in zip(types, formats, strict=True)]
+    at_once = [partial(_binaries if format else texts, type=type) for type, format in zip(types, formats, strict=True)]
+    width = len(types).to_bytes(2, "big")
 
-    def rows(batch: pa.RecordBatch) -> list[bytes]:
-        if not columns:
-            return [b"D" + struct.pack("!I", 6) + count] * batch.num_rows
-        fields = zip(*(encode(column.to_pylist()) for encode, column in zip(columns, batch.columns, strict=True)), strict=True)
-        return [_row(count + b"".join(row)) for row in fields]
+    def few(batch: pa.RecordBatch) -> Messages:
+        columns = [encode(column.to_pylist()) for encode, column in zip(one_by_one, batch.columns, strict=True)]
+        rows = map(b"".join, zip(*columns, strict=True)) if columns else [b""] * batch.num_rows
+        messages = [b"D" + (len(row) + 6).to_bytes(4, "big") + width + row for row in rows]
+        return Messages(b"".join(messages), list(accumulate(map(len, messages))))
 
-    return rows
+    def many(batch: pa.RecordBatch) -> Messages:
+        parts: list[bytes | pa.Array] = []
+        sizes = np.full(batch.num_rows, len(width), np.int64)
+        for encode, column in zip(at_once, batch.columns, strict=True):
+            values = encode(column).cast(pa.large_binary())
+            lengths = pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False)
+            sizes += 4 + np.maximum(lengths, 0)
+            parts += [fixed(lengths, ">i4"), values]
+        return _packed(_framed(b"D", sizes, [width, *parts]))
+
+    return lambda batch: many(batch) if batch.num_rows >= _MANY_ROWS else few(batch)
 
 
-def _row(body: bytes) -> bytes:
-    return b"D" + (len(body) + 4).to_bytes(4, "big") + body
+def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> Messages:
+    """Each of the bodies as a message."""
+    return _packed(_framed(kind, pc.binary_length(bodies).to_numpy(zero_copy_only=False), [bodies]))
+
+
+def _framed(kind: bytes, sizes: np.ndarray, parts: Sequence[bytes | pa.Array]) -> pa.LargeBinaryArray:
+    """Messages of bodies of those sizes, which are the parts."""
+    return joined([kind, fixed(sizes + 4, ">i4"), *parts], len(sizes))
+
+
+def _packed(messages: pa.LargeBinaryArray) -> Messages:
+    """The array itself, whose values are one after the other in memory."""
+    _, offsets, data = messages.buffers()
+    ends = np.frombuffer(offsets, np.int64)[messages.offset : messages.offset + len(messages) + 1]
+    return Messages(memoryview(data)[ends[0] : ends[-1]] if len(messages) else b"", ends[1:] - ends[0])
+
+
+def fixed(numbers: np.ndarray, form: str) -> pa.FixedSizeBinaryArray:
+    """Each number in NumPy's ``form``, such as ``>i4``."""
+    raw = numbers.astype(form)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(raw.itemsize), len(raw), [None, pa.py_buffer(raw.tobytes())])
+
+
+def _binaries(values: pa.Array, type: ScalarType) -> pa.Array:
+    """The binary format of each value."""
+    is_array = type.element is not None
+    form = ">u4" if type.is_object_id else None if is_array else _FORMS.get(type.name)
+    if form is None:
+        if not is_array and type.name in (TypeName.TEXT, TypeName.BYTEA):
+            return values
+        write = _binary(type)
+        return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_binary())
+    number = {TypeName.BOOLEAN: pa.int8(), TypeName.DATE: pa.int32()}.get(type.name, values.type)
+    if pa.types.is_timestamp(number):
+        values, number = values.cast(pa.timestamp("us", values.type.tz)), pa.int64()
+    numbers = values.cast(number).fill_null(0).to_numpy(zero_copy_only=False)
+    written = fixed(numbers - _ZEROS.get(type.name, 0), form).cast(pa.large_binary())
+    return pc.if_else(values.is_valid(), written, pa.scalar(None, pa.large_binary())) if values.null_count else written
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:
@@ -109,11 +180,6 @@ def _interval_binary(value: timedelta) -> bytes:
     return struct.pack("!qii", (value - timedelta(days=days)) // _MICROSECOND, days, 0)
 
 
-def _real_text(value: float) -> str:
-    """The shortest digits that read back as the same number of 32 bits."""
-    return text_of(float(str(np.float32(value))))
-
-
 def _moment_binary(value: datetime) -> bytes:
     naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     return struct.pack("!q", (naive - _MOMENT_ZERO) // _MICROSECOND)
@@ -147,7 +213,7 @@ _TEXT: dict[TypeName, Callable[[Any], str | bytes]] = {
     TypeName.SMALLINT: str,
     TypeName.INTEGER: str,
     TypeName.BIGINT: str,
-    TypeName.REAL: _real_text,
+    TypeName.REAL: real_text,
     TypeName.VECTOR: lambda value: " ".join(map(str, value)),
 }
 _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
@@ -164,6 +230,23 @@ _BINARY: dict[TypeName, Callable[[Any], bytes]] = {
     TypeName.TIMESTAMP: _moment_binary,
     TypeName.TIMESTAMPTZ: _moment_binary,
     TypeName.INTERVAL: _interval_binary,
+}
+_FORMS = {
+    TypeName.BOOLEAN: "u1",
+    TypeName.SMALLINT: ">i2",
+    TypeName.INTEGER: ">i4",
+    TypeName.BIGINT: ">i8",
+    TypeName.REAL: ">f4",
+    TypeName.DOUBLE: ">f8",
+    TypeName.DATE: ">i4",
+    TypeName.TIMESTAMP: ">i8",
+    TypeName.TIMESTAMPTZ: ">i8",
+}
+"""Types whose values are one number each in the binary format."""
+_ZEROS = {
+    TypeName.DATE: (_DAY_ZERO - date(1970, 1, 1)).days,
+    TypeName.TIMESTAMP: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
+    TypeName.TIMESTAMPTZ: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
 }
 _object_id_binary = struct.Struct("!I").pack
 

@@ -1,0 +1,130 @@
+"""Values as PostgreSQL's text output prints them: one by one, and columns of them at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.algebra.relations import ScalarType, TypeName
+
+_PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
+"""Between them neither Arrow nor PostgreSQL prints numbers with an exponent."""
+_REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
+"""From there on PostgreSQL does: ``FLT_DIG`` and ``DBL_DIG`` digits, in its ``src/common/f2s.c`` and ``d2s.c``."""
+
+
+def text_of(value: Any) -> str:
+    """A value other than NULL."""
+    match value:
+        case bool():
+            return "t" if value else "f"
+        case float():
+            return _float_text(value)
+        case Decimal():
+            return format(value, "f")
+        case datetime():
+            text = value.isoformat(" ").removesuffix("+00:00")
+            text = text.rstrip("0") if "." in text else text
+            return f"{text}+00" if value.tzinfo else text
+        case timedelta():
+            return _interval_text(value)
+        case bytes():
+            return "\\x" + value.hex()
+        case list() | tuple():
+            return "{" + ",".join("NULL" if each is None else _element(text_of(each)) for each in value) + "}"
+        case _:
+            return str(value)
+
+
+def real_text(value: float) -> str:
+    """A number of 32 bits."""
+    return _float_text(float(str(np.float32(value))), _REAL_POWER)
+
+
+def texts(values: pa.Array, type: ScalarType) -> pa.Array:
+    """`text_of` of each, as strings; NULL where it is."""
+    kind = values.type
+    if type.name is TypeName.VECTOR:
+        return pa.array([None if each is None else " ".join(map(str, each)) for each in values.to_pylist()], pa.large_string())
+    if pa.types.is_boolean(kind):
+        return pc.if_else(values, _constant("t"), _constant("f"))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+        return values.cast(pa.large_string())
+    if pa.types.is_timestamp(kind):
+        return _moment_texts(values)
+    if pa.types.is_floating(kind):
+        size, (least, most) = pc.abs(values.cast(pa.float64())), _PLAIN
+        is_plain = pc.or_(pc.equal(size, 0.0), pc.and_(pc.greater_equal(size, least), pc.less(size, most[kind])))
+        return _but(values, pc.invert(is_plain))
+    if pa.types.is_decimal(kind):
+        printed = values.cast(pa.large_string())
+        return _but(values, pc.match_substring(printed, "E"), printed)
+    return _each(values)
+
+
+def _constant(text: str) -> pa.Scalar:
+    return pa.scalar(text, pa.large_string())
+
+
+def joined(parts: Sequence[str | bytes | pa.Array], count: int) -> pa.LargeBinaryArray:
+    """``count`` rows, each its parts one after the other. What is no array is in every row; NULL is nothing."""
+    kind = pa.large_binary()
+    raw = [part.encode() if isinstance(part, str) else part for part in parts]
+    found = [pa.scalar(part, kind) if isinstance(part, bytes) else part.cast(kind) for part in raw]
+    if not isinstance(found[0], pa.Array):  # there may be none, which would make one row
+        found[0] = pa.repeat(found[0], count)
+    return pc.binary_join_element_wise(*found, pa.scalar(b"", kind), null_handling="replace", null_replacement=b"")
+
+
+def _each(values: pa.Array) -> pa.Array:
+    write = real_text if pa.types.is_float32(values.type) else text_of
+    return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_string())
+
+
+def _but(values: pa.Array, others: pa.Array, printed: pa.Array | None = None) -> pa.Array:
+    """As Arrow prints them, but for the ``others``."""
+    printed = values.cast(pa.large_string()) if printed is None else printed
+    others = others.fill_null(False)
+    return pc.replace_with_mask(printed, others, _each(values.filter(others))) if others.true_count else printed
+
+
+def _moment_texts(values: pa.Array) -> pa.Array:
+    """Arrow prints all six digits of the fraction."""
+    printed = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.timestamp("us")).cast(pa.large_string())
+    stripped = pc.utf8_rtrim(pc.utf8_rtrim(printed, "0"), ".")
+    return pc.binary_join_element_wise(stripped, _constant("+00"), _constant("")) if values.type.tz else stripped
+
+
+def _element(text: str) -> str:
+    """As it stands in an array, quoted where it would not read back as it is."""
+    if text and text.upper() != "NULL" and not any(character in '{}",\\' or character.isspace() for character in text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _float_text(value: float, power: float = _DOUBLE_POWER) -> str:
+    """The shortest digits that read back as the same, with an exponent from ``power`` on."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    text = repr(value).removesuffix(".0")
+    if "e" not in text and abs(value) >= power:
+        whole, _, fraction = text.lstrip("-").partition(".")
+        mantissa = f"{whole[0]}.{whole[1:]}{fraction}".rstrip("0").rstrip(".")
+        return f"{'-' if value < 0 else ''}{mantissa}e+{len(whole) - 1:02d}"
+    return text
+
+
+def _interval_text(value: timedelta) -> str:
+    sign, size = ("-", -value) if value < timedelta(0) else ("", value)
+    days = f"{sign}{size.days} day{'s' if sign or size.days != 1 else ''}" if size.days else ""
+    minutes, seconds = divmod(size.seconds, 60)
+    fraction = f".{size.microseconds:06d}".rstrip("0") if size.microseconds else ""
+    clock = f"{sign}{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
+    return days if days and clock.lstrip("-") == "00:00:00" else " ".join(part for part in (days, clock) if part)
