@@ -75,6 +75,14 @@ def test_prepared_statements_pipelines_and_blocks(sql_server: SqlServer) -> None
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+def test_rows_without_columns_are_rows(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        assert connection.execute("SELECT").statusmessage == "SELECT 1"
+        assert connection.execute("SELECT FROM numbers").statusmessage == "SELECT 1000"
+        with connection.cursor().copy("COPY (SELECT FROM numbers LIMIT 3) TO STDOUT") as copy:
+            assert b"".join(copy) == b"\n\n\n"
+
+
 def test_an_error_in_a_pipeline_skips_to_its_end(sql_server: SqlServer) -> None:
     with sql_server.connect() as connection:
         with pytest.raises(errors.UndefinedColumn), connection.pipeline():  # noqa: PT012

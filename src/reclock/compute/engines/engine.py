@@ -171,6 +171,9 @@ def result_schema(columns: tuple[Column, ...]) -> pa.Schema:
 
 def fitted(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
     """The engine's columns, by position, as exactly ``schema``. A relation without columns keeps its rows."""
+    if not len(schema):  # arrays would not say how many
+        rows = pa.RecordBatch.from_struct_array(pa.nulls(batch.num_rows, pa.struct([])))
+        return pa.Table.from_batches([rows]) if isinstance(batch, pa.Table) else rows
     arrays = [batch.column(index).cast(field.type) for index, field in enumerate(schema)]
     if isinstance(batch, pa.Table):
         return pa.Table.from_arrays(arrays, schema=schema)
