@@ -22,6 +22,8 @@ from fixtures.server import RECLOCK, start_server
 
 ROWS = 1_000
 SECONDS = 3.0
+COPIED = 500_000
+_PIECE_BYTES = 1 << 16
 CLIENTS = (1, 8, 64)
 
 
@@ -41,6 +43,7 @@ def main() -> None:
                     for place, dsn in places.items():
                         _report(f"{name}, {clients} clients, {place}", _latencies(dsn, query, values, clients))
             _report_rows(places)
+            _report_copied_in(places)
         print(f"start until the first answer: {_start(folder / 'home'):.2f} s")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -116,6 +119,28 @@ def _report_rows(places: dict[str, str]) -> None:
             with connection.cursor().copy(f"COPY ({query}) TO STDOUT") as copy:
                 count = sum(1 for _ in copy)
             _report_rate(f"rows copied, {place}", count, started)
+
+
+def _report_copied_in(places: dict[str, str]) -> None:
+    """The same data into a new table of each, which it is durable in here; PostgreSQL flushes nothing."""
+    moment = "2026-01-01 12:{:02d}:00+00"
+    lines = (f"{i}\tnumber {i}\t{i / 4}\t{i * 0.5}\t{moment.format(i % 60)}\n" for i in range(COPIED))
+    data = "".join(lines).encode()
+    for place, dsn in places.items():
+        with psycopg.connect(dsn, autocommit=True) as connection, connection.cursor() as cursor:
+            for name in ("first", "second"):
+                cursor.execute(f"CREATE TABLE {name} (n integer, name text, x numeric(20, 4), y float8, t timestamptz)")
+                started = time.perf_counter()
+                with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                    for at in range(0, len(data), _PIECE_BYTES):
+                        copy.write(data[at : at + _PIECE_BYTES])
+            _report_rate(f"rows copied in, {place}", COPIED, started)
+            started = time.perf_counter()
+            cursor.execute("INSERT INTO first SELECT * FROM second")
+            _report_rate(f"rows inserted by a query, {place}", COPIED, started)
+            started = time.perf_counter()
+            cursor.execute("UPDATE first SET x = x + 1 WHERE n % 10 = 0")
+            _report_rate(f"rows updated, {place}", 2 * COPIED // 10, started)
 
 
 def _report_rate(what: str, count: int, started: float) -> None:

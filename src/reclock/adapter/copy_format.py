@@ -76,6 +76,15 @@ class Records:
         """Where the record given last began, counted from 1."""
         self._next_line = 1
 
+    @property
+    def is_between(self) -> bool:
+        """Whether the next byte begins a record."""
+        return not (self._bytes or self._open or self._is_over)
+
+    def skip(self, lines: bytes) -> None:
+        """Whole records were read by someone else."""
+        self._next_line += lines.count(b"\n")
+
     def feed(self, data: bytes) -> Iterator[Fields]:
         *lines, self._bytes = (self._bytes + data).split(b"\n")
         for line in lines:

@@ -15,6 +15,7 @@ from reclock.compute.plan import Constant, Finishing
 from reclock.errors import NotNullViolation
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.planner.copy import defaults
 
 Run = Callable[[statements.Select], Result]
 """Runs a query in the transaction."""
@@ -47,6 +48,20 @@ def truncate(statement: statements.Truncate, transaction: Transaction, catalog: 
     for part in statement.parts:
         modify(part, transaction, catalog, run)
     return Result(statement.tag)
+
+
+def copy_in(statement: statements.CopyFrom, rows: pa.Table, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> None:
+    """Write rows of the statement's columns; the others have their defaults. Raises as `modify`."""
+    transaction.check_writable("INSERT")
+    table = catalog.relation(statement.table)
+    given = dict(zip(statement.positions, rows.columns, strict=True))
+    if len(given) < len(table.desc):
+        row = _rows(defaults(statement, table), run)
+        given = {i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)]) for i, column in enumerate(row.columns)} | given
+    whole = pa.table([given[i] for i in range(len(table.desc))], list(table.desc.names))
+    added = with_diff(whole, table.desc, 1)
+    check_not_null(added, table)
+    transaction.write(table, added, catalog)
 
 
 def fill(table: RelationEntry, query: statements.Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:

@@ -24,7 +24,7 @@ from reclock.adapter.defining import Definition
 from reclock.adapter.effects import set_config, signal, with_effects
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.kept import KINDS, Kept
-from reclock.adapter.modify import fill, modify, truncate
+from reclock.adapter.modify import copy_in, fill, modify, truncate
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
@@ -35,9 +35,8 @@ from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.upstreams import purified
 from reclock.adapter.users import Users
 from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
-from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.algebra.relations import ScalarType
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import Constant
 from reclock.environment import Environment
 from reclock.errors import ReclockError, TransactionActive
 from reclock.sources.validation import validate
@@ -47,7 +46,6 @@ from reclock.sql.connection_statements import CreateConnection, ValidateConnecti
 from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
-from reclock.sql.planner.copy import copied
 from reclock.sql.planner.statement import plan_statement
 
 Answer = Result | CopyIn | CopyOut
@@ -319,13 +317,9 @@ class Session:
         now = partial(datetime.fromtimestamp, began_at / 1000, UTC)
         return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id, now=now))
 
-    def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, batches: list[list[tuple[Any, ...]]]) -> None:
-        """The rows of all batches are one write."""
-        table, desc = catalog.relation(statement.table), RelationDesc(statement.columns)
-
+    def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, rows: pa.Table) -> None:
         def work(transaction: Transaction) -> None:
-            for rows in batches:
-                self._modify(copied(statement, Constant(tuple(rows), desc), table), transaction, catalog)
+            copy_in(statement, rows, transaction, catalog, lambda select: self._query(catalog, select, transaction).run())
 
         self.transactions.run(work)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from reclock.algebra.relations import RelationDesc
 from reclock.compute.plan import Constant
-from reclock.compute.scalars import ColumnRef
+from reclock.compute.scalars import Literal
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
@@ -39,10 +40,11 @@ def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: Sessi
     return CopyTo(plan_bare_query(query, catalog, session), format)
 
 
-def copied(statement: CopyFrom, rows: Constant, table: RelationEntry) -> Modify:
-    """The rows, with the defaults of the columns that were not copied, as an INSERT."""
-    given = {position: ColumnRef(i, statement.columns[i].type) for i, position in enumerate(statement.positions)}
-    return Modify("INSERT", table.id, table.name, table.desc, new_rows(rows, given, table), False, True, None)
+def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
+    """One row of NULLs, with the defaults of the columns that are not copied, as an INSERT."""
+    given = {position: Literal(None, table.desc.types[position]) for position in statement.positions}
+    row = new_rows(Constant(((),), RelationDesc(())), given, table)
+    return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
 
 
 def copy_format(node: nodes.CopyStatement) -> CopyFormat:
