@@ -35,7 +35,7 @@ VIEW = """CREATE MATERIALIZED VIEW revenue AS SELECT region, count(*) AS orders,
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Environment.initialise(Path(folder) / "home") as environment:
-        _compare(_Ours(environment), _Peers(environment.spark(), Path(folder)))
+        _compare(_Ours(environment), _Peers(environment.engines.spark(), Path(folder)))
 
 
 def _compare(ours: _Ours, peers: _Peers) -> None:

@@ -144,7 +144,7 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
         connector,
         environment.frontiers,
         environment.lake,
-        lambda: environment.spark(pool=spec.id),
+        lambda: environment.engines.spark(pool=spec.id),
         environment.clock,
         skipped(environment, spec.id),
     )

@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,6 +20,7 @@ from reclock.catalog.objects import TimelineFloor
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.clusters.measurements import Measurements
 from reclock.clusters.orchestrator import ProcessOrchestrator
+from reclock.clusters.own_engines import OwnEngines
 from reclock.clusters.remote import RemoteReplica
 from reclock.clusters.sizes import ReplicaSize, replica_sizes, size_named
 from reclock.clusters.storage import Storage
@@ -28,7 +29,6 @@ from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import TableLog
 from reclock.collections.tables import Tables
-from reclock.compute.engines.engine import Engine
 from reclock.config import Settings
 from reclock.consensus.elections import Seat, Term
 from reclock.consensus.fence import Leadership
@@ -50,7 +50,7 @@ from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
 from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError, SparkLost
+from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
@@ -67,9 +67,6 @@ from reclock.system_relations import SYSTEM_OBJECTS, managed_ids, system_entries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from reclock.compute.engines.duckdb import DuckDbEngine
-    from reclock.compute.engines.spool import Spool
 
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
@@ -119,9 +116,8 @@ class Environment:
         self.underway = Underway()
         self._virtual_controllers: dict[int, ComputeController] = {}
         self._sized_controllers: dict[int, SizedController] = {}
-        self._spark = spark
-        self._owns_spark = spark is None
-        self._starting = threading.Lock()
+        self.engines = OwnEngines(lambda: self.settings, spark)
+        self._opening = threading.Lock()
 
     @classmethod
     def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
@@ -219,7 +215,7 @@ class Environment:
 
     @property
     def lake(self) -> Lake:
-        with self._starting:
+        with self._opening:
             if self._lake is None:
                 self._lake = Lake(self.settings.lake_root, self.settings.lake_options)
         return self._lake
@@ -363,8 +359,8 @@ class Environment:
             self.holds,
             self.settings,
             self.arrangements,
-            lambda: self.small_engine,
-            lambda: self.large_engine(pool),
+            lambda: self.engines.small,
+            lambda: self.engines.large(pool),
             self.published,
             Measurements(
                 lambda ids: self.frontiers.get_all(list(ids)),
@@ -438,26 +434,6 @@ class Environment:
         """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
         self.settings = size_named(size, self.replica_sizes).applied_to(self.settings)
 
-    def spark(self, *, pool: str = "default") -> SparkSession:
-        """The environment's Spark session, started at the first call, and where it has ended. The jobs of this thread share it
-        fairly with other pools'. Raises ``SparkLost`` if it ends now.
-        """
-        from py4j.protocol import Py4JError
-
-        from reclock.clusters.session import has_ended, is_ending, start
-
-        try:
-            with self._starting:
-                if self._spark is None or (self._owns_spark and has_ended(self._spark)):
-                    self._spark = start(self.settings, ended=self._spark)
-            if not self.settings.spark_remote:  # a server does that by itself
-                self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
-        except (Py4JError, ConnectionError) as error:
-            if self._spark is not None and self._owns_spark and is_ending(self._spark):
-                return self.spark(pool=pool)
-            raise SparkLost(detail=str(error)) from error
-        return self._spark
-
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
         """Work on many sources at once. They stay: Spark keeps a thread of its own for each."""
@@ -468,44 +444,15 @@ class Environment:
         """What is looked up again and again, in this process's memory."""
         return Arrangements(self.settings.arrangements_bytes)
 
-    @cached_property
-    def small_engine(self) -> DuckDbEngine:
-        """Runs what reads few bytes, in this process."""
-        from reclock.compute.engines.duckdb import DuckDbEngine
-
-        settings = self.settings
-        return DuckDbEngine(
-            [settings.lake_root], memory_limit=settings.query_memory, threads=settings.query_threads, spill=settings.spill_root
-        )
-
-    @cached_property
-    def spool(self) -> Spool:
-        """Where results of Spark wait until they are taken."""
-        from reclock.clusters.session import spool
-
-        return spool(self.settings)
-
-    def large_engine(self, pool: str = "default") -> Engine:
-        """Runs the rest, on Spark."""
-        from reclock.compute.engines.spark import SparkEngine
-
-        return SparkEngine(self.spark(), None if self.settings.spark_remote else pool, lambda: self.spool)
-
     def close(self) -> None:
         if "threads" in self.__dict__:
             self.threads.shutdown()
-        if "small_engine" in self.__dict__:
-            self.small_engine.close()
         self.shared_holds.close()
         if "managed" in self.__dict__:
             self.managed.close()
         if self._tables is not None:
             self._tables.close()
-        with self._starting:  # one that a replica warms up may be about to be there
-            if self._spark is not None and self._owns_spark:
-                with suppress(ConnectionError):  # it has ended already
-                    self._spark.stop()
-            self._spark = None
+        self.engines.close()
         self.catalog.close()
         self.consensus.close()
 

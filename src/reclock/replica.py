@@ -56,7 +56,7 @@ def run(
     if incarnation is None:
         incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
         assert incarnation is not None
-    environment.small_engine.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
+    environment.engines.small.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
     host, advertised = settings.replica_host, settings.replica_advertised_host
     with ReplicaServer(
         environment.make_replica(), registry.token(replica.id, incarnation), host=host, advertised=advertised
@@ -96,6 +96,6 @@ def _live(
 
 def _warm_up(environment: Environment) -> None:
     try:
-        environment.spark()
+        environment.engines.spark()
     except Exception as error:  # whoever needs it meets the error again
         _logger.warning("Spark does not start", error=str(error))

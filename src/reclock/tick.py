@@ -196,7 +196,9 @@ def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> l
 def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool) -> IngestReport:
     """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
     settings = environment.settings
-    engines = Engines(lambda: environment.spark(pool=spec.id), lambda: environment.small_engine, settings.spark_threshold_bytes)
+    engines = Engines(
+        lambda: environment.engines.spark(pool=spec.id), lambda: environment.engines.small, settings.spark_threshold_bytes
+    )
     for _ in range(_ATTEMPTS):
         try:
             return ingest_source(

@@ -160,7 +160,7 @@ def test_equal_parameters_that_look_different_have_answers_of_their_own(environm
 def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment: Environment, monkeypatch) -> None:
     session = Session(environment)
     runs: list[object] = []
-    engine = environment.small_engine
+    engine = environment.engines.small
     compute = engine.run
     monkeypatch.setattr(engine, "run", lambda *arguments: runs.append(1) or compute(*arguments), raising=True)
     for text, times in (("SELECT 1 AS a, 'x' AS b", 1), ("SELECT * FROM generate_series(1, 20000)", 3)):

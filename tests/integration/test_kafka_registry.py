@@ -79,7 +79,7 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     )
     assert not tick.run(environment, owner="tests").failed
     assert run(environment, "SELECT * FROM s ORDER BY id") == [(20, None, '{"town": "Bern"}', "2"), (30, None, None, "3")]
-    with Environment.open(environment.settings.home, spark=environment.spark()) as again:
+    with Environment.open(environment.settings.home, spark=environment.engines.spark()) as again:
         assert [entry.desc.names for entry in again.planner_catalog().relations() if entry.name.item == "s"] == [
             ("n", "w", "at", "id")
         ]

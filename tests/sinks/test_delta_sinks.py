@@ -15,9 +15,9 @@ from fixtures.sunk import delta_history, delta_rows
 
 from reclock import crashpoints, tick
 from reclock.algebra.timestamps import Timestamp
+from reclock.clusters.own_engines import OwnEngines
 from reclock.compute import peek
 from reclock.compute.engines.engine import Engine
-from reclock.environment import Environment
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
 from reclock.protocol.compute import Emitted
 from reclock.sinks import delta
@@ -126,11 +126,11 @@ def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: 
 def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def large(environment: Environment, pool: str) -> Engine:
+    def large(engines: OwnEngines, pool: str) -> Engine:
         asked.append(pool)
-        return environment.small_engine
+        return engines.small
 
-    monkeypatch.setattr(Environment, "large_engine", large)
+    monkeypatch.setattr(OwnEngines, "large", large)
     monkeypatch.setattr(peek, "is_large", lambda *_: True)
     source = world.create("s")
     world.write(source, 2000, "a", "b")

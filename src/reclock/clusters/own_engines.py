@@ -1,0 +1,80 @@
+"""The engines of one process, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reclock.compute.engines.engine import Engine
+from reclock.config import Settings
+from reclock.errors import SparkLost
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from reclock.compute.engines.duckdb import DuckDbEngine
+    from reclock.compute.engines.spool import Spool
+
+
+class OwnEngines:
+    """Of the ``settings`` as they are when one is made. Safe for several threads."""
+
+    def __init__(self, settings: Callable[[], Settings], spark: SparkSession | None) -> None:
+        """A ``spark`` session that is given is used and left running."""
+        self._settings, self._spark, self._owns_spark = settings, spark, spark is None
+        self._starting = threading.Lock()
+
+    def spark(self, *, pool: str = "default") -> SparkSession:
+        """The process's Spark session, started at the first call, and where it has ended. The jobs of this thread share it
+        fairly with other pools'. Raises ``SparkLost`` if it ends now.
+        """
+        from py4j.protocol import Py4JError
+
+        from reclock.clusters.session import has_ended, is_ending, start
+
+        try:
+            with self._starting:
+                if self._spark is None or (self._owns_spark and has_ended(self._spark)):
+                    self._spark = start(self._settings(), ended=self._spark)
+            if not self._settings().spark_remote:  # a server does that by itself
+                self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+        except (Py4JError, ConnectionError) as error:
+            if self._spark is not None and self._owns_spark and is_ending(self._spark):
+                return self.spark(pool=pool)
+            raise SparkLost(detail=str(error)) from error
+        return self._spark
+
+    @cached_property
+    def small(self) -> DuckDbEngine:
+        """Runs what reads few bytes, in this process."""
+        from reclock.compute.engines.duckdb import DuckDbEngine
+
+        settings = self._settings()
+        return DuckDbEngine(
+            [settings.lake_root], memory_limit=settings.query_memory, threads=settings.query_threads, spill=settings.spill_root
+        )
+
+    def large(self, pool: str = "default") -> Engine:
+        """Runs the rest, on Spark."""
+        from reclock.compute.engines.spark import SparkEngine
+
+        return SparkEngine(self.spark(), None if self._settings().spark_remote else pool, lambda: self.spool)
+
+    @cached_property
+    def spool(self) -> Spool:
+        """Where results of Spark wait until they are taken."""
+        from reclock.clusters.session import spool
+
+        return spool(self._settings())
+
+    def close(self) -> None:
+        if "small" in self.__dict__:
+            self.small.close()
+        with self._starting:  # one that a replica warms up may be about to be there
+            if self._spark is not None and self._owns_spark:
+                with suppress(ConnectionError):  # it has ended already
+                    self._spark.stop()
+            self._spark = None

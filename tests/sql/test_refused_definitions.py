@@ -1,0 +1,148 @@
+"""Statements that mean nothing are refused when they are planned, with their code and with help."""
+
+from __future__ import annotations
+
+import pytest
+from fixtures.planning import World, new_york
+
+from reclock.errors import ReclockError
+
+S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
+
+
+@pytest.fixture
+def world() -> World:
+    return new_york()
+
+
+REFUSED = {
+    "CREATE VIEW flights AS SELECT 1 AS a": ("42710", 'source "reclock.public.flights" already exists'),
+    "CREATE VIEW IF NOT EXISTS flights AS SELECT 1 AS a": ("42710", "already exists"),
+    "CREATE OR REPLACE VIEW flights AS SELECT 1 AS a": ("42809", '"reclock.public.flights" is not a view'),
+    "CREATE VIEW nowhere.v AS SELECT 1 AS a": ("42704", 'unknown schema "nowhere"'),
+    "CREATE VIEW nowhere.public.v AS SELECT 1 AS a": ("42704", 'unknown database "nowhere"'),
+    "CREATE VIEW mz_catalog.v AS SELECT 1 AS a": ("42501", '"mz_catalog" is a system object'),
+    "CREATE VIEW v AS SELECT 1 AS a, 2 AS a": ("42701", 'column "a" specified more than once'),
+    "CREATE VIEW v AS SELECT * FROM flights_progress": ("42939", 'the name "mz_timestamp" is reserved'),
+    "CREATE VIEW v (a, b) AS SELECT 1": ("42601", "2 column names"),
+    "CREATE VIEW v AS SELECT a FROM nothing": ("42P01", 'unknown relation "nothing"'),
+    "CREATE VIEW v AS SELECT * FROM m_idx": ("42P01", 'unknown relation "m_idx"'),
+    "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": ("42704", 'unknown cluster "bad"'),
+    f"CREATE SOURCE s (a int, a text) {S3} FORMAT JSON": ("42701", "more than once"),
+    f"CREATE SOURCE s (mz_diff int) {S3} FORMAT JSON": ("42939", "reserved"),
+    f"CREATE SOURCE s (a frob) {S3} FORMAT JSON": ("42704", 'unknown type "frob"'),
+    f"CREATE SOURCE s (a varchar(10)) {S3} FORMAT JSON": ("0A000", "not supported"),
+    f"CREATE SOURCE s (a numeric(50)) {S3} FORMAT JSON": ("22023", "numeric(50,0) is not supported"),
+    f"CREATE SOURCE s (a json) {S3} FORMAT JSON": ("0A000", "type json is not supported"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT CSV DELIMITED BY ';;'": ("22023", "one ASCII character"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT CSV WITH 2 COLUMNS": ("22023", "but 1 columns"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON WITH (frob = 'x')": ("22023", 'unknown option "frob"'),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS flights": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS s": ("42710", "already exists"),
+    f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS lab.p": ("22023", "schema of its source"),
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS MATCHING 'a**' USING BUCKET SCAN 'b' FORMAT JSON": (
+        "22023",
+        "invalid object pattern",
+    ),
+    "CREATE SOURCE s (a int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN '' FORMAT JSON": ("22023", "bucket"),
+    "CREATE INDEX i ON delays (nothing)": ("42703", 'column "nothing" does not exist'),
+    "CREATE INDEX i ON delays (carrier, carrier)": ("42701", "more than once"),
+    "CREATE INDEX m_idx ON delays (carrier)": ("42710", 'index "reclock.public.m_idx" already exists'),
+    "CREATE INDEX i ON mz_sources (name)": ("42501", "system object"),
+    "CREATE INDEX i ON flights_progress (key)": ("0A000", "not supported"),
+    "CREATE INDEX i ON m_idx (key)": ("42P01", "unknown relation"),
+    "DROP VIEW flights": ("42809", '"reclock.public.flights" is not a view'),
+    "DROP SOURCE flights_progress": ("42809", "is not a source"),
+    "DROP MATERIALIZED VIEW plain": ("42809", "is not a materialized view"),
+    "DROP VIEW nothing": ("42P01", 'unknown relation "nothing"'),
+    "DROP INDEX nothing": ("42704", 'unknown index "nothing"'),
+    "DROP INDEX delays": ("42809", "is not an index"),
+    "ALTER SOURCE delays RETRY": ("42809", "is not a source"),
+    "ALTER SOURCE nothing RETRY": ("42P01", "unknown relation"),
+    "ALTER SOURCE flights RENAME TO weather": ("42710", "already exists"),
+    "ALTER SOURCE flights SKIP 'a' FROM 5 TO 5": ("22023", "cannot skip"),
+    "ALTER SOURCE flights WAIVE ''": ("22023", "cannot be empty"),
+    "SHOW SOURCES IN CLUSTER default": ("42601", "takes no IN CLUSTER"),
+    "SHOW SOURCES FROM nowhere": ("42704", 'unknown schema "nowhere"'),
+    "SHOW INDEXES FROM nothing": ("42P01", "unknown relation"),
+    "SHOW INDEXES IN CLUSTER bad": ("42704", 'unknown cluster "bad"'),
+    "SHOW CREATE VIEW flights": ("42809", "is not a view"),
+    "SHOW COLUMNS FROM nothing": ("42P01", "unknown relation"),
+    "SELECT 1 AS OF -1": ("22023", "is not a timestamp"),
+    "SELECT 1 AS OF 'soon'": ("22P02", "invalid input syntax"),
+    "SELECT 1 AS OF (SELECT 1)": ("0A000", "subquery"),
+    "SELECT 1 AS OF (1 + 1)": ("0A000", "not supported"),
+    "SELECT 1 AS OF 99999999999999999999": ("22023", "is not a timestamp"),
+    "SELECT $1": ("42P02", "there is no parameter"),
+    "CREATE VIEW v AS SELECT now()": ("0A000", "now is not supported in a definition"),
+    "SELECT LOCALTIME": ("0A000", "not supported"),
+    "CREATE VIEW v AS SELECT current_database()": ("0A000", "current_database is not supported in a definition"),
+    "CREATE TABLE s (a text DEFAULT current_user)": ("0A000", "current_user is not supported here"),
+    "SELECT generate_series(1, 2) FROM flights WHERE generate_series(1, 2) > 1": ("0A000", "which answers rows"),
+    "SELECT carrier FROM flights WHERE row_number() OVER () > 1": ("42601", "window functions are not allowed in WHERE"),
+    "SELECT carrier COLLATE klingon FROM flights": ("42704", 'unknown collation "klingon"'),
+    "SELECT ARRAY[]": ("42601", "cannot determine type of empty array"),
+    "SELECT ARRAY[ARRAY[1]]": ("42883", "array"),
+    "SELECT 'nothing'::regclass": ("42P01", 'unknown relation "nothing"'),
+    "SELECT 'nothing'::regtype": ("42704", 'unknown type "nothing"'),
+    "SELECT carrier::regtype FROM flights": ("0A000", "of what is no constant"),
+    "CREATE TABLE s (a int[])": ("0A000", "integer[], which cannot be stored"),
+    "CREATE MATERIALIZED VIEW s AS SELECT ARRAY[1] AS a": ("0A000", "integer[], which cannot be stored"),
+    "SELECT nth_value(flight, 2) OVER (ORDER BY carrier) FROM flights": ("0A000", "nth_value"),
+    "SELECT ntile(0) OVER (ORDER BY carrier) FROM flights": ("42601", "greater than zero"),
+    "SELECT sum(DISTINCT flight) OVER () FROM flights": ("0A000", "DISTINCT"),
+    "SELECT array_agg(flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "array_agg"),
+    "SELECT percentile_cont(flight, 0.5) OVER () FROM flights": ("0A000", "percentile_cont"),
+    "SELECT sum(flight) OVER w FROM flights": ("42704", 'window "w"'),
+    "SELECT sum(flight) OVER (w ORDER BY flight) FROM flights WINDOW w AS (ORDER BY carrier)": ("42601", "has that already"),
+    "SELECT sum(flight) OVER (ORDER BY carrier GROUPS 1 PRECEDING) FROM flights": ("0A000", "GROUPS"),
+    "SELECT sum(flight) OVER (ORDER BY flight RANGE 1 PRECEDING) FROM flights": ("0A000", "frame offset"),
+    "SELECT sum(rank() OVER ()) OVER () FROM flights": ("42601", "not allowed in a window function"),
+    "SELECT sum(flight) OVER (ORDER BY flight ROWS UNBOUNDED FOLLOWING) FROM flights": ("42601", "frame start"),
+    "SELECT lag(flight, flight) OVER (ORDER BY carrier) FROM flights": ("0A000", "not a constant integer"),
+    "SELECT lead(flight, 1, 'none') OVER (ORDER BY carrier) FROM flights": ("22P02", "integer"),
+    "SELECT rank(flight) OVER (ORDER BY carrier) FROM flights": ("42883", "rank(integer)"),
+    "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("0A000", "WITH RECURSIVE"),
+    "SELECT * FROM json_each(1, 2) AS g": ("42883", "does not exist"),
+    "SELECT carrier FROM flights GROUP BY ROLLUP (carrier)": ("0A000", "ROLLUP"),
+    "SELECT * FROM flights FOR UPDATE": ("0A000", "not supported"),
+    "SELECT * FROM flights TABLESAMPLE BERNOULLI (1)": ("0A000", "not supported"),
+    "SELECT interval '1 month'": ("0A000", "months"),
+    "SELECT (SELECT DISTINCT day FROM flights f WHERE f.day > a.x) FROM (SELECT 1 AS x) AS a": ("0A000", "query around it"),
+    "SELECT percentile_cont(0.5) FROM flights": ("42601", "WITHIN GROUP is required"),
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY flight DESC) FROM flights": ("0A000", "ascending"),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_refused_and_why(text: str, world: World) -> None:
+    world.execute("CREATE VIEW plain AS SELECT 1 AS a; CREATE VIEW m AS SELECT 1 AS a; CREATE INDEX m_idx ON m (a)")
+    sqlstate, message = REFUSED[text]
+    with pytest.raises(ReclockError) as error:
+        world.plan(text)
+    assert error.value.sqlstate == sqlstate, error.value
+    assert message in error.value.message
+
+
+HINTS = {
+    "SELECT carier FROM flights": 'did you mean "carrier"?',
+    "SELECT f.carier FROM flights f": 'did you mean "carrier"?',
+    "SELECT * FROM flight": 'did you mean "flights"?',
+    "SELECT * FROM public.airline": 'did you mean "airlines"?',
+    "SELECT flihts.day FROM flights": 'did you mean "flights"?',
+    "CREATE INDEX i IN CLUSTER defualt ON delays (carrier)": 'did you mean "default"?',
+    "CREATE INDEX i ON delays (carier)": 'did you mean "carrier"?',
+    "SELECT * FROM pulic.flights": 'there is no schema "pulic"',
+    "SELECT * FROM m_idx": '"m_idx" is of type index',
+    "SELECT a.carrier FROM flights, airlines b": "it is not in the FROM clause",
+    "SELECT carrier FROM flights, airlines": "put the relation's name in front",
+    "DROP SOURCE flights": "CASCADE",
+}
+
+
+@pytest.mark.parametrize("text", HINTS)
+def test_an_error_helps_on(text: str, world: World) -> None:
+    world.execute("CREATE VIEW m AS SELECT 1 AS a; CREATE INDEX m_idx ON m (a)")
+    with pytest.raises(ReclockError) as error:
+        world.plan(text)
+    assert HINTS[text] in (error.value.hint or "")
