@@ -105,6 +105,23 @@ def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
     assert entry.depends_on == statement.depends_on
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT carrier, grouping(carrier), sum(flights) FROM delays GROUP BY ROLLUP (carrier), CUBE (flights, delay)",
+        "SELECT carrier, flights FROM delays GROUP BY GROUPING SETS ((carrier, flights), (), ROLLUP (flights, (carrier, delay)))",
+        "SELECT a.name, d.* FROM airlines a LEFT JOIN LATERAL (SELECT delay FROM delays WHERE carrier = name LIMIT 2) d ON true",
+        "SELECT a.name, d.n FROM airlines a, LATERAL (SELECT count(*) FROM delays WHERE carrier = name) AS d (n)",
+    ],
+)
+def test_groupings_and_lateral_queries_are_read_back_too(query: str, world: World) -> None:
+    statement = world.execute(f"CREATE VIEW v AS {query}")
+    assert isinstance(statement, statements.CreateView)
+    entry = world.catalog.relation(world.item("v").id)
+    assert entry.query == statement.plan
+    assert entry.depends_on == statement.depends_on
+
+
 def test_system_relations_are_in_reach_by_bare_name(world: World) -> None:
     statement = world.plan("CREATE VIEW v AS SELECT name FROM mz_sources")
     assert isinstance(statement, statements.CreateView)

@@ -47,6 +47,36 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     "nothing": [],
 }
 QUERIES = """
+SELECT t.a, x.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.a > t.a GROUP BY ()) AS x
+SELECT t.a, x.y FROM t, LATERAL (SELECT y FROM w WHERE w.a = t.a) AS x
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT u.b, u.x FROM u WHERE u.a = t.a ORDER BY u.b DESC LIMIT 1) x ON true
+SELECT t.a, t.b, x.z FROM t CROSS JOIN LATERAL (SELECT u.a FROM u WHERE u.a > t.a ORDER BY u.a LIMIT 2) AS x(z)
+SELECT t.a, x.n, x.m FROM t, LATERAL (SELECT count(*) AS n, max(u.a) AS m FROM u WHERE u.a >= t.a) AS x
+SELECT t.a, x.n FROM t LEFT JOIN LATERAL (SELECT count(*) AS n FROM u WHERE u.a = t.a HAVING count(*) > 0) AS x ON x.n < 2
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.a, count(*) AS n FROM u WHERE u.a < t.a GROUP BY u.a) AS x
+SELECT t.a, x.n FROM t, LATERAL (SELECT DISTINCT length(u.b) AS n FROM u WHERE u.a <= t.a) AS x
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.b, row_number() OVER (ORDER BY u.b) AS n FROM u WHERE u.a IN (t.a, 2)) AS x WHERE x.n = 1
+SELECT t.a, x.s FROM t, LATERAL (SELECT t.a + 1 AS s) AS x
+SELECT t.a, k FROM t, LATERAL generate_series(1, t.a) AS k
+SELECT t.a, k FROM t CROSS JOIN LATERAL unnest(ARRAY[t.a, 0]) AS k
+SELECT t.a, x.y FROM t, LATERAL (SELECT y FROM w) AS x
+SELECT t.a, x.k, y.n FROM t, LATERAL (SELECT t.a * 2 AS k) AS x, LATERAL (SELECT count(*) AS n FROM u WHERE u.a < x.k) AS y
+SELECT t.a, x.* FROM t, LATERAL (SELECT a, count(*) FROM u WHERE u.a <= t.g GROUP BY GROUPING SETS (a, (a, b))) AS x
+SELECT t.a, x.b FROM t JOIN LATERAL (SELECT DISTINCT ON (u.a) u.a, u.b FROM u WHERE u.a <= t.g ORDER BY u.a, u.b) AS x ON x.a = t.a
+SELECT t.a, x.b FROM t LEFT JOIN LATERAL (SELECT b FROM u WHERE u.a = t.a OFFSET 1) AS x ON true WHERE t.f
+SELECT a, b, count(*), sum(g) FROM t GROUP BY ROLLUP (a, b)
+SELECT a, b, count(*), sum(g), grouping(a), grouping(b, a) FROM t GROUP BY CUBE (a, b)
+SELECT a, b, f, count(*) FROM t GROUP BY GROUPING SETS ((a, b), f, (), ROLLUP (f, a))
+SELECT a, b, f, count(*) FROM t GROUP BY a, ROLLUP (b, f)
+SELECT a + 1 AS k, b, sum(g) FROM t GROUP BY ROLLUP (k, (b, f))
+SELECT CASE grouping(b) WHEN 1 THEN 'all' ELSE b END AS x, max(g) FROM t GROUP BY ROLLUP (b) HAVING grouping(b) = 1 OR max(g) > 20
+SELECT a, count(*), sum(g), grouping(a) FROM nothing JOIN t USING (a) GROUP BY ROLLUP (a)
+SELECT count(*) FROM t GROUP BY ()
+SELECT a, grouping(a) FROM t GROUP BY (a)
+SELECT a, b, count(*) FROM t GROUP BY ROLLUP (1, 2) ORDER BY grouping(a), a NULLS FIRST, b
+SELECT b, sum(g) OVER (PARTITION BY b) FROM (SELECT b, sum(g) AS g FROM t GROUP BY CUBE (b)) AS s
+SELECT a, count(*), (SELECT count(*) FROM u WHERE u.a = t.a) FROM t GROUP BY CUBE (a)
+SELECT coalesce(b, 'total'), count(DISTINCT a), avg(g) FILTER (WHERE f) FROM t GROUP BY GROUPING SETS ((b), (b), ())
 SELECT a, (SELECT y FROM w WHERE w.a = t.a) FROM t
 SELECT a, (SELECT max(u.a) FROM u WHERE u.a > t.a) FROM t
 SELECT a, (SELECT count(*) FROM u WHERE u.a < t.a OR t.a IS NULL) FROM t
@@ -370,6 +400,11 @@ def test_what_fails_for_postgresql_fails(sql: str, server: psycopg.Connection, w
 
 
 MEANINGLESS = """
+SELECT a, b FROM t GROUP BY ROLLUP (a)
+SELECT a, grouping(b) FROM t GROUP BY a
+SELECT grouping(a) FROM t
+SELECT a FROM t WHERE grouping(a) = 1 GROUP BY a
+SELECT count(*) FROM t GROUP BY CUBE (a, b, c, d, e, f, g, a, b, c, d, e, f)
 SELECT b FROM t GROUP BY a
 SELECT a, count(*) FROM t
 SELECT x FROM t

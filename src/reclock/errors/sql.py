@@ -232,6 +232,16 @@ class GroupingError(ReclockError):
         self.column = column
 
 
+class InvalidGrouping(ReclockError):
+    """``GROUPING`` has an argument that is no key, or there are too many combinations of keys."""
+
+    sqlstate = "42803"
+
+    def __init__(self, message: str, *, sqlstate: str = sqlstate) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
 class InvalidOption(ReclockError):
     """A statement's option or clause has a wrong name or value."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.compute.plan import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK
+from reclock.compute.plan import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK, Union
 from reclock.compute.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.compute.totality import can_raise
 from reclock.sql.planner.coercion import coerce, common_type
@@ -73,6 +74,18 @@ def reduce(plan: Plan, group_by: Sequence[int], aggregates: Sequence[Aggregate],
     key_names = tuple(column.name for column in keys)
     is_key = len(set(key_names) | {column.name for column in results}) == len(keys) + len(results)
     return Reduce(plan, tuple(group_by), tuple(aggregates), RelationDesc(keys + results, key_names if is_key else None))
+
+
+def union(plans: Sequence[Plan]) -> Plan:
+    """All rows of plans of the same types, whose columns are called as the first one's."""
+    if len(plans) == 1:
+        return plans[0]
+    columns = (
+        replace(column, is_nullable=any(plan.desc.columns[i].is_nullable for plan in plans))
+        for i, column in enumerate(plans[0].desc.columns)
+    )
+    inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
+    return Union(inputs, RelationDesc(tuple(columns)))
 
 
 def distinct(plan: Plan) -> Plan:

@@ -20,7 +20,7 @@ from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_
 from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
 from reclock.sql.planner.format_function import formatted
-from reclock.sql.planner.rewrite import AggregateCall, Elements, Untyped
+from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, Untyped
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.session_functions import is_about_session, signature
@@ -66,6 +66,10 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
         raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
     if name in AGGREGATES:
         return _aggregate(name, arguments, None, reading)
+    if name == "grouping" and arguments:
+        if not reading.takes_aggregates:
+            raise AggregateNotAllowed(f"grouping operations are not allowed in {reading.clause}")
+        return GroupingCall(tuple(settle(scalar(each, replace(reading, takes_aggregates=False))) for each in arguments))
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")

@@ -31,7 +31,7 @@ class Queries(Protocol):
 
     def plan(self, node: exp.Expr, context: Context) -> Query: ...
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
-    def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query: ...
+    def finish(self, node: exp.Select, relation: Relation, context: Context, around: Plan | None = None) -> Query: ...
     def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]: ...
     def order(self, node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]: ...
 
@@ -59,7 +59,8 @@ class Context:
 class Query:
     """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered by.
 
-    ``untyped`` are positions of constants that were made text because nothing said otherwise.
+    ``untyped`` are positions of constants that were made text because nothing said otherwise. ``kept`` columns behind the visible
+    ones say which row around each is for; LIMIT counts for each of these.
     """
 
     plan: Plan
@@ -68,6 +69,7 @@ class Query:
     offset: int
     visible: int
     untyped: frozenset[int] = frozenset()
+    kept: int = 0
 
     @property
     def finishing(self) -> Finishing:
@@ -76,7 +78,7 @@ class Query:
     @property
     def embedded(self) -> Plan:
         """The rows as a part of another plan: cut to LIMIT, without the hidden columns, in no order."""
-        plan = self.plan
+        plan, width = self.plan, self.visible + self.kept
         if self.limit is not None or self.offset:
-            plan = TopK(plan, (), self.order, self.limit, self.offset)
-        return project(plan, range(self.visible))
+            plan = TopK(plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset)
+        return project(plan, range(width))

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
-from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Project, Union
+from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
@@ -17,7 +17,7 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, compute, distinct
+from reclock.sql.planner.build import ONE_ROW, compute, distinct, union
 from reclock.sql.planner.calls import catalog_call
 from reclock.sql.planner.coercion import cast, coerce, common_type
 from reclock.sql.planner.context import Block, Context, Query
@@ -147,15 +147,8 @@ def _known(query: Query, index: int) -> ScalarType | None:
 def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
     is_distinct = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union):
-        desc = RelationDesc(
-            tuple(
-                Column(c.name, c.type, any(plan.desc.columns[i].is_nullable for plan in plans))
-                for i, c in enumerate(plans[0].desc.columns)
-            )
-        )
-        inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
-        union = Union(inputs, desc)
-        return Distinct(union) if is_distinct else union
+        whole = union(plans)
+        return Distinct(whole) if is_distinct else whole
     left, right = (distinct(plan) for plan in plans) if is_distinct else plans
     return Except(left, right) if isinstance(node, exp.Except) else Intersect(left, right)
 
@@ -183,9 +176,7 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
         columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))
         plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
     else:
-        parts = tuple(compute(ONE_ROW, row, names) for row in typed)
-        nullable = (Column(name, types[i], any(part.desc.columns[i].is_nullable for part in parts)) for i, name in enumerate(names))
-        plan = Union(parts, RelationDesc(tuple(nullable))) if len(parts) > 1 else parts[0]
+        plan = union([compute(ONE_ROW, row, names) for row in typed])
     return Query(plan, (), None, 0, width, untyped)
 
 
@@ -212,8 +203,8 @@ class _Queries:
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)
 
-    def finish(self, node: exp.Select, relation: Relation, context: Context) -> Query:
-        return finish_select(node, relation, with_ctes(node, context))
+    def finish(self, node: exp.Select, relation: Relation, context: Context, around: Plan | None = None) -> Query:
+        return finish_select(node, relation, with_ctes(node, context), around=around)
 
     def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]:
         return select_values(node, relation, with_ctes(node, context))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import Column, ScalarType
+from reclock.algebra.relations import INTEGER, Column, ScalarType
 from reclock.compute.plan import Frame, Plan, WindowFunction
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -38,6 +38,15 @@ class AggregateCall:
     @property
     def type(self) -> ScalarType:
         return self.aggregate.type
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """``GROUPING`` as it stands in an expression: a bit for each of the keys, which is set where a row is not grouped by it. Never
+    leaves planning."""
+
+    keys: tuple[Any, ...]
+    type: ScalarType = INTEGER
 
 
 @dataclass(frozen=True, slots=True)

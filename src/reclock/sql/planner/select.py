@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, combinations, product
+from math import prod
 from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import ScalarType
-from reclock.compute.plan import Distinct, Ordering, Plan, TopK
-from reclock.compute.scalars import ColumnRef
-from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.algebra.relations import BOOLEAN, ScalarType
+from reclock.compute.plan import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.compute.scalars import Call, ColumnRef
+from reclock.errors import InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
 from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import compute, filter_rows
+from reclock.sql.planner.build import compute, filter_rows, join
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Block, Context, Query
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, only, scalar, split
-from reclock.sql.planner.grouping import group
+from reclock.sql.planner.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.planner.limits import limits
-from reclock.sql.planner.rewrite import AggregateCall, OuterRef, Untyped, has
+from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped, has, move_columns, rewrite
 from reclock.sql.planner.row_functions import spread
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
 
+_CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
 
 
@@ -61,8 +64,13 @@ class _Item:
     node: exp.Expr | None
 
 
-def finish_select(node: exp.Select, relation: Relation, context: Context, hints: Sequence[ScalarType | None] = ()) -> Query:
-    """The rest of a SELECT: groups, select list, DISTINCT, ORDER BY and LIMIT over the rows of ``relation``."""
+def finish_select(
+    node: exp.Select, relation: Relation, context: Context, hints: Sequence[ScalarType | None] = (), *, around: Plan | None = None
+) -> Query:
+    """The rest of a SELECT: groups, select list, DISTINCT, ORDER BY and LIMIT over the rows of ``relation``.
+
+    With ``around``, whose columns are the first of the relation, it is so for each row of that, which the query keeps.
+    """
     reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     items = [item for projection in node.expressions for item in _items(projection, reading)]
     untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
@@ -74,22 +82,48 @@ def finish_select(node: exp.Select, relation: Relation, context: Context, hints:
     having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
 
     values = [item.value for item in items]
+    kept = [ColumnRef(i, type) for i, type in enumerate(around.desc.types)] if around is not None else []
     everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
     if any(has(each, OuterRef) for each in everything):
         raise correlated_error()
     plan = relation.plan
-    if node.args.get("group") or having is not None or any(has(each, AggregateCall) for each in everything):
-        keys = _group_keys(node, items, replace(reading, takes_aggregates=False, clause="GROUP BY"))
-        plan, everything = group(relation, keys, everything)
+    if node.args.get("group") or having is not None or any(has(each, AggregateCall, GroupingCall) for each in everything):
+        sets = _grouping_sets(node, items, replace(reading, takes_aggregates=False, clause="GROUP BY"))
+        if len(sets) > 1:
+            if around is not None and [] in sets:
+                raise UnsupportedSql("an empty grouping set in a LATERAL query is not supported", hint="write it as one of its own")
+            plan, everything = group_by_sets(relation, [[*kept, *keys] for keys in sets], everything)
+        else:
+            plan, everything = group(relation, [*kept, *sets[0]], everything)
+            if around is not None and not sets[0]:
+                plan, everything = _with_empty(around, plan, everything)
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [having])
-    plan, everything = spread(*attach(plan, everything))
+    plan, everything = spread(*attach(plan, [*kept, *(_within(kept, each) for each in everything)]))
+    kept, everything = everything[: len(kept)], everything[len(kept) :]
     values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
     unique_on = everything[len(items) + len(order) :]
     names = [item.name for item in items]
     limited = limits(node, context.session.parameters)
-    return _shape(node, plan, values, names, order, order_nodes, unique_on, untyped, limited)
+    return _shape(node, plan, values, kept, names, order, order_nodes, unique_on, untyped, limited)
+
+
+def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """The groups by a row around, and those of the rows around that have none: an aggregate answers a row for each."""
+    assert isinstance(groups, Reduce)
+    width = len(around.desc)
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
+        for i, type in enumerate(around.desc.types)
+    ]
+    moved = [move_columns(of_no_rows(each, groups, width), lambda i: i if i < width else width + i) for each in values]
+    return join(around, groups, JoinKind.LEFT, same), moved
+
+
+def _within(kept: Sequence[Any], value: Any) -> Any:
+    """Its windows are of the rows for one row around."""
+    return rewrite(value, lambda part: replace(part, partition=(*kept, *part.partition)) if isinstance(part, InWindow) else None)
 
 
 def select_values(node: exp.Select, relation: Relation, context: Context) -> list[Any]:
@@ -121,6 +155,7 @@ def _shape(
     node: exp.Select,
     plan: Plan,
     values: list[Any],
+    kept: list[Any],
     names: list[str],
     order: list[Any],
     order_nodes: list[exp.Expr],
@@ -130,7 +165,7 @@ def _shape(
 ) -> Query:
     """Columns in their order, the hidden ones that are only ordered by last."""
     is_distinct = node.args.get("distinct") is not None
-    columns = list(values)
+    columns = [*values, *kept]
     for each in (*unique_on, *order):
         if each in columns:
             continue
@@ -138,18 +173,19 @@ def _shape(
             raise InvalidColumnReference("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
         columns.append(each)
     orderings = tuple(_ordering(columns.index(each), how) for each, how in zip(order, order_nodes, strict=True))
-    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values))]
-    plan = compute(plan, columns, [*names, *hidden])
+    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(kept))]
+    around = range(len(values), len(values) + len(kept))
+    plan = compute(plan, columns, [*names, *(f"around{i + 1}" for i in range(len(kept))), *hidden])
     if unique_on:
         keys = tuple(dict.fromkeys(columns.index(each) for each in unique_on))
         leading = {ordering.index for ordering in orderings[: len(keys)]}
         if orderings and not leading <= set(keys):
             raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
-        plan = TopK(plan, keys, tuple(o for o in orderings if o.index not in keys), 1, 0)
+        plan = TopK(plan, (*around, *keys), tuple(o for o in orderings if o.index not in keys), 1, 0)
     elif is_distinct:
         plan = plan if isinstance(plan, Distinct) else Distinct(plan)
     limit, offset = limited
-    return Query(plan, orderings, limit, offset, len(values), untyped)
+    return Query(plan, orderings, limit, offset, len(values), untyped, len(kept))
 
 
 def _ordering(index: int, node: exp.Expr) -> Ordering:
@@ -258,23 +294,46 @@ def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: Reading) -> 
     return [_by_output(each, items, "DISTINCT ON") or _by_input(each, reading, "DISTINCT ON") for each in nodes]
 
 
-def _group_keys(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[Any]:
+def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[list[Any]]:
+    """The keys of GROUP BY, in all their combinations."""
     clause = node.args.get("group")
     if clause is None:
-        return []
+        return [[]]
     only(clause, "expressions")
-    keys = []
-    for each in clause.expressions:
-        if isinstance(each, exp.GroupingSets | exp.Cube | exp.Rollup | exp.Tuple):
-            raise UnsupportedSql(
-                "GROUPING SETS, CUBE and ROLLUP are not supported", hint="write one SELECT a grouping and join them by UNION ALL"
-            )
+
+    def key(node: exp.Expr) -> Any:
         by_name = None
-        if isinstance(each, exp.Column) and len(each.parts) == 1 and reading.scope.find(fold(each.this)) is None:
-            by_name = _named(each, items)
-        key = _position(each, items, "GROUP BY") or by_name
-        keys.append(key if key is not None else _by_input(each, reading, "GROUP BY"))
-    for key in keys:
-        if has(key, AggregateCall):
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and reading.scope.find(fold(node.this)) is None:
+            by_name = _named(node, items)
+        found = _position(node, items, "GROUP BY") or by_name
+        found = found if found is not None else _by_input(node, reading, "GROUP BY")
+        if has(found, AggregateCall):
             raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
-    return list(dict.fromkeys(keys))
+        return found
+
+    def together(node: exp.Expr) -> list[Any]:
+        return [key(each) for each in node.expressions] if isinstance(node, exp.Tuple) else [key(node)]
+
+    def sets(node: exp.Expr) -> list[list[Any]]:
+        match node:
+            case exp.GroupingSets():
+                return [found for each in node.expressions for found in sets(each)]
+            case exp.Rollup():
+                parts = [together(each) for each in node.expressions]
+                return [list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)]
+            case exp.Cube():
+                parts = [together(each) for each in node.expressions]
+                if len(parts) > _CUBE_LIMIT:
+                    raise InvalidGrouping(f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011")
+                return [
+                    list(chain.from_iterable(chosen))
+                    for count in range(len(parts), -1, -1)
+                    for chosen in combinations(parts, count)
+                ]
+            case _:
+                return [together(node)]
+
+    choices = [sets(each) for each in clause.expressions]
+    if prod(map(len, choices)) > _SETS_LIMIT:
+        raise InvalidGrouping(f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001")
+    return [list(dict.fromkeys(key for each in chosen for key in each)) for chosen in product(*choices)]

@@ -15,7 +15,7 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, Column, RelationDesc, ScalarType, TypeName, array
-from reclock.compute.plan import Get, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.compute.plan import Get, JoinKind, Ordering, Plan, TopK
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.compute.totality import can_raise
 from reclock.errors import AmbiguousColumn, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
@@ -38,7 +38,7 @@ from reclock.sql.planner.build import (
 from reclock.sql.planner.coercion import coerce
 from reclock.sql.planner.context import Block, Context
 from reclock.sql.planner.expressions import Reading, both, is_null, negated, only, scalar
-from reclock.sql.planner.grouping import group
+from reclock.sql.planner.grouping import group, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.object_names import named_object
 from reclock.sql.planner.rewrite import (
@@ -154,14 +154,14 @@ class SubqueryPlanner:
 
     def value(self, node: exp.Expr, scope: Scope) -> Any:
         """The only column of the only row; NULL without a row; an error of the query if there are several."""
-        query = _unwrapped(node)
+        query = unwrapped(node)
         try:
             block = self._block(query, scope)
             if block is not None and block.correlated:
                 return self._value_by_key(block) or self._aggregate_value(block)
             plan = self._plan(query, block)
         except (UnsupportedSql, UnknownColumn, UnknownRelation):
-            if not isinstance(query, exp.Select) or not (around := _named_around(query, scope)):
+            if not isinstance(query, exp.Select) or not (around := named_around(query, scope)):
                 raise
             return self._value_around(query, scope, around)
         _check_width(len(plan.desc), 1)
@@ -202,7 +202,7 @@ class SubqueryPlanner:
 
     def rows(self, node: exp.Expr, scope: Scope) -> Rows:
         """The subquery as rows to be matched with those around it."""
-        query = _uncut(_unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else _unwrapped(node)
+        query = _uncut(unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else unwrapped(node)
         block = self._block(query, scope)
         if block is None or not block.correlated:
             plan = self._plan(query, block)
@@ -215,7 +215,7 @@ class SubqueryPlanner:
 
     def array(self, node: exp.Expr, scope: Scope) -> Any:
         """The only column of all rows, in their order."""
-        query = _unwrapped(node)
+        query = unwrapped(node)
         order = query.args.get("order")
         if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(each) for each in _CUT):
             planned = self.context.queries.plan(query, self.context)
@@ -298,7 +298,7 @@ class SubqueryPlanner:
         # What it names of the row around is there without a group too.
         value = rewrite(value, lambda part: outer[part.index] if isinstance(part, ColumnRef) and part.index < len(keys) else None)
         same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
-        return SubqueryValue(plan, same, _of_no_rows(value, plan, len(keys)), domain=tuple(outer))
+        return SubqueryValue(plan, same, of_no_rows(value, plan, len(keys)), domain=tuple(outer))
 
     def _aggregate_value(self, block: Block) -> Any:
         """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
@@ -310,7 +310,7 @@ class SubqueryPlanner:
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
-        return SubqueryValue(plan, conditions, _of_no_rows(value, plan, len(keys)))
+        return SubqueryValue(plan, conditions, of_no_rows(value, plan, len(keys)))
 
     def _values(self, block: Block, *, may_have_limit: bool = False) -> list[Any]:
         if any(block.node.args.get(name) for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))):
@@ -328,17 +328,7 @@ class SubqueryPlanner:
         return self.context.queries.finish(block.node, block.relation, self.context).embedded
 
 
-def _of_no_rows(value: Any, plan: Reduce, width: int) -> Any:
-    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for count."""
-
-    def change(part: Any) -> Any | None:
-        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function == "count"
-        return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
-
-    return rewrite(value, change)
-
-
-def _named_around(query: exp.Select, scope: Scope) -> list[int]:
+def named_around(query: exp.Select, scope: Scope) -> list[int]:
     """Columns of the query around that ``query`` may name."""
     found = set()
     for column in query.find_all(exp.Column):
@@ -366,7 +356,7 @@ def _equal_columns(condition: Any) -> list[ColumnRef]:
     return [mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)]
 
 
-def _unwrapped(node: exp.Expr) -> exp.Expr:
+def unwrapped(node: exp.Expr) -> exp.Expr:
     """The query inside of parentheses that carry nothing else."""
     while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
         only(node, "this")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.compute.plan import FlatMap, Get, JoinKind
-from reclock.compute.scalars import ColumnRef
+from reclock.compute.scalars import Call, ColumnRef
 from reclock.errors import DuplicateAlias, SqlSyntaxError, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog import nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, equal, join, map_columns, project
+from reclock.sql.planner.build import ONE_ROW, distinct, equal, join, map_columns, project
 from reclock.sql.planner.builtin_views import in_session
 from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.context import Context
@@ -24,7 +25,7 @@ from reclock.sql.planner.expressions import Reading, call, condition, only, scal
 from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
 from reclock.sql.planner.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
-from reclock.sql.planner.subqueries import SubqueryPlanner
+from reclock.sql.planner.subqueries import SubqueryPlanner, named_around, unwrapped
 
 _KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 
@@ -49,6 +50,9 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
     result = start
     for first_of_group, *others in groups:
         item = first_of_group.this
+        if isinstance(item, exp.Lateral) and not others:
+            result = _lateral(result, item, first_of_group, context)
+            continue
         if _is_function(item) and not others:
             right = _function(item, result, context)
             _check_names(result, right)
@@ -56,7 +60,10 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
             continue
         right = _relation(item, context)
         for node in others:
-            right = _join(right, _relation(node.this, context), node, context)
+            if isinstance(node.this, exp.Lateral):
+                right = _lateral(right, node.this, node, context)
+            else:
+                right = _join(right, _relation(node.this, context), node, context)
         if result.plan == ONE_ROW:
             result = right
             continue
@@ -102,6 +109,48 @@ def _one_value(call_node: exp.Expr, node: exp.Expr, left: Relation, reading: Rea
     called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
     computed = map_columns(plan, [value])
     return Relation(computed, _aliased(Relation(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
+
+
+def _lateral(left: Relation, node: exp.Lateral, joining: exp.Join, context: Context) -> Relation:
+    """The rows of ``left``, each with those that the query, or function, answers for it."""
+    only(node, "this", "alias")
+    only(joining, "this", "kind", "side", "on")
+    side = (joining.args.get("side") or "").upper()
+    if side not in ("", "LEFT"):
+        raise SqlSyntaxError(f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left")
+    on = joining.args.get("on")
+    on = None if on == exp.true() else on
+    if not isinstance(node.this, exp.Subquery):
+        return _lateral_function(left, node, is_plain=not side and on is None, context=context)
+    query = unwrapped(node.this)
+    if not isinstance(query, exp.Select):
+        raise UnsupportedSql(f"LATERAL {to_sql(query)[:80]} is not supported", hint="a SELECT is")
+    names = named_around(query, left.scope)
+    around = distinct(project(left.plan, names))
+    rows = Relation(around, Scope(tuple(replace(left.scope.columns[i], is_around=True) for i in names)))
+    block = context.queries.block(query, replace(context, around=rows), None)
+    found = context.queries.finish(block.node, block.relation, context, around)
+    right, kept = found.embedded, len(left.plan.desc) + found.visible
+    own = _aliased(Relation(right, Scope.of(RelationDesc(right.desc.columns[: found.visible]), None)), node).scope
+    _check_names(left, Relation(right, own))
+    scope = left.scope.beside(own)
+    types = around.desc.types
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(kept + k, type)), BOOLEAN)
+        for k, (i, type) in enumerate(zip(names, types, strict=True))
+    ]
+    joined = join(left.plan, right, _KINDS[side], [*same, *_conditions(on, scope, context)])
+    return Relation(project(joined, range(kept)), scope)
+
+
+def _lateral_function(left: Relation, node: exp.Lateral, *, is_plain: bool, context: Context) -> Relation:
+    if not is_plain:
+        raise UnsupportedSql("a join of a LATERAL function by LEFT or ON is not supported", hint="write CROSS JOIN, and WHERE")
+    function = node.this.copy() if isinstance(node.this, exp.Unnest) else exp.Table(this=node.this.copy())
+    function.set("alias", node.args.get("alias"))
+    right = _function(function, left, context)
+    _check_names(left, right)
+    return Relation(right.plan, left.scope.beside(right.scope))
 
 
 def _relation(node: exp.Expr, context: Context) -> Relation:
@@ -188,11 +237,15 @@ def _join(left: Relation, right: Relation, node: exp.Join, context: Context) -> 
     if on is None and kind != "CROSS" and method != "NATURAL":
         raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
     scope = left.scope.beside(right.scope)
+    return Relation(join(left.plan, right.plan, _KINDS[side], _conditions(on, scope, context)), scope)
+
+
+def _conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
     reading = Reading(scope, SubqueryPlanner(context), "JOIN/ON")
     conditions = [condition(term, reading) for term in split(on)] if on is not None else []
     if any(has(each, SubqueryValue) for each in conditions):
         raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
-    return Relation(join(left.plan, right.plan, _KINDS[side], conditions), scope)
+    return conditions
 
 
 def _using(left: Relation, right: Relation, kind: JoinKind, names: list[str]) -> Relation:
