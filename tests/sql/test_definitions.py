@@ -110,6 +110,7 @@ def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
     [
         "SELECT carrier, grouping(carrier), sum(flights) FROM delays GROUP BY ROLLUP (carrier), CUBE (flights, delay)",
         "SELECT carrier, flights FROM delays GROUP BY GROUPING SETS ((carrier, flights), (), ROLLUP (flights, (carrier, delay)))",
+        "SELECT carrier, flights FROM delays GROUP BY DISTINCT ROLLUP (carrier, flights), ROLLUP (flights, carrier)",
         "SELECT a.name, d.* FROM airlines a LEFT JOIN LATERAL (SELECT delay FROM delays WHERE carrier = name LIMIT 2) d ON true",
         "SELECT a.name, d.n FROM airlines a, LATERAL (SELECT count(*) FROM delays WHERE carrier = name) AS d (n)",
     ],

@@ -47,6 +47,8 @@ ROWS: dict[str, list[tuple[Any, ...]]] = {
     "nothing": [],
 }
 QUERIES = """
+SELECT a, b, count(*) FROM t GROUP BY DISTINCT ROLLUP (a, b), ROLLUP (b, a)
+SELECT a, b, count(*) FROM t GROUP BY ROLLUP (a, b), ROLLUP (b, a)
 SELECT t.a, x.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.a > t.a GROUP BY ()) AS x
 SELECT t.a, x.y FROM t, LATERAL (SELECT y FROM w WHERE w.a = t.a) AS x
 SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT u.b, u.x FROM u WHERE u.a = t.a ORDER BY u.b DESC LIMIT 1) x ON true

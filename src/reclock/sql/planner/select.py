@@ -336,4 +336,6 @@ def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: Reading) -
     choices = [sets(each) for each in clause.expressions]
     if prod(map(len, choices)) > _SETS_LIMIT:
         raise InvalidGrouping(f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001")
-    return [list(dict.fromkeys(key for each in chosen for key in each)) for chosen in product(*choices)]
+    found = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
+    is_distinct = clause.args.get("all") is False
+    return list({frozenset(each): each for each in found}.values()) if is_distinct else found
