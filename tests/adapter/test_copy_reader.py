@@ -99,3 +99,29 @@ def test_what_is_written_plainly_is_read_at_once(name: str, data: bytes) -> None
     reader._row = lambda fields: seen.append(1) or row(fields)
     assert sum(part.num_rows for part in [*reader.feed(data), *reader.finish()]) == (3 if name in ("text", "csv") else 2)
     assert not seen
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "data",
+    [
+        "1,a,t\n\n2,b,f\n",
+        "1,a,t\r\n2,b,f\n",
+        '1,a"b,t\n2,"c\nd",f\n',
+        '1,ab","c,t\n',
+        '1,"a"x,t\n',
+        "1,a\\tb,t\n",
+        "1,\\N,t\n2,x\\Ny,f\n",
+        "1,a,t\n\\.\n2,b,f\n",
+        "1,a\n",
+        "1,a,t,x\n",
+        "1,\0,t\n",
+    ],
+)
+def test_what_is_special_means_the_same_both_ways(name: str, data: str) -> None:
+    format = FORMATS[name]
+    columns = [r.Column("a", r.INTEGER), r.Column("b", r.TEXT), r.Column("c", r.BOOLEAN)]
+    written = ("a,b,c\n" * format.has_header + data).replace(",", format.delimiter).encode()
+    found, meant = (read(columns, format, written, len(written), at_once=at_once) for at_once in (True, False))
+    assert str(found) == str(meant)
+    assert isinstance(found, str) or found.to_pydict() == meant.to_pydict()
