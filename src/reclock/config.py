@@ -15,6 +15,10 @@ from reclock.errors import ConfigurationError
 
 _HINT = "docs/settings.md has all settings; they come from reclock.toml in the home, and from RECLOCK_... variables"
 
+_SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
+# log_level = "INFO"
+"""
+
 
 class Settings(BaseSettings):
     """Every setting, with its default and meaning. Unknown names in ``reclock.toml`` are an error."""
@@ -51,6 +55,12 @@ class Settings(BaseSettings):
         default=SecretStr(""),
         description="Fernet key that the values of secrets are encrypted with; if empty, the one in <home>/secrets.key, which is "
         "made with the first secret",
+    )
+    tick_patience_ms: int = Field(
+        default=2_000,
+        gt=0,
+        description="how long `reclock tick` waits for slow sources before it publishes the others; a slow one is published "
+        "when it is ready",
     )
     source_threads: int = Field(default=16, gt=0, description="how many sources a tick works on at the same time")
 
@@ -131,6 +141,12 @@ class Settings(BaseSettings):
         default=300_000, ge=0, description="how long after it was written introspection is brought into its Delta tables"
     )
 
+    max_clock_jump_ms: int = Field(
+        default=366 * 86_400_000,
+        gt=0,
+        description="how far the clock may be beyond the newest timestamp; a clock further ahead is taken "
+        "to be wrong, and nothing is written",
+    )
     claim_lease_ms: int = Field(default=60_000, gt=0, description="how long a claim is its writer's alone without a sign of life")
     controller_lease_ms: int = Field(
         default=5_000,
@@ -144,6 +160,11 @@ class Settings(BaseSettings):
     )
     index_retention_ms: int = Field(default=60_000, ge=0, description="the same for indexes; earlier reads compute the view")
     status_retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how long the history of statuses goes back")
+    store_mark_interval_ms: int = Field(
+        default=60_000,
+        ge=0,
+        description="how often the lake and consensus note how far the other is, so that a store put back in time is not opened",
+    )
     vacuum_grace_ms: int = Field(
         default=3_600_000,
         ge=0,
@@ -159,7 +180,6 @@ class Settings(BaseSettings):
     )
     max_connections: int = Field(default=100, gt=0, description="clients that the SQL port serves at the same time")
     max_message_bytes: int = Field(default=64 << 20, gt=0, description="longest message that the SQL port takes from a client")
-    server_threads: int = Field(default=32, gt=0, description="statements of the SQL port that run or wait at the same time")
     tls_certificate: str = Field(default="", description="PEM file of the SQL port's certificate chain; no TLS if empty")
     tls_key: str = Field(default="", description="PEM file of its private key; in the file of the certificate if empty")
 
@@ -246,6 +266,22 @@ class Settings(BaseSettings):
     def consensus_file(self) -> Path | None:
         """Where consensus is kept if no URL says where."""
         return None if self.consensus_url.get_secret_value() else (self.home / "consensus.db").absolute()
+
+    def make_folders(self) -> None:
+        """The folder of the environment, with a file of settings, and the roots that are local folders are there afterwards.
+
+        Raises ``ConfigurationError``.
+        """
+        try:
+            self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = self.home / "reclock.toml"
+            if not file.exists():
+                file.write_text(_SETTINGS_FILE)
+            for root in (self.lake_root, self.buckets_root):
+                if "://" not in root:
+                    Path(root).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f'cannot make "{error.filename}"', detail=error.strerror) from error
 
 
 def _is_every_address(host: str) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp, system_clock
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
 from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import find_mark, open_log
@@ -26,31 +26,37 @@ from reclock.clusters.sizes import ReplicaSize, replica_sizes, size_named
 from reclock.clusters.storage import Storage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.arrangements import Arrangements
+from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
+from reclock.collections.marks import StoreMarks
 from reclock.collections.table_log import TableLog
+from reclock.collections.table_queues import TableQueues
 from reclock.collections.tables import Tables
 from reclock.config import Settings
 from reclock.consensus.elections import Seat, Term
-from reclock.consensus.fence import Leadership
+from reclock.consensus.fence import Leadership, known_epoch
 from reclock.consensus.frontiers import Frontiers, GroupFrontier
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.leftovers import Leftovers
 from reclock.consensus.passwords import Passwords
 from reclock.consensus.replicas import Registration, Replicas
 from reclock.consensus.reporters import Reporters
+from reclock.consensus.restarts import RestartRequests
 from reclock.consensus.secrets import Secrets
 from reclock.consensus.shared_holds import SharedHolds
 from reclock.consensus.statistics import Statistics
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
+from reclock.consensus.stored_objects import StoredObjects
 from reclock.controllers.compute import ClusterController, ComputeController
 from reclock.controllers.controller import Pause
 from reclock.controllers.implied import sink_spec
 from reclock.controllers.sized import SizedController
 from reclock.controllers.storage import StorageController
-from reclock.controllers.subscribes import OwnReplicas, Reporting, own_replica_id
+from reclock.controllers.subscribes import Reporting, own_replica_id
 from reclock.controllers.underway import Underway
-from reclock.errors import CatalogSealed, CatalogUninitialized, ConfigurationError
+from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
+from reclock.ingest.pool import IngestionPool
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
 from reclock.introspection.managed import Managed
@@ -63,6 +69,7 @@ from reclock.sinks.opening import SinkMeans
 from reclock.sources.object_store import open_object_store
 from reclock.sources.opening import Means
 from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+from reclock.store_checks import StoreChecks, reserve_ids
 from reclock.system_relations import SYSTEM_OBJECTS, managed_ids, system_entries
 
 if TYPE_CHECKING:
@@ -71,34 +78,36 @@ if TYPE_CHECKING:
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""
 
-_SETTINGS_FILE = """# Settings of this environment; see docs/settings.md for all of them. Variables RECLOCK_... override.
-# log_level = "INFO"
-"""
-
 
 class Environment:
     """What every front door works with, as one actor of the catalog's epoch. A context manager: leaving it closes connections and
     stops the Spark session it started."""
 
-    def __init__(self, settings: Settings, clock: Clock, spark: SparkSession | None, *, may_make: bool) -> None:
+    def __init__(self, settings: Settings, clock: Clock | None, spark: SparkSession | None, *, may_make: bool) -> None:
         """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
         if not may_make and settings.consensus_file is not None and not settings.consensus_file.exists():
             raise CatalogUninitialized(settings.home)  # nothing is made where somebody only looked
         self.settings = settings
-        self.clock = clock
         self.consensus = Consensus.connect(settings.consensus.get_secret_value())
-        oracle = ConsensusOracle(self.consensus, clock)
+        self.clock = clock or self.consensus.clock
+        """The consensus database's, so that no process's own clock decides about time; tests may give another."""
+        oracle = ConsensusOracle(self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms)
         self.oracle: TimestampOracle = BatchingOracle(oracle)
         try:
             self.mark = find_mark(settings, self.consensus, may_make=may_make)
             log = open_log(self.mark.catalog, self.mark.id, settings, self.consensus)
+            epoch = self.consensus.read(known_epoch)
         except BaseException:
             self.consensus.close()
             raise
         self.catalog: DurableCatalogState = DurableCatalog(
-            log, oracle=self.oracle, clock=clock, deploy_generation=settings.deploy_generation
+            log, oracle=self.oracle, clock=self.clock, deploy_generation=settings.deploy_generation, epoch_above=epoch
         )
-        self._open_timeline = oracle.open_timeline
+        self._log, self._oracle = log, oracle
+        lake, interval_ms = Folder(settings.lake_root, settings.lake_options), settings.store_mark_interval_ms
+        self.marks = StoreMarks(self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms)
+        """What the lake and consensus know of each other."""
+        self._is_started = False
         self.actor = f"actor-{secrets.token_hex(6)}"
         """A name no other process has: owner of read holds and of claims without a run of their own."""
         self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
@@ -110,6 +119,8 @@ class Environment:
         self.reports: Reports | None = None
         """Where this process reports its sessions and statements, while it does."""
         self.backends = Backends()
+        self.table_queues = TableQueues()
+        """Where statements of this process that would conflict take turns."""
         self._lake: Lake | None = None
         self._tables: Tables | None = None
         self._planned: PlannerCatalog | None = None
@@ -120,38 +131,42 @@ class Environment:
         self._opening = threading.Lock()
 
     @classmethod
-    def initialise(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
+    def initialise(
+        cls,
+        home: Path | str | None = None,
+        *,
+        clock: Clock | None = None,
+        spark: SparkSession | None = None,
+        accept_loss: bool = False,
+    ) -> Self:
         """The environment at ``home``, made if it is not there, upgraded if it is old; otherwise only joined.
 
-        A ``spark`` session that is given is used and left running.
+        A ``spark`` session that is given is used and left running. ``accept_loss`` goes on with stores of which one is older than
+        the other, and fences all other processes. Raises ``StoreRolledBack`` otherwise.
         """
         settings = Settings.load(home)
-        try:
-            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = settings.home / "reclock.toml"
-            if not file.exists():
-                file.write_text(_SETTINGS_FILE)
-            for root in (settings.lake_root, settings.buckets_root):
-                if "://" not in root:
-                    Path(root).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigurationError(f'cannot make "{error.filename}"', detail=error.strerror) from error
-        return cls(settings, clock, spark, may_make=True)._started(may_lead=True)
+        settings.make_folders()
+        return cls(settings, clock, spark, may_make=True)._started(may_lead=True, accept_loss=accept_loss)
 
     @classmethod
-    def open(cls, home: Path | str | None = None, *, clock: Clock = system_clock, spark: SparkSession | None = None) -> Self:
-        """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``."""
-        return cls(Settings.load(home), clock, spark, may_make=False)._started(may_lead=False)
+    def open(cls, home: Path | str | None = None, *, clock: Clock | None = None, spark: SparkSession | None = None) -> Self:
+        """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``,
+        ``StoreRolledBack``."""
+        environment = cls(Settings.load(home), clock, spark, may_make=False)
+        environment.replica_sizes  # noqa: B018  every statement needs them: a file that is not there is told at once
+        return environment._started(may_lead=False)
 
     @classmethod
-    def unopened(cls, home: Path | str | None = None, *, clock: Clock = system_clock) -> Self:
+    def unopened(cls, home: Path | str | None = None, *, clock: Clock | None = None) -> Self:
         """The environment at ``home``, its catalog not open: to look at it, check and mend it, beside whoever uses it."""
         return cls(Settings.load(home), clock, None, may_make=False)
 
-    def _started(self, *, may_lead: bool) -> Self:
+    def _started(self, *, may_lead: bool, accept_loss: bool = False) -> Self:
+        checks = StoreChecks(self.marks, self._log, self._oracle, self.settings)
         try:
-            self._open_timeline(CATALOG, Timestamp(0))
-            if may_lead and not self.catalog.is_current(SYSTEM_OBJECTS):
+            lost = checks.loss() if accept_loss else checks.check(may_recover=may_lead)
+            self._oracle.open_timeline(CATALOG, Timestamp(0))
+            if accept_loss or (may_lead and not self.catalog.is_current(SYSTEM_OBJECTS)):
                 self.catalog.open(SYSTEM_OBJECTS)
             else:
                 self.catalog.join()
@@ -162,7 +177,14 @@ class Environment:
                 self.catalog.set_timestamps([TimelineFloor(EPOCH_MS, self.clock())])
                 floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
             for timeline, floor in floors.items():
-                self._open_timeline(timeline, floor)
+                self._oracle.open_timeline(timeline, floor)
+            self._oracle.check_clock()
+            if lost is not None:
+                self.oracle.apply_write(EPOCH_MS, lost.newest_time)
+                reserve_ids(self.catalog, lost.ids | self.frontiers.get_all().keys() | self.tables.log.known())
+                self.marks.write(above=lost.mark)
+            self.marks.refresh()
+            self._is_started = True
         except BaseException:
             self.close()
             raise
@@ -185,6 +207,10 @@ class Environment:
         return Statuses(self.consensus, self.leadership)
 
     @property
+    def restarts(self) -> RestartRequests:
+        return RestartRequests(self.consensus, self.leadership)
+
+    @property
     def leftovers(self) -> Leftovers:
         return Leftovers(self.consensus, self.leadership)
 
@@ -202,6 +228,10 @@ class Environment:
         return Secrets(self.consensus, self.leadership, key, self.settings.home / "secrets.key")
 
     @property
+    def stored_objects(self) -> StoredObjects:
+        return StoredObjects(self.consensus, self.leadership)
+
+    @property
     def replicas(self) -> Replicas:
         return Replicas(self.consensus, self.leadership)
 
@@ -217,13 +247,18 @@ class Environment:
     def lake(self) -> Lake:
         with self._opening:
             if self._lake is None:
-                self._lake = Lake(self.settings.lake_root, self.settings.lake_options)
+                self._lake = Lake(self.settings.lake_root, self.settings.lake_options, self._incarnation_of)
         return self._lake
+
+    def _incarnation_of(self, id: StorageCollectionId) -> str | None:
+        """What the catalog says of a user's collection, as this process has last seen it."""
+        item = self.catalog.snapshot().items.get(id.guest or id.source_id)
+        return item.incarnation if item is not None else None
 
     @property
     def tables(self) -> Tables:
         if self._tables is None:
-            log = TableLog(self.consensus, self.leadership, self.clock)
+            log = TableLog(self.consensus, self.leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)
             self._tables = Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
         return self._tables
 
@@ -282,10 +317,11 @@ class Environment:
             within, leadership = seat.within(term), self.leadership
             return Storage(
                 self.lake,
-                Tables(self.lake, TableLog(within, leadership, self.clock)),
+                Tables(self.lake, TableLog(within, leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)),
                 Frontiers(within, leadership),
                 ReadHolds(within, leadership),
                 Statuses(within, leadership),
+                StoredObjects(within, leadership),
                 self.shared_holds.let_go,
                 publish,
                 lambda: self.oracle.read_ts(EPOCH_MS),
@@ -376,53 +412,36 @@ class Environment:
     @cached_property
     def managed(self) -> Managed:
         """The collections that storage manages for introspection."""
-        delay_ms = self.settings.introspection_apply_delay_ms
         return Managed(
-            self.lake, self.consensus, self.leadership, self.clock, lambda: managed_ids(self.catalog.snapshot()), delay_ms
+            self.lake,
+            self.consensus,
+            self.leadership,
+            self.clock,
+            lambda: managed_ids(self.catalog.snapshot()),
+            self.settings.introspection_apply_delay_ms,
+            self.settings.max_clock_jump_ms,
         )
 
     @cached_property
     def collection_manager(self) -> CollectionManager:
         """Writes what replicas and processes report."""
         names = Reporters(self.consensus, self.leadership, lease_ms=self.settings.introspection_lease_ms)
-        return CollectionManager(self.managed, names, HISTORIES)
+        return CollectionManager(self.managed, names, HISTORIES, self.clock)
 
-    @contextmanager
-    def reporting(self) -> Iterator[None]:
-        """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
-        settings, manager = self.settings, self.collection_manager
-        replicas = OwnReplicas(self._own_replicas, manager, self.actor, self.clock)
-        times = settings.introspection_sample_ms, settings.introspection_retention_ms
-        reports = self.reports = Reports(manager, self.actor, self.clock, *times, self._lags_ms)
-
-        def gather() -> None:
-            reports.step()
-            replicas.step()
-
-        stopping = threading.Event()
-        loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather)
-        thread = threading.Thread(target=loop, name="introspection", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self.reports = None
-            replicas.close()
-            reports.close()
-            stopping.set()
-            thread.join()
-
-    def _own_replicas(self) -> dict[int, tuple[int, Reporting]]:
+    def own_replicas(self) -> dict[int, tuple[int, Reporting]]:
+        """The replicas that this process has or leads, each with its cluster."""
         found: dict[int, tuple[int, Reporting]] = {}
-        for cluster in self.catalog.sync().clusters.values():
+        snapshot = self.catalog.sync()
+        for cluster in snapshot.clusters.values():
             controller = self.compute_controller(cluster.id)
             if isinstance(controller, SizedController):
                 found |= {id: (cluster.id, replica) for id, replica in controller.led().items()}
-            else:
+            elif isinstance(controller, ComputeController):
+                controller.brought_to(snapshot.upper)  # no session may have used the cluster yet
                 found[own_replica_id(cluster.id, self.actor)] = (cluster.id, controller.target(""))
         return found
 
-    def _lags_ms(self) -> dict[str, int] | None:
+    def lags_ms(self) -> dict[str, int] | None:
         """How far each object is behind the present, if this process, or none, leads the storage controller."""
         if self.storage_controller.leader() not in (self.actor, None):
             return None
@@ -440,6 +459,11 @@ class Environment:
         return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
 
     @cached_property
+    def ingestions(self) -> IngestionPool[Any]:
+        """What ticks of this process have started and not published yet."""
+        return IngestionPool(self.threads)
+
+    @cached_property
     def arrangements(self) -> Arrangements:
         """What is looked up again and again, in this process's memory."""
         return Arrangements(self.settings.arrangements_bytes)
@@ -453,6 +477,9 @@ class Environment:
         if self._tables is not None:
             self._tables.close()
         self.engines.close()
+        if self._is_started:
+            with suppress(ReclockError, OSError):
+                self.marks.refresh()
         self.catalog.close()
         self.consensus.close()
 

@@ -12,30 +12,36 @@ from reclock.environment import Environment
 
 _logger = structlog.get_logger(__name__)
 
-_LOOK_S = 0.2
+_LOOK_S = 5.0
+"""How often clusters are looked for if no change of the catalog is noticed."""
+
 _AGAIN_S = 1.0
 
 
 @contextmanager
 def leading(environment: Environment) -> Iterator[None]:
     """Inside the block this process leads every controller that no other does."""
-    stopping = threading.Event()
-    thread = threading.Thread(target=_follow_clusters, args=(environment, stopping), name="clusters", daemon=True)
-    with environment.storage_controller.looping():
+    stopping, changed = threading.Event(), threading.Event()
+    arguments = (environment, stopping, changed)
+    thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
+    with environment.storage_controller.looping(), environment.consensus.catalog_changes.calling(changed.set):
         thread.start()
         try:
             yield
         finally:
             stopping.set()
+            changed.set()
             thread.join()
 
 
-def _follow_clusters(environment: Environment, stopping: threading.Event) -> None:
+def _follow_clusters(environment: Environment, stopping: threading.Event, changed: threading.Event) -> None:
     """A loop for each cluster that has replicas, or whose replicas are still to be ended."""
     loops: dict[int, ExitStack] = {}
     with ExitStack() as scope:
-        while not stopping.wait(_LOOK_S):
+        while not stopping.is_set():
+            changed.clear()
             try:
+                environment.marks.refresh()
                 wanted = _clusters(environment)
             except Exception as error:  # the edge of the loop: it may go better the next time
                 _logger.warning("clusters cannot be followed", error=str(error))
@@ -46,6 +52,7 @@ def _follow_clusters(environment: Environment, stopping: threading.Event) -> Non
                 loops[id].enter_context(environment.sized_controller(id).looping())
             for id in loops.keys() - wanted:
                 loops.pop(id).close()
+            changed.wait(_LOOK_S)
 
 
 def _clusters(environment: Environment) -> set[int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from reclock import crashpoints
 from reclock.adapter import leftovers
-from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId, StorageCollectionId
+from reclock.algebra.ids import INTROSPECTION, TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.collections.compaction import checkpoint, compact, vacuum
@@ -20,7 +20,7 @@ from reclock.compute.engines.spool import Spool
 from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
-from reclock.errors import InternalError, ReclockError, SinceHeld, UpperMismatch
+from reclock.errors import InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
 from reclock.sql.catalog import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
@@ -138,7 +138,10 @@ def maintain(environment: Environment, group: str) -> GroupReport:
     before = environment.frontiers.get_all([group]).get(group)
     if before is None:
         return GroupReport(name, Timestamp(0), Timestamp(0), (), {})
-    since = advance_since(environment, before)
+    try:
+        since = advance_since(environment, before)
+    except UnknownCollection:
+        return GroupReport(name, before.since, before.since, (), {})
     crashpoints.reach("maintenance.after_since")
     reports: list[CollectionReport] = []
     failed: dict[str, ReclockError] = {}
@@ -146,8 +149,8 @@ def maintain(environment: Environment, group: str) -> GroupReport:
         try:
             reports.append(_maintain_collection(environment, id, since))
         except Exception as failure:  # the edge of the loop over collections
-            if not environment.frontiers.get_all([group]):
-                break
+            if _is_gone(environment, id):
+                continue
             failed[f"{name} ({id})"] = _as_error(str(id), failure)
     return GroupReport(name, before.since, since, tuple(reports), failed)
 
@@ -208,7 +211,8 @@ def _tables(environment: Environment, group: str) -> Tables | None:
 def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
     collection = environment.lake.open(id)
     files_before = len(collection.pin().all_files)
-    compact(collection, since, clock=environment.clock)
+    is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
+    compact(collection, since, keeps_last_times=is_bindings, clock=environment.clock)
     crashpoints.reach("maintenance.after_compact")
     checkpoint(collection)
     crashpoints.reach("maintenance.after_checkpoint")
@@ -217,6 +221,12 @@ def _maintain_collection(environment: Environment, id: StorageCollectionId, sinc
     claimed = _claimed_staging(environment, id.group)
     freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.clock)
     return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
+
+
+def _is_gone(environment: Environment, id: StorageCollectionId) -> bool:
+    """Whether the object was dropped, so that nothing of it needs to be maintained."""
+    snapshot = environment.catalog.sync()
+    return is_dropped(snapshot, id.source_id) or not environment.lake.exists(id)
 
 
 def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
@@ -229,9 +239,21 @@ def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
     return frozenset() if name is None else frozenset({name})
 
 
+def _sizes(environment: Environment) -> dict[str, int]:
+    """The bytes of each collection that is not dropped meanwhile."""
+    sizes = {}
+    for id in environment.lake.list():
+        try:
+            sizes[str(id)] = environment.lake.open(id).stored_bytes()
+        except Exception:
+            if not _is_gone(environment, id):
+                raise
+    return sizes
+
+
 def record_usage(environment: Environment) -> int:
     """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
-    sizes = {str(id): environment.lake.open(id).stored_bytes() for id in environment.lake.list()}
+    sizes = _sizes(environment)
     measured_at = environment.clock()
     crashpoints.reach("maintenance.before_record")
     for attempt in range(_ATTEMPTS):

@@ -5,8 +5,8 @@ Every step is idempotent and durable before the next; any process may do any of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -15,7 +15,7 @@ from reclock.adapter import leftovers
 from reclock.adapter.decisions import has_gaps
 from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
-from reclock.algebra.ids import TABLES
+from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.statistics import Moved
 from reclock.controllers.implied import is_dropped
@@ -40,30 +40,20 @@ from reclock.ingest.step import IngestReport, State
 from reclock.ingest.step import ingest as ingest_source
 from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.quality.results import AuditResult
+from reclock.sources.connector import RESTART_HINT
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
 from reclock.sql.catalog import Entry
+from reclock.tick_reports import AuditReport, ClusterReport, Failure, PublishReport, RefreshReport, TickReport
 
 log = structlog.get_logger(__name__)
 
 
+_SHOWN_NAMES = 10
+"""How many names of given up objects a status shows."""
+
 _ATTEMPTS = 5
 """How often a source takes a newer time within one tick."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What went wrong with one source, index or sink. Nothing else is held up by it."""
-
-    name: str
-    sqlstate: str
-    message: str
-    detail: str | None
-    hint: str | None
-
-    @classmethod
-    def of(cls, name: str, error: ReclockError) -> Failure:
-        return cls(name, error.sqlstate, error.message, error.detail, error.hint)
 
 
 def migrate(home: Path | str | None) -> int:
@@ -120,38 +110,6 @@ def sink_names(environment: Environment, clusters: Sequence[str] | None = None) 
     return [str(sink.name) for sink in sinks(catalog) if sink.cluster_id in wanted]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
-    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their root, if one was written."""
-
-    source: str
-    at: Timestamp
-    success: bool
-    failed: tuple[str, ...]
-    waived: tuple[str, ...]
-    docs: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class PublishReport:
-    """What is readable below ``upper`` since this publication, with the rows of each; what failed; and what waits for its audit."""
-
-    at: Timestamp
-    upper: Timestamp
-    rows: dict[str, int]
-    failed: tuple[Failure, ...]
-    waiting: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshReport:
-    """The indexes of one cluster."""
-
-    cluster: str
-    indexes: tuple[Refreshed, ...]
-    failed: tuple[Failure, ...]
-
-
 def ingest(environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False) -> IngestReport:
     """Bring one source to a staged step at ``at``, or go on with the one that was left. Raises ``SourceError`` if it stalls.
     With ``is_history`` it binds what the upstream had before ``at``, and takes no newer time.
@@ -174,12 +132,22 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
     for id in spec.all_ids if report.state is not State.BLOCKED else ():
         waits_for = report.waiting.get(id)
         if id not in report.waiting:
-            environment.statuses.record(id, "running", at=environment.clock())
+            detail, hint = _given_up(report.given_up)
+            environment.statuses.record(id, "running", detail=detail, hint=hint, at=environment.clock())
         elif isinstance(waits_for, str):
             environment.statuses.record(id, "starting", detail=waits_for, at=environment.clock())
     for entry, lost in _lost(environment, spec, report):
         _record_stall(environment, entry.id, error=lost)
     return report
+
+
+def _given_up(names: Sequence[str]) -> tuple[str | None, str | None]:
+    """The detail and the hint of the status of a source that runs without some of its objects."""
+    if not names:
+        return None, None
+    shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
+    others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return f"given up, nothing more is read of: {shown}{others}", RESTART_HINT
 
 
 def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
@@ -213,6 +181,7 @@ def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, o
                 is_history=is_history,
                 has_gaps=lambda: has_gaps(environment, spec.id),
                 is_wanted=lambda: not is_dropped(environment.catalog.sync(), spec.id),
+                restarts=lambda: environment.restarts.of(spec.id),
             )
         except UpperMismatch as passed:
             if is_history:
@@ -311,8 +280,13 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     failures: list[Failure] = []
     for index in controller.dataflows():
         try:
-            reports.append(controller.refresh(Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper)))
-            environment.statuses.record(index.id, "running", at=environment.clock())
+            report = controller.refresh(Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper))
+            reports.append(report)
+            if report.error is None:
+                environment.statuses.record(index.id, "running", at=environment.clock())
+            else:
+                failures.append(Failure.of(index.name, error := report.error.error()))
+                _record_status(environment, index.id, status="failing", error=error)
         except ReclockError as error:  # one index's trouble is not the others'
             failures.append(Failure.of(index.name, error))
             _record_stall(environment, index.id, error=error)
@@ -353,9 +327,11 @@ def _complete_tables(environment: Environment, at: Timestamp) -> None:
 
 def _record_stall(environment: Environment, *ids: str, error: ReclockError) -> None:
     for id in ids:
-        environment.statuses.record(
-            id, "stalled", error=error.message, detail=error.detail, hint=error.hint, at=environment.clock()
-        )
+        _record_status(environment, id, status="stalled", error=error)
+
+
+def _record_status(environment: Environment, id: str, *, status: str, error: ReclockError) -> None:
+    environment.statuses.record(id, status, error=error.message, detail=error.detail, hint=error.hint, at=environment.clock())
 
 
 def emit_all(
@@ -372,15 +348,6 @@ def emit_all(
     return tuple(emitted), tuple(failures)
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterReport:
-    """All that the replicas of one cluster do in a tick."""
-
-    indexes: tuple[Refreshed, ...]
-    emitted: tuple[Emitted, ...]
-    failed: tuple[Failure, ...]
-
-
 def work(environment: Environment, cluster: str, at: int, *, owner: str) -> ClusterReport:
     """Refresh the indexes of ``cluster``, then emit its sinks."""
     refreshed = refresh(environment, cluster, at, owner=owner)
@@ -388,40 +355,24 @@ def work(environment: Environment, cluster: str, at: int, *, owner: str) -> Clus
     return ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
 
 
-@dataclass(frozen=True, slots=True)
-class TickReport:
-    """All steps of one tick over ``sources``."""
+def run(
+    environment: Environment,
+    *,
+    only: Sequence[str] | None = None,
+    at: int | None = None,
+    owner: str,
+    patience_s: float | None = None,
+    is_last: bool = True,
+) -> TickReport:
+    """A whole tick in this process.
 
-    at: Timestamp
-    sources: tuple[str, ...]
-    ingested: tuple[IngestReport, ...]
-    audited: tuple[AuditReport, ...]
-    published: PublishReport
-    refreshed: tuple[RefreshReport, ...]
-    emitted: tuple[Emitted, ...]
-    failed: tuple[Failure, ...]
-
-    @property
-    def succeeded(self) -> bool:
-        return not self.failed
-
-    def summary(self) -> str:
-        """A line for the tick, and one for each failure."""
-        published, rows = self.published.rows, sum(self.published.rows.values())
-        updates = sum(index.updates for report in self.refreshed for index in report.indexes)
-        first = (
-            f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
-        )
-        if self.emitted:
-            first += f", {sum(sink.changes for sink in self.emitted)} changes emitted"
-        return "\n".join([first, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
-
-
-def run(environment: Environment, *, only: Sequence[str] | None = None, at: int | None = None, owner: str) -> TickReport:
-    """A whole tick in this process."""
+    Sources move at their own pace: what is ready after ``patience_s`` is published, and the indexes and sinks over it go on,
+    while other sources still read; each of those is published when it is ready. Unless the tick ``is_last``, it does not wait
+    for them: they are published by the first later tick that finds them ready. Without ``patience_s`` all are published together.
+    """
     time = allocate(environment, at=at)
-    specs = _ticking(environment, only)
-    names = [spec.name for spec in specs]
+    specs = {spec.id: spec for spec in _ticking(environment, only)}
+    pool = environment.ingestions
 
     def attempt(spec: SourceSpec) -> IngestReport | Failure:
         try:
@@ -429,17 +380,43 @@ def run(environment: Environment, *, only: Sequence[str] | None = None, at: int 
         except ReclockError as error:  # one source's trouble is not the others'
             return Failure.of(spec.name, error)
 
-    # side by side, for most of a step is waiting: for an upstream, for the lake, for executors
-    outcomes = list(environment.threads.map(attempt, specs)) if len(specs) > 1 else [attempt(spec) for spec in specs]
-    ingested = [outcome for outcome in outcomes if isinstance(outcome, IngestReport)]
-    failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-    for spec, outcome in zip(specs, outcomes, strict=True):
-        if isinstance(outcome, IngestReport):
-            failures += [Failure.of(str(entry.name), lost) for entry, lost in _lost(environment, spec, outcome)]
+    for spec in specs.values():
+        pool.start(spec.id, partial(attempt, spec))
+    report = _finish(environment, specs, pool.take(specs, patience_s=patience_s), time, owner)
+    if is_last:
+        for later in settle(environment, only=only, owner=owner):
+            report = report.followed_by(later)
+    return report
+
+
+def settle(environment: Environment, *, only: Sequence[str] | None = None, owner: str) -> list[TickReport]:
+    """Wait for the ingestions that earlier ticks have started, and publish each when it is ready."""
+    specs = {spec.id: spec for spec in _ticking(environment, only)}
+    reports = []
+    while late := environment.ingestions.running() & specs.keys():
+        outcomes = environment.ingestions.take(late, patience_s=None, waits_for_all=False)
+        reports.append(_finish(environment, specs, outcomes, allocate(environment), owner))
+    return reports
+
+
+def _finish(
+    environment: Environment,
+    specs: Mapping[GlobalId, SourceSpec],
+    outcomes: Mapping[GlobalId, IngestReport | Failure],
+    time: Timestamp,
+    owner: str,
+) -> TickReport:
+    """Audit and publish the sources whose ingestion has finished, and let indexes and sinks follow."""
+    names = [specs[id].name for id in outcomes]
+    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
+    ingested = {id: outcome for id, outcome in outcomes.items() if isinstance(outcome, IngestReport)}
+    for id, outcome in ingested.items():
+        failures += [Failure.of(str(entry.name), lost) for entry, lost in _lost(environment, specs[id], outcome)]
     audited = audit(environment, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]
     emitted, stalled = emit_all(environment, sink_names(environment), published.upper - 1, owner=owner)
     failures += [*published.failed, *(failure for report in refreshed for failure in report.failed), *stalled]
-    steps = (tuple(ingested), tuple(audited), published, tuple(refreshed), emitted)
-    return TickReport(time, tuple(names), *steps, tuple(failures))
+    steps = (tuple(ingested.values()), tuple(audited), published, tuple(refreshed), emitted)
+    sources = tuple(spec.name for spec in specs.values())
+    return TickReport(time, sources, *steps, tuple(failures))

@@ -44,6 +44,7 @@ class Case:
 
 
 INSIDE = (("USAGE", "reclock"), ("USAGE", "public"))
+PUBLICATION = "CREATE SOURCE pub FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' SLOT 's' FOR TABLES (public.a (a int))"
 AWAY = "CREATE SECRET word AS 'x'; CREATE CONNECTION away TO KAFKA (BROKER 'b')"
 READ = (("USAGE", "default"), *INSIDE)
 MAKE = (("USAGE", "reclock"), ("CREATE", "public"))
@@ -101,6 +102,8 @@ CASES = (
     Case("DROP VIEW delays", owns=("delays",)),
     Case("DROP SOURCE flights CASCADE", owns=("flights",)),
     Case("ALTER SOURCE flights RETRY", owns=("flights",)),
+    Case("ALTER SOURCE flights RESTART 'a.csv'", owns=("flights",)),
+    Case("ALTER SOURCE pub RESNAPSHOT", owns=("pub",)),
     Case("ALTER SOURCE flights SET (RETAIN HISTORY FOR '90 days')", owns=("flights",)),
     Case("ALTER SOURCE flights WAIVE 'check'", owns=("flights",)),
     Case("ALTER SOURCE flights SKIP 'a.csv'", owns=("flights",)),
@@ -151,7 +154,7 @@ CASES = (
 def objects() -> tuple[Any, ...]:
     """What there is, owned by a role that is no superuser, and nothing granted to anyone."""
     world = World()
-    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); {AWAY}")
+    world.execute(f"{FLIGHTS}; CREATE TABLE t (a int); {AWAY}; {PUBLICATION}")
     things = [*world.objects, *world.items.values()]
     owned = Cluster | Database | Schema | type(world.item("t"))
     groups = {MIDDLE: {GROUP: "s1"}, ROLE: {MIDDLE: "s1"}}
@@ -227,7 +230,7 @@ def test_all_other_privileges_do_not_help(case: Case) -> None:
     assert is_allowed(case.sql, catalog(*sorted(every - set(case.needs)))) is (not case.needs and not takes_more)
 
 
-OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized", "word", "away")
+OWNED = ("flights", "delays", "weather", "t", "reclock", "public", "default", "flights_progress", "sized", "word", "away", "pub")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)

@@ -18,12 +18,12 @@ from reclock.adapter.transactions import TransactionStatus
 from reclock.algebra import relations as r
 from reclock.environment import Environment
 from reclock.errors import CopyAbandoned, ReclockError
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.copy_format import LineFormat
 
-TEXT = CopyFormat(False, "\t", "\\N", False, '"', '"')
-CSV = CopyFormat(True, ",", "", False, '"', '"')
-ODD = CopyFormat(True, ";", "NA", False, "'", "\\")
-PIPES = CopyFormat(False, "|", "null", False, '"', '"')
+TEXT = LineFormat(False, "\t", "\\N", False, '"', '"')
+CSV = LineFormat(True, ",", "", False, '"', '"')
+ODD = LineFormat(True, ";", "NA", False, "'", "\\")
+PIPES = LineFormat(False, "|", "null", False, '"', '"')
 WRITTEN = {
     TEXT: "FORMAT text",
     CSV: "FORMAT csv",
@@ -44,7 +44,7 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
 @pytest.mark.parametrize("format", WRITTEN, ids=lambda format: WRITTEN[format])
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(given_rows=rows, cut=st.integers(1, 7))
-def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, format: CopyFormat, given_rows, cut: int) -> None:
+def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, format: LineFormat, given_rows, cut: int) -> None:
     batch = pa.record_batch([pa.array([row[i] for row in given_rows], pa.string()) for i in range(2)], names=["a", "b"])
     ours = b"".join(copy_format.encode(batch, [r.TEXT, r.TEXT], format).to_pylist())
     postgres.execute("TRUNCATE t RESTART IDENTITY")
@@ -132,6 +132,15 @@ def test_what_is_wrong_is_said_with_its_line_and_nothing_is_written(session: Ses
     assert rows_of(session) == []
 
 
+def test_rows_come_and_go_in_binary(session: Session) -> None:
+    list(session.execute("INSERT INTO t VALUES (1, 'one', 2.5), (2, NULL, 3)"))
+    out = answer(session, "COPY (SELECT a, c FROM t ORDER BY a) TO STDOUT WITH BINARY")
+    data = lines_of(out)
+    list(session.execute("DELETE FROM t"))
+    assert copy_in(session, "COPY t (a, c) FROM STDIN (FORMAT 'binary')", data[:30], data[30:]) == "COPY 2"
+    assert rows_of(session) == [("1", "none", "2.50"), ("2", "none", "3.00")]
+
+
 def test_a_client_that_gives_up_writes_nothing_and_fails_its_block(session: Session) -> None:
     list(session.execute("BEGIN"))
     copy = answer(session, "COPY t FROM STDIN")
@@ -155,7 +164,8 @@ def test_a_copy_in_a_block_is_seen_by_it_and_committed_with_it(session: Session,
 @pytest.mark.parametrize(
     ("text", "sqlstate"),
     [
-        ("COPY t FROM STDIN WITH (FORMAT binary)", "0A000"),
+        ("COPY t FROM STDIN WITH (FORMAT xml)", "22023"),
+        ("COPY t FROM STDIN WITH (FORMAT binary, HEADER)", "42601"),
         ("COPY t FROM STDIN WITH (DELIMITER 'ab')", "22023"),
         ("COPY t FROM STDIN WITH (QUOTE 'q')", "0A000"),
         ("COPY t FROM STDIN WITH (COLOUR red)", "22023"),

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from reclock.adapter.copy_reader import CopyReader
 from reclock.algebra import relations as r
 from reclock.errors import ReclockError
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.copy_format import LineFormat
 
-TEXT = CopyFormat(False, "\t", "\\N", False, '"', '"')
+TEXT = LineFormat(False, "\t", "\\N", False, '"', '"')
 FORMATS = {
     "text": TEXT,
-    "pipes": CopyFormat(False, "|", "", True, '"', '"'),
-    "csv": CopyFormat(True, ",", "", False, '"', '"'),
-    "header": CopyFormat(True, ";", "NULL", True, '"', '"'),
-    "odd": CopyFormat(True, ",", "NA", False, "'", "\\"),
+    "pipes": LineFormat(False, "|", "", True, '"', '"'),
+    "csv": LineFormat(True, ",", "", False, '"', '"'),
+    "header": LineFormat(True, ";", "NULL", True, '"', '"'),
+    "odd": LineFormat(True, ",", "NA", False, "'", "\\"),
 }
 WRITTEN = {
     r.BOOLEAN: ["t", "false", "yes", "2", "TRUE"],
@@ -38,7 +38,7 @@ WRITTEN = {
 types = st.sampled_from(list(WRITTEN))
 
 
-def read(columns: Sequence[r.Column], format: CopyFormat, data: bytes, cut: int, *, at_once: bool) -> pa.Table | str:
+def read(columns: Sequence[r.Column], format: LineFormat, data: bytes, cut: int, *, at_once: bool) -> pa.Table | str:
     reader = CopyReader("t", columns, format)
     if not at_once:
         reader._at_once = lambda lines: None

@@ -10,7 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from reclock.adapter.session import Session
+from reclock.algebra.timestamps import Timestamp
 from reclock.environment import Environment
+from reclock.errors import NotReadable
 from reclock.oracle.batching import BatchingOracle
 
 
@@ -70,3 +72,27 @@ def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
         environment.consensus.transact(lambda connection: [connection.execute(sa.text(each)) for each in back])
         with pytest.raises(Exception, match="went back"):
             run(session, "SELECT n FROM t")
+
+
+def test_what_is_idle_can_be_read_as_of_any_time_that_is_over(tmp_path: Path) -> None:
+    now = [1_000]
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(now[0])) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (n int); INSERT INTO t VALUES (1)")
+        now[0] = 10_000
+        assert run(session, "SELECT n FROM t AS OF 9500") == [(1,)]
+        now[0] = 9_000  # the clock goes back; what was answered stays true
+        run(session, "INSERT INTO t VALUES (2)")
+        assert run(session, "SELECT n FROM t AS OF 9500") == [(1,)]
+        assert run(session, "SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+        subscribed = run(session, "SUBSCRIBE (SELECT n FROM t) AS OF 8900 UP TO 8901")
+        assert [row[-1] for row in subscribed] == [1]
+
+
+def test_a_time_to_come_cannot_be_read_and_the_relations_are_named(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path, clock=lambda: Timestamp(1_000)) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (n int); CREATE TABLE u (n int)")
+        run(session, "CREATE VIEW v AS SELECT t.n FROM t JOIN u ON t.n = u.n")
+        with pytest.raises(NotReadable, match=r'"reclock.public.t", "reclock.public.u" cannot be read at 5000'):
+            run(session, "SELECT n FROM v AS OF 5000")

@@ -145,7 +145,7 @@ def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(
     monkeypatch.setattr(subscription, "INDEX_PATIENCE_S", 0.0)
     run(bob, "DELETE FROM a WHERE id = 1")
     assert [row[1:] for row in everything(ada, "c")] == [(1, 20, 2), (-1, 20, 3)]
-    run(bob, "DROP INDEX v_primary_idx; TRUNCATE a")
+    run(bob, "DROP INDEX v_primary_idx CASCADE; TRUNCATE a")
     assert [row[1:] for row in everything(ada, "c")] == [(-1, 20, 2)]
 
 

@@ -13,8 +13,8 @@ from reclock.algebra.ids import TABLES
 from reclock.environment import Environment
 from reclock.errors import (
     ReclockError,
+    RelationChanged,
     SqlSyntaxError,
-    TableChanged,
     TransactionFailed,
     TransactionReadOnly,
     UnsupportedSql,
@@ -110,7 +110,7 @@ def test_a_single_statement_that_reads_and_writes_is_tried_again(ada: Session, b
     def commit(*args, **kwargs):
         if not calls:
             calls.append(1)
-            run(bob, "UPDATE a SET n = n + 100")
+            run(bob, "BEGIN; UPDATE a SET n = n + 100; COMMIT")  # a block takes no turn
         return real(*args, **kwargs)
 
     monkeypatch.setattr(tables, "commit", commit)
@@ -173,9 +173,39 @@ def test_statements_sent_together_are_one_transaction(ada: Session, bob: Session
 def test_a_table_dropped_under_a_transaction_fails_it_whole(ada: Session, bob: Session) -> None:
     run(ada, "BEGIN; INSERT INTO a VALUES (2, 2); INSERT INTO b VALUES (2, 2)")
     run(bob, "DROP TABLE b; CREATE TABLE b (id int NOT NULL, n int)")
-    with pytest.raises(TableChanged):
+    with pytest.raises(RelationChanged):
         run(ada, "COMMIT")
     assert run(bob, "SELECT count(*) FROM a") == [(1,)]
+
+
+REDEFINED = {
+    "the view itself": "CREATE OR REPLACE VIEW v AS SELECT id, -n AS n FROM b",
+    "a view that it stands on": "DROP VIEW v, inner_v; CREATE VIEW inner_v AS SELECT id, -n AS n FROM b; "
+    "CREATE VIEW v AS SELECT id, n FROM inner_v",
+    "a view of constants": "CREATE OR REPLACE VIEW c AS SELECT 2 AS x",
+    "the view is gone": "DROP VIEW v",
+}
+
+
+@pytest.mark.parametrize("changed", REDEFINED.values(), ids=REDEFINED.keys())
+def test_a_view_that_a_transaction_used_is_as_it_was_at_its_commit(ada: Session, bob: Session, changed: str) -> None:
+    run(
+        bob,
+        "CREATE VIEW inner_v AS SELECT id, n FROM b; CREATE VIEW v AS SELECT id, n FROM inner_v; CREATE VIEW c AS SELECT 1 AS x",
+    )
+    run(ada, "BEGIN; INSERT INTO a SELECT x, x FROM c; INSERT INTO a SELECT id + 1, n FROM v")
+    run(bob, changed)
+    with pytest.raises(RelationChanged):
+        run(ada, "COMMIT")
+    assert run(bob, "SELECT count(*) FROM a") == [(1,)]
+
+
+def test_a_view_that_only_changes_its_name_is_as_it_was(ada: Session, bob: Session) -> None:
+    run(bob, "CREATE VIEW v AS SELECT id, n FROM b")
+    run(ada, "BEGIN; INSERT INTO a SELECT id + 1, n FROM v")
+    run(bob, "ALTER VIEW v RENAME TO w; CREATE VIEW unrelated AS SELECT 1 AS x")
+    assert run(ada, "COMMIT") == "COMMIT"
+    assert run(bob, "SELECT count(*) FROM a") == [(2,)]
 
 
 def test_other_definitions_do_not_disturb_a_transaction(ada: Session, bob: Session) -> None:
@@ -269,3 +299,40 @@ def test_the_newest_savepoint_of_a_name_is_meant_until_it_is_released(ada: Sessi
 def test_savepoints_are_of_blocks(ada: Session, text: str) -> None:
     with pytest.raises(ReclockError, match="can only be used in transaction blocks"):
         run(ada, text)
+
+
+def test_a_session_says_once_how_its_transactions_read(ada: Session) -> None:
+    assert run(ada, "SHOW transaction_read_only") == [("off",)]
+    assert run(ada, "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY") == "SET"
+    assert run(ada, "SHOW default_transaction_read_only") == run(ada, "SHOW transaction_read_only") == [("on",)]
+    assert run(ada, "SHOW transaction_isolation") == [("serializable",)]
+    for statement in ("INSERT INTO a VALUES (5, 5)", "CREATE TABLE z (x int)", "BEGIN; DELETE FROM a"):
+        with pytest.raises(TransactionReadOnly):
+            run(ada, statement)
+    run(ada, "ROLLBACK; BEGIN READ WRITE; INSERT INTO a VALUES (5, 5); COMMIT")
+    run(ada, "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE; DELETE FROM a WHERE id = 5")
+    assert run(ada, "SELECT count(*) FROM a") == [(1,)]
+
+
+def test_a_block_may_still_say_that_it_only_reads(ada: Session) -> None:
+    for words in ("SET TRANSACTION READ ONLY", "SET transaction_read_only = on", "SET TRANSACTION NOT DEFERRABLE, READ ONLY"):
+        run(ada, f"BEGIN; {words}")
+        assert run(ada, "SHOW transaction_read_only") == [("on",)]
+        with pytest.raises(TransactionReadOnly):
+            run(ada, "INSERT INTO a VALUES (5, 5)")
+        run(ada, "ROLLBACK")
+        assert run(ada, "SHOW transaction_read_only") == [("off",)]
+    assert run(ada, "SET TRANSACTION READ ONLY; INSERT INTO a VALUES (5, 5)") == "INSERT 0 1"  # as without a block, with a notice
+
+
+@pytest.mark.parametrize(
+    ("written", "ms"), [("500ms", 500), ("1.5s", 1500), ("2 min", 120_000), ("1h", 3_600_000), ("250", 250), ("1500us", 2)]
+)
+def test_a_timeout_has_a_unit(ada: Session, written: str, ms: int) -> None:
+    run(ada, f"SET statement_timeout = '{written}'")
+    assert run(ada, "SHOW statement_timeout") == [(str(ms),)]
+
+
+def test_what_pools_send_when_a_connection_comes_back(ada: Session) -> None:
+    assert run(ada, "CLOSE ALL; UNLISTEN *; RESET ALL") == "RESET"
+    assert run(ada, "UNLISTEN *") == "UNLISTEN"

@@ -224,6 +224,18 @@ class TestChangelog:
         assert snapshot.schema_by_name(1, "raw") is not None
         assert snapshot.upper >= state.upper
 
+    def test_snapshot_at_answers_at_its_time_whatever_came_later(self, place: CatalogPlace) -> None:
+        state, other = opened(place), joined(place)
+        create_schema(state, "early")
+        at = state.upper
+        create_schema(state, "late")
+        for reader in (state, other):
+            snapshot = reader.snapshot_at(at)
+            assert snapshot.upper == at
+            assert snapshot.schema_by_name(1, "early") is not None
+            assert snapshot.schema_by_name(1, "late") is None
+            assert reader.snapshot_at(state.upper).schema_by_name(1, "late") is not None
+
     def test_snapshot_at_waits_within_its_bound(self, place: CatalogPlace) -> None:
         state = opened(place)
         with pytest.raises(StatementTimeout, match="20 ms"):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fixtures.engines import ALL, ALSO_REMOTE, AT, answer, multiset, reduce, ref
 from fixtures.lakes import updates_table
-from fixtures.plans import NAN, VALUES, aggregate, call, desc_of, get, shown, table
+from fixtures.plans import NAN, ROWS, VALUES, VALUES_DESC, aggregate, call, computed, desc_of, get, lit, shown, table
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import (
     BIGINT,
+    BOOLEAN,
     DOUBLE,
     INTEGER,
     TEXT,
@@ -24,6 +28,8 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update
+from reclock.collections import files
+from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.compute.engines.engine import CollectionInput, Engine, TableInput
 from reclock.compute.plan import (
@@ -39,7 +45,7 @@ from reclock.compute.plan import (
     TopK,
     Union,
 )
-from reclock.compute.scalars import ColumnRef
+from reclock.compute.scalars import Call, ColumnRef, Literal
 from reclock.errors import InternalError
 
 DESC = RelationDesc((Column("c1", TEXT), Column('we"ird `n', DOUBLE), Column("n", BIGINT), Column("tz", TIMESTAMPTZ)))
@@ -169,3 +175,49 @@ def test_a_table_in_many_pieces_is_read_whole(engine: Engine) -> None:
     piece = table(desc_of(INTEGER), [(1,), (2,)])
     pieces = pa.concat_tables([piece.slice(0, 0), piece.slice(0, 0), piece, piece.slice(0, 0), piece])
     assert multiset(answer(engine, get(desc=desc_of(INTEGER)), {VALUES: TableInput(pieces)})) == multiset([(1,), (1,), (2,), (2,)])
+
+
+@pytest.mark.parametrize("has_bounds", [False, True], ids=["as written", "with bounds of floats, as older versions wrote"])
+def test_where_keeps_the_rows_for_which_its_condition_as_a_column_is_true(
+    engine: Engine, lake: Lake, has_bounds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each collection is one file of two rows, so that the statistics of the file say as much as they can."""
+    if has_bounds:
+        monkeypatch.setattr(files, "parquet_writer", _writer_of_all_statistics)
+    of_nan = next(row for row in ROWS if row[VALUES_DESC.names.index("x")] != row[VALUES_DESC.names.index("x")])
+    chosen = ROWS[:5:2] if engine.name == "duckdb" else ROWS[4:5]
+    for number, row in enumerate(chosen):
+        id = StorageCollectionId(GlobalId(f"u{100 + number}"))
+        collection = lake.create(id, VALUES_DESC)
+        updates = [Update(each, Timestamp(5), 1) for each in (row, of_nan)]
+        collection.append(updates_table(updates, VALUES_DESC), expected_upper=Timestamp(0), new_upper=Timestamp(6))
+        given, plan = {id: CollectionInput(collection.pin())}, get(id, VALUES_DESC)
+        conditions = _comparisons((row, of_nan, ROWS[0]), only_floats=engine.name == "spark")
+        memory = {id: TableInput(table(VALUES_DESC, (row, of_nan)))}
+        as_columns = answer(engine, computed(plan, *conditions), memory)
+        assert multiset(answer(engine, computed(plan, *conditions), given)) == multiset(as_columns)
+        counts = [
+            reduce(computed(Filter(get(id, VALUES_DESC), (condition,)), lit(place)), (0,), aggregate("count"))
+            for place, condition in enumerate(conditions)
+        ]
+        kept = {}
+        for first in range(0, len(counts), 20):
+            some = Union(tuple(counts[first : first + 20]), counts[0].desc)
+            kept |= dict(answer(engine, some, given))
+        for place, condition in enumerate(conditions):
+            assert kept.get(place, 0) == sum(each[place] is True for each in as_columns), condition
+
+
+def _comparisons(rows: Sequence[Sequence[Any]], *, only_floats: bool) -> list[Call]:
+    """Every column compared with its own values in every way."""
+    compared = []
+    for index, type in enumerate(VALUES_DESC.types):
+        values = {repr(row[index]): row[index] for row in rows if row[index] is not None}
+        for value in values.values() if type.is_float or not only_floats else ():
+            sides = (ColumnRef(index, type), Literal(value, type))
+            compared += [Call(operator, sides, BOOLEAN) for operator in ("=", "<>", "<", ">=", ">")]
+    return compared
+
+
+def _writer_of_all_statistics(folder: Folder, path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
+    return pq.ParquetWriter(path, schema, filesystem=folder.filesystem, **options)

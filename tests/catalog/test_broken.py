@@ -79,11 +79,11 @@ BETWEEN_OBJECTS = {
         ("cluster", '{"id":1}'),
     ),
     "two have one name": (
-        Damage(ADD, "role", '{"id":"u0"}', "another object has the same name", f'{{{ROLE},"name":"reclock"}}'),
+        Damage(ADD, "role", '{"id":"u0"}', "another object has the same name", f'{{{ROLE},"name":"reclock","password":null}}'),
         ("role", '{"id":"u'),
     ),
     "an id is malformed": (
-        Damage(ADD, "role", '{"id":"x9"}', "not an id that the catalog can hold", f'{{{ROLE},"name":"eve"}}'),
+        Damage(ADD, "role", '{"id":"x9"}', "not an id that the catalog can hold", f'{{{ROLE},"name":"eve","password":null}}'),
         ("role", '{"id":"x9"}'),
     ),
 }

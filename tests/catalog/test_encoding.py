@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclock.algebra.relations import ScalarType
+from reclock.algebra.relations import Column, ScalarType
 from reclock.catalog.acl import AclItem, Privilege, letters
 from reclock.catalog.encoding import CatalogUpdate, decode, decode_update, difference, encode, rows_of
 from reclock.catalog.kinds import SPECS, CatalogObject, identity
@@ -22,7 +22,8 @@ JSON = st.recursive(
 )
 PRIVILEGES = st.sets(st.sampled_from(Privilege), min_size=1).map(letters)
 FIELDS = {
-    ScalarType: {"element": st.none()},
+    ScalarType: {"element": st.none(), "is_unconstrained": st.just(False)},
+    Column: {"limit": st.none()},
     AuditEvent: {"details": st.dictionaries(st.text(), JSON)},
     AclItem: {"privileges": PRIVILEGES},
     DefaultPrivilege: {"privileges": PRIVILEGES},
@@ -72,6 +73,7 @@ def test_a_field_left_out_of_a_nested_value_is_noticed() -> None:
     value = {
         "create_sql": None,
         "created_at": 1,
+        "incarnation": "",
         "name": "p",
         "owner_role_id": "u1",
         "privileges": [],

@@ -9,12 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from fixtures.lakes import FLIGHTS, put, rows_of, update, updates_of, updates_table
 
+from reclock.algebra.error_intervals import with_error
 from reclock.algebra.timestamps import MAXIMUM, Clock, Timestamp
 from reclock.collections import compaction
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import Compaction, compact, vacuum
 from reclock.collections.lake import Lake
-from reclock.errors import VersionGone
+from reclock.errors import EvaluationError, VersionGone
 
 LONG_AGO = Timestamp(0)
 NO_CLAIMS: frozenset[str] = frozenset()
@@ -173,6 +174,18 @@ def test_vacuum_takes_an_appends_orphan_only_when_it_can_never_be_committed(coll
         "data/append-9-abc.parquet",
         "data/notes.txt",
     }
+
+
+def test_vacuum_takes_lists_of_errors_that_no_version_needs(collection: Collection) -> None:
+    nothing, errors = updates_table([]), ()
+    for at in (1, 2, 3):
+        errors = with_error(errors, Timestamp(at), EvaluationError(f"at {at}"), is_first=False)
+        collection.append(nothing, expected_upper=Timestamp(at - 1), new_upper=Timestamp(at), errors=errors)
+    vacuum(collection, before=Timestamp(0), claimed_staging=frozenset())
+    assert len(collection.folder.walk("_errors")) == 3, "a read may have begun before the newest was written"
+    vacuum(collection, before=MAXIMUM, claimed_staging=frozenset())
+    assert [info.path for info in collection.folder.walk("_errors")] == ["_errors/3.json"]
+    assert Lake(str(Path(collection.uri).parent.parent)).open(collection.id).pin().errors == errors
 
 
 def test_vacuum_fences_a_rewrite_before_it_takes_its_files(collection: Collection) -> None:

@@ -2,13 +2,15 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from fixtures.tables import CATALOG_TS, A, B, changes, open_tables, read, write
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.errors import ConsensusUnavailable, WriteConflict
+from reclock.consensus.waiting import interruptible
+from reclock.errors import ConsensusUnavailable, QueryCanceled, WriteConflict
 
 
 @pytest.fixture
@@ -24,7 +26,8 @@ class Gate:
     def __init__(self, real) -> None:
         self.real, self.sizes, self.entered, self.opened = real, [], threading.Event(), threading.Event()
 
-    def __call__(self, batch, **options):
+    def __call__(self, choose, **options):
+        batch = choose()
         self.sizes.append(len(batch))
         if len(self.sizes) == 1:
             self.entered.set()
@@ -66,3 +69,37 @@ def test_what_befalls_a_batch_befalls_each_of_it_and_the_next_goes_on(opened, mo
             write(tables, a={("x", 1): 1})
     write(tables, a={("y", 1): 1})
     assert read(tables, A) == [{("y", 1): 1}]
+
+
+def test_a_statement_that_is_cancelled_takes_its_commit_back(opened, monkeypatch) -> None:
+    """Another leads; what it carries is not taken back any more, what waits behind it is."""
+    tables, _ = opened
+    gate = Gate(tables.log.commit)
+    monkeypatch.setattr(tables.log, "commit", gate)
+    cancelled = threading.Event()
+
+    def check(waiting_for: str) -> None:
+        if cancelled.is_set():
+            raise QueryCanceled
+
+    def interrupted(value: int) -> None:
+        with interruptible(check):
+            write(tables, a={("cancelled", value): 1})
+
+    with ThreadPoolExecutor(8) as pool:
+        carried = pool.submit(interrupted, 0)
+        assert gate.entered.wait(30)
+        waiting = pool.submit(interrupted, 1)
+        other = pool.submit(write, tables, a={("other", 0): 1})
+        while len(tables._group_commit._waiting) < 2:
+            assert not carried.done()
+        cancelled.set()
+        with pytest.raises(QueryCanceled):
+            waiting.result()
+        assert not carried.done()
+        gate.opened.set()
+        other.result()
+        with suppress(QueryCanceled):
+            carried.result()
+    assert ("cancelled", 1) not in read(tables, A)[0]
+    assert ("other", 0) in read(tables, A)[0]

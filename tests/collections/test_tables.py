@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from fixtures.lakes import DESC
 from fixtures.tables import CATALOG_TS, LEADERSHIP, A, B, C, changes, open_tables, read, write
 
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.collections import tables as tables_module
 from reclock.collections.compaction import vacuum
+from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import Commit, Found, Payload, decide
-from reclock.collections.tables import Tables, table_id
+from reclock.collections.tables import Tables, _to_bytes, table_id
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
@@ -20,6 +22,7 @@ from reclock.consensus.store import Consensus
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, Fenced, StagedRowsGone, UpperMismatch, WriteConflict
 from reclock.oracle.oracle import ConsensusOracle
 
+COLUMN = DESC.names[0]
 Opened = tuple[Tables, Consensus, ConsensusOracle]
 
 
@@ -90,6 +93,37 @@ def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None
     assert refused == [False, True, False, False, True]
     late = decide(batch, Found(before | {A: Timestamp(6)}, CATALOG_TS, frozenset()))
     assert [isinstance(refusal, WriteConflict) for refusal in late] == [True, False, False, False, True]
+
+
+def test_who_read_by_keys_conflicts_with_writes_of_those_rows_alone(opened: Opened) -> None:
+    tables, _, oracle = opened
+    write(tables, a={("x", 1): 1, ("y", 2): 1})
+
+    def change(read_at: Timestamp, *names: str) -> None:
+        keys = {A: Keys(COLUMN, frozenset(names))}
+        tables.commit({A: changes({("new", 0): 1})}, catalog_ts=CATALOG_TS, reads=frozenset({A}), read_at=read_at, keys=keys)
+
+    read_at = oracle.read_ts(EPOCH_MS)
+    write(tables, a={("x", 1): -1, ("x", 7): 1})
+    change(read_at, "y")
+    for names in (("x",), ("y", "new")):
+        with pytest.raises(WriteConflict):
+            change(read_at, *names)
+    tables.apply()  # the log does not know any more what was written
+    with pytest.raises(WriteConflict):
+        change(read_at, "y")
+    change(oracle.read_ts(EPOCH_MS), "y")
+    assert read(tables, A) == [{("x", 7): 1, ("y", 2): 1, ("new", 0): 2}]
+
+
+def test_of_a_batch_keys_are_compared_with_what_is_written_before() -> None:
+    def commit(name: str) -> Commit:
+        rows = Payload(rows=_to_bytes(changes({(name, 1): 1})))
+        return Commit({A: rows}, CATALOG_TS, frozenset({A}), Timestamp(5), {A: Keys(COLUMN, frozenset({name}))})
+
+    batch = [commit("x"), commit("y"), commit("x")]
+    refused = [refusal is not None for refusal in decide(batch, Found({A: Timestamp(5)}, CATALOG_TS, frozenset()))]
+    assert refused == [False, False, True]
 
 
 def test_a_write_planned_on_an_older_catalog_is_refused_whole(opened: Opened) -> None:

@@ -1,6 +1,7 @@
 """DuckDB as an engine of plans: it reads nothing but the lake, spills, stops when told, and stands several threads."""
 
 import os
+import resource
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.lakes import DESC, FLIGHTS, put, update, updates_table
+from fixtures.planning import World
 from fixtures.plans import aggregate, counted, crossed, desc_of, get, rows
 
 from reclock.algebra.relations import TEXT, array
@@ -103,6 +105,14 @@ def test_what_does_not_fit_is_spilled_and_what_cannot_be_fails_while_others_go_o
     assert first.num_rows + ordered.batches.read_all().num_rows == 2000**2
     engine.close()
     assert list(spill.iterdir()) == []
+
+
+def test_a_series_of_constants_takes_no_memory() -> None:
+    plan = World().plan("SELECT count(*), min(x), max(x) FROM generate_series(1, 30000000, 3) x").plan
+    engine = DuckDbEngine(memory_limit="48MB", threads=1)
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert rows(engine.run(plan, Finishing(), {}, AT)) == [(10_000_000, 1, 29_999_998)]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 64 << 10
 
 
 def test_what_a_killed_process_has_spilled_is_removed_by_the_next(tmp_path: Path) -> None:

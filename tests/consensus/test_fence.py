@@ -1,9 +1,12 @@
 """The fence: leadership only grows, and who is behind can write nothing."""
 
 import itertools
+from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
+from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
@@ -11,6 +14,7 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.statuses import Statuses
 from reclock.consensus.store import Consensus
+from reclock.environment import Environment
 from reclock.errors import Fenced, LeadershipUnknown
 
 T = Timestamp
@@ -98,3 +102,17 @@ def test_what_a_fenced_process_claimed_is_finished_by_its_successor(consensus: C
 def test_rank_orders_all_leaderships() -> None:
     ladder = [Leadership(1, 0), Leadership(7, 0), Leadership(2, 1), Leadership(3, 1)]
     assert all(low.rank < high.rank for low, high in itertools.pairwise(ladder))
+
+
+def test_a_leadership_row_that_was_lost_is_put_back_by_the_next_process(
+    tmp_path: Path, consensus_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECLOCK_CONSENSUS_URL", consensus_url)
+    with Environment.initialise(tmp_path / "home") as environment:
+        epoch = environment.leadership.epoch
+        environment.consensus.transact(lambda connection: connection.execute(sa.text("DELETE FROM reclock_leadership")))
+        with pytest.raises(LeadershipUnknown):
+            environment.statuses.record(GlobalId("u1"), "running", at=T(1))
+    with Environment.open(tmp_path / "home") as again:
+        assert again.leadership.epoch == epoch
+        again.statuses.record(GlobalId("u1"), "running", at=T(1))

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reclock.algebra.ids import CollectionType, GlobalId
-from reclock.controllers.implied import compute_commands, dataflows, storage_commands, stored
+from reclock.controllers.implied import compute_commands, dataflows, incarnations, storage_commands
 from reclock.errors import ReclockError
 from reclock.protocol.compute import CreateDataflow, DropDataflow
 from reclock.protocol.storage import CreateCollections, DropCollections
@@ -20,7 +20,7 @@ DEFAULT, OTHER = 1, 2
 def test_a_source_has_its_outputs_bindings_and_evidence_in_one_group() -> None:
     world = World()
     world.execute(f"CREATE SOURCE s (a int) {S3} FORMAT CSV")
-    [create] = storage_commands(frozenset(), world.catalog)
+    [create] = storage_commands({}, world.catalog)
     assert isinstance(create, CreateCollections)
     assert {each.id.collection for each in create.collections} == {
         CollectionType.RECLOCKED,
@@ -34,7 +34,7 @@ def test_a_source_has_its_outputs_bindings_and_evidence_in_one_group() -> None:
 def test_a_view_has_nothing_a_table_its_rows_an_index_its_own_collection_unread_so_far() -> None:
     world = World()
     world.execute("CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t; CREATE DEFAULT INDEX IN CLUSTER other ON v")
-    table, index = storage_commands(frozenset(), world.catalog)
+    table, index = storage_commands({}, world.catalog)
     assert isinstance(table, CreateCollections)
     assert isinstance(index, CreateCollections)
     assert (table.group, index.group) == ("tables", index.id)
@@ -48,9 +48,9 @@ def test_a_view_has_nothing_a_table_its_rows_an_index_its_own_collection_unread_
 def test_what_is_dropped_goes_and_what_is_newer_than_the_catalog_stays() -> None:
     world = World()
     world.execute("CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t")
-    present, running = stored(world.catalog), dataflows(world.catalog, DEFAULT)
+    present, running = incarnations(world.catalog), dataflows(world.catalog, DEFAULT)
     world.execute("DROP TABLE t CASCADE")
-    assert storage_commands(present | {GlobalId("u999")}, world.catalog) == [DropCollections(tuple(sorted(present)))]
+    assert storage_commands(present | {GlobalId("u999"): ""}, world.catalog) == [DropCollections(tuple(sorted(present)))]
     assert compute_commands(running, world.catalog, DEFAULT) == [DropDataflow(id) for id in running]
 
 
@@ -91,6 +91,10 @@ def history(statements: list[str]) -> list[PlannerCatalog]:
     return found
 
 
+def incarnations_of(present: dict[GlobalId, CreateCollections]) -> dict[GlobalId, str]:
+    return {id: command.incarnation for id, command in present.items()}
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CHANGES, min_size=1, max_size=14), st.data())
 def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(statements: list[str], data: st.DataObject) -> None:
@@ -99,7 +103,7 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(state
     present: dict[GlobalId, CreateCollections] = {}
     running: dict[int, dict] = {DEFAULT: {}, OTHER: {}}
     for catalog in seen:
-        for command in storage_commands(present.keys(), catalog):
+        for command in storage_commands(incarnations_of(present), catalog):
             if isinstance(command, CreateCollections):
                 assert command.id not in present
                 present[command.id] = command
@@ -113,7 +117,7 @@ def test_any_batching_of_a_history_ends_where_rebuilding_from_its_end_does(state
                 else:
                     del flows[command.id]
     for end in seen[-1:]:
-        rebuilt = [command for command in storage_commands(frozenset(), end) if isinstance(command, CreateCollections)]
+        rebuilt = [command for command in storage_commands({}, end) if isinstance(command, CreateCollections)]
         assert [present[id] for id in sorted(present, key=lambda id: int(id[1:]))] == rebuilt
         assert running == {cluster: dataflows(end, cluster) for cluster in running}
-        assert storage_commands(present.keys(), end) == []
+        assert storage_commands(incarnations_of(present), end) == []

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from reclock.adapter.session import Session
@@ -16,8 +17,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.consensus.replicas import Incarnation, Registration
 from reclock.controllers import controller
 from reclock.environment import Environment
-from reclock.errors import ReplicaLost, StatementTimeout
-from reclock.protocol.compute import ComputeCommand, Refresh, Refreshed
+from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
+from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 from reclock.replica import find, run
 
@@ -56,6 +57,16 @@ def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path:
         assert "exit code 1: no memory" in raised.value.detail
         names, incarnations = zip(*orchestrator.started, strict=True)
         assert (set(names), incarnations) == ({"c.r1"}, tuple(range(1, len(incarnations) + 1)))
+
+
+def test_a_cluster_without_replicas_answers_at_once_that_it_has_none(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        environment.__dict__["orchestrator"] = NeverUp()
+        list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)"))
+        list(session.execute("CREATE CLUSTER c SIZE '1'; DROP CLUSTER REPLICA c.r1; SET cluster = c; SET statement_timeout = 0"))
+        with pytest.raises(NoReplicas, match='cluster "c" has no replicas'):
+            list(session.execute("SELECT a FROM t"))
 
 
 def test_without_autostart_a_replica_is_whoever_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,3 +139,59 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
             with pytest.raises(StatementTimeout):
                 sized.refresh(Refresh(GlobalId("u1"), 6, "test"))
             assert len(asked) < lost
+
+
+class Present(NeverUp):
+    """An `Orchestrator` whose processes are there at once, and stay."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self._environment = environment
+
+    def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+        self._environment.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+
+
+def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(tmp_path: Path) -> None:
+    let_go, asked = threading.Event(), []
+
+    class Peeks:
+        """A `Replica` that answers with its id; the first to be asked hangs."""
+
+        def __init__(self, registration: Registration) -> None:
+            self._id = registration.replica_id
+
+        def running(self) -> dict[GlobalId, Any]:
+            return {}
+
+        def carry_out(self, command: ComputeCommand) -> None:
+            pass
+
+        def peek(self, peek: Peek) -> PeekResponse:
+            asked.append(self._id)
+            if self._id == asked[0]:
+                assert let_go.wait(60)
+
+            def batches():
+                yield pa.record_batch({"id": [self._id]})
+
+            return PeekResponse("none", pa.schema([("id", pa.int64())]), batches())
+
+    with Environment.initialise(tmp_path) as environment:
+        environment.__dict__["orchestrator"] = Present(environment)
+        session = Session(environment)
+        list(session.execute("CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER REPLICA c.r2; SET cluster = c"))
+        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized._asked.connect = sized._commanded.connect = Peeks
+        for _ in range(2):
+            [result] = session.execute("SELECT a FROM t")
+            [(answered,)] = result.rows()
+            assert answered != asked[0]
+        assert asked == [asked[0], answered, answered], "it is asked first from now on"
+        with pytest.raises(UnknownObject):
+            list(session.execute("SET cluster_replica = nobody; SELECT a FROM t"))
+        names = {replica.id: replica.name for replica in environment.planner_catalog().snapshot.cluster_replicas.values()}
+        let_go.set()
+        [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
+        assert list(result.rows()) == [(asked[0],)]
+        list(session.execute("SET cluster_replica = nobody; SELECT count(*) FROM mz_objects"))

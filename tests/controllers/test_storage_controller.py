@@ -235,12 +235,12 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
     controller, used = environment.compute_controller(1), []
     peek = controller.peek
 
-    def overtaken(wanted, pause):
+    def overtaken(wanted, pause, *, replica):
         used.append(len(wanted.dataflows))
         if len(used) == 1:
-            sql(other, "DROP INDEX v_primary_idx")
+            sql(other, "DROP INDEX v_primary_idx CASCADE")
             controller.step()
-        return peek(wanted, pause)
+        return peek(wanted, pause, replica=replica)
 
     monkeypatch.setattr(controller, "peek", overtaken)
     assert sql(environment, "SET transaction_isolation = 'serializable'; SELECT * FROM v") == [(1,)]

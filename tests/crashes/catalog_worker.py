@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reclock.algebra.timestamps import system_clock
+from reclock.algebra.timestamps import MAXIMUM, system_clock
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.implementations import Implementation, open_log
@@ -17,7 +17,7 @@ from reclock.oracle.oracle import ConsensusOracle
 def work(implementation: Implementation, url: str, home: Path, operation: str) -> None:
     """``operation`` is ``open`` or ``commit``."""
     consensus = Consensus.connect(url)
-    oracle = ConsensusOracle(consensus, system_clock)
+    oracle = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM)
     log = open_log(implementation, "tests", Settings.load(home), consensus)
     state = DurableCatalog(log, oracle=oracle, clock=system_clock, deploy_generation=0)
     if operation == "open":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from reclock.algebra.timestamps import system_clock
+from reclock.algebra.timestamps import MAXIMUM, system_clock
 from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.convert import convert_catalog
 from reclock.catalog.implementations import Implementation, find_mark, open_log
@@ -18,7 +18,7 @@ from reclock.oracle.oracle import ConsensusOracle
 def work(url: str, home: Path, operation: str) -> None:
     """``operation`` is ``mend``, or the implementation to convert to."""
     settings, consensus = Settings.load(home), Consensus.connect(url)
-    oracle, now = ConsensusOracle(consensus, system_clock), system_clock()
+    oracle, now = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM), system_clock()
     if operation == "mend":
         mark = find_mark(settings, consensus, may_make=False)
         log = open_log(mark.catalog, mark.id, settings, consensus)

@@ -8,6 +8,7 @@ from fixtures.lakes import DESC, FLIGHTS, put, update
 from fixtures.tables import C, open_tables
 from fixtures.tables import write as write_tables
 
+from reclock.adapter.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections import compaction, tables
@@ -51,3 +52,8 @@ def lead(home: Path) -> None:
 
 def drop_table(url: str, root: str) -> None:
     open_tables(url, root)[0].drop(C)
+
+
+def define_role(home: Path) -> None:
+    with Environment.open(home) as environment:
+        list(Session(environment).execute("CREATE ROLE pam LOGIN PASSWORD 'pencil'"))

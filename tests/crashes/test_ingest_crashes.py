@@ -20,8 +20,9 @@ from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import InvalidOption
+from reclock.errors import DecodeFailed, InvalidOption
 from reclock.ingest import payload
+from reclock.ingest.step import State
 from reclock.sources.connections import broker
 from reclock.sources.description import (
     DebeziumConnector,
@@ -304,6 +305,39 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, mon
     restarted.tick(40, owner="second")
     upstream.check(restarted, 30 if point == "ingest.after_probe" else 20)
     assert restarted.frontiers.get("u4").claim is None
+    restarted.close()
+
+
+REREAD_STOPS = [
+    ("ingest.after_reread", 1),
+    ("collections.correct.before_commit", 1),
+    ("collections.commit.landed", 1),
+    *((point, 1) for point in STEP_POINTS[STEP_POINTS.index("ingest.after_bind") :]),
+]
+
+
+@pytest.mark.parametrize(("point", "occurrence"), REREAD_STOPS)
+def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(tmp_path, spark, monkeypatch, point, occurrence):
+    world = World(tmp_path, lambda: spark)
+    world.write("a.csv", "1,x\nbad,y\n")
+    world.write("b.csv", "7,u\n")
+    with pytest.raises(DecodeFailed):
+        world.ingest(10)
+    world.write("a.csv", "1,x\n2,y\n3,z\n", mode="w")
+    world.frontiers.decide("u4", payload.retry)
+    stop_at(monkeypatch, point, occurrence)
+    assert run_until_killed(world, 20, "first"), f"{point} was never reached"
+    monkeypatch.undo()
+    world.close()
+
+    restarted = World(tmp_path, lambda: spark)
+    claim = restarted.frontiers.get("u4").claim
+    if claim is not None:
+        restarted.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
+    restarted.tick(30, owner="second")
+    assert restarted.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10), (7, "u", 10)]
+    assert restarted.mapping() == [("a.csv", 10, 12), ("b.csv", 10, 4)]
+    assert restarted.ingest(40).state is State.IDLE
     restarted.close()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -15,6 +17,7 @@ from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDes
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
+from reclock.compute import index as maintenance
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.plan import Get, Reduce
 from reclock.compute.scalars import Aggregate
@@ -24,7 +27,7 @@ from reclock.consensus.fence import Leadership
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.store import Consensus
-from reclock.errors import ClaimConflict, SinceHeld
+from reclock.errors import ClaimConflict, ErrorAtTime, EvaluationError, InternalError, NotReadable, ReclockError, SinceHeld
 from reclock.protocol.compute import Dataflow
 
 SOURCE = StorageCollectionId(GlobalId("u1"))
@@ -115,6 +118,57 @@ def test_a_crash_leaves_what_the_next_refresh_finishes(
     assert replica.read(30) == ({"a": 2, "b": 1} if crash_at_refresh == 2 else {"a": 1, "b": 1})
 
 
+def raising(error: ReclockError, at: int):
+    """A refresh that raises ``error`` at this time."""
+
+    def refresh(*arguments):
+        if at in arguments[-1]:
+            raise error
+        return maintenance.refresh(*arguments)
+
+    return mock.patch(
+        "reclock.clusters.refresh.maintenance", Mock(wraps=maintenance, refresh=refresh, NO_ANSWER=maintenance.NO_ANSWER)
+    )
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_an_error_that_is_found_before_a_crash_has_its_time_afterwards(
+    replica: Replica, point: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(name: str) -> None:
+        if name == point:
+            raise Crash(name)
+
+    replica.write(20, "a")
+    replica.refresh(20)
+    replica.write(30, "a")
+    with raising(EvaluationError("broken"), 30):
+        with monkeypatch.context() as patch:
+            patch.setattr(crashpoints, "reach", crash)
+            with pytest.raises(Crash):
+                replica.refresh(30)
+        replica.now += 3_600_000
+        assert replica.refresh(30, owner="r2").error is not None
+        replica.write(40, "b")
+        done = replica.refresh(40, owner="r2")
+    assert (done.times, done.error) == ((40,), None)
+    assert (replica.read(20), replica.read(40)) == ({"a": 1}, {"a": 2, "b": 1})
+    with pytest.raises(ErrorAtTime, match="broken"):
+        replica.read(30)
+
+
+def test_an_internal_error_is_one_of_its_time_when_it_comes_again(replica: Replica) -> None:
+    replica.write(20, "a")
+    replica.write(30, "a")
+    with raising(InternalError("a plan failed"), 20):
+        with pytest.raises(InternalError):
+            replica.refresh(30)
+        assert replica.refresh(30).upper == 31
+    with pytest.raises(ErrorAtTime, match="a plan failed"):
+        replica.read(20)
+    assert replica.read(30) == {"a": 2}
+
+
 def test_each_time_is_kept_apart_up_to_the_limit(replica: Replica) -> None:
     for at in (20, 30, 40):
         replica.write(at, "a")
@@ -133,17 +187,35 @@ def test_beyond_the_limit_since_moves_to_the_time_it_was_refreshed_at(replica: R
     assert replica.read(40) == {"a": 3}
 
 
-def test_a_reader_of_the_index_keeps_its_times(replica: Replica) -> None:
+def test_a_reader_of_the_index_keeps_its_times_and_does_not_hold_it_up(replica: Replica) -> None:
     replica.refresh(10)
-    replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
+    hold = replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
+    replica.times_limit = 2
+    for at in (20, 30, 40, 50, 60):
+        replica.write(at, "a")
+    assert replica.refresh(60).times == (20, 30, 40, 50, 60)
+    assert [replica.read(at) for at in (10, 20, 30, 60)] == [{}, {"a": 1}, {"a": 2}, {"a": 5}]
+    replica.holds.release(hold)
+    for at in (70, 80, 90):
+        replica.write(at, "a")
+    assert replica.refresh(90).times == (90,)
+
+
+def test_a_reader_that_comes_during_a_jump_does_not_find_the_times_that_it_forgets(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica.refresh(10)
     replica.times_limit = 2
     for at in (20, 30, 40):
         replica.write(at, "a")
-    with pytest.raises(SinceHeld):
-        replica.refresh(40)
-    assert replica.read(10) == {}
-    replica.now += 3_600_000
-    replica.refresh(40, owner="r2")
+
+    def read(name: str) -> None:
+        if name == "refresh.after_claim":
+            with pytest.raises(NotReadable):
+                replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
+
+    monkeypatch.setattr(crashpoints, "reach", read)
+    assert replica.refresh(40).times == (40,)
     assert replica.read(40) == {"a": 3}
 
 

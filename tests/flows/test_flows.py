@@ -32,7 +32,7 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 
-        replicas = OwnReplicas(environment._own_replicas, environment.collection_manager, "flow", environment.clock)
+        replicas = OwnReplicas(environment.own_replicas, environment.collection_manager, "flow", environment.clock)
 
         def sql(text: str) -> str:
             printed.seek(0)

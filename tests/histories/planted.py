@@ -119,7 +119,9 @@ def acknowledged_before_it_is_durable() -> None:
     """The commit follows soon."""
     commit = TableLog.commit
 
-    def early(self: TableLog, batch: Sequence[Commit], **options: Any) -> list[Timestamp]:
+    def early(self: TableLog, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Timestamp]:
+        batch = choose()
+
         def later() -> None:
             time.sleep(0.1)
             commit(self, batch, **options)
@@ -141,7 +143,8 @@ def published_before_it_is_appended() -> None:
     """The record is there, and its time can be read, before its rows are."""
     commit = TableLog.commit
 
-    def torn(self: TableLog, batch: Sequence[Commit], **options: Any) -> list[Any]:
+    def torn(self: TableLog, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Any]:
+        batch = choose()
         empty = [replace(each, writes={table: _without_rows(payload) for table, payload in each.writes.items()}) for each in batch]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
@@ -179,7 +182,7 @@ def conflicts_are_not_checked() -> None:
 def conflicts_within_a_group_are_not_checked() -> None:
     """Of commits that go together each is compared with those before only."""
     refusal = table_log._refusal
-    table_log._refusal = lambda commit, found, written: refusal(commit, found, set())
+    table_log._refusal = lambda commit, found, written: refusal(commit, found, {})
 
 
 @planted

@@ -77,3 +77,16 @@ def test_a_project_is_built_and_built_again(dbt: Callable[[str], Dbt], sql_serve
     columns = {name.split(".")[-1]: list(node["columns"]) for name, node in catalog["nodes"].items()}
     assert columns["totals"] == ["customer", "orders", "amount"]
     assert columns["paid"] == ["id", "customer", "amount"]
+
+
+def test_a_materialized_view_stays_one(dbt: Callable[[str], Dbt], sql_server: SqlServer) -> None:
+    """dbt drops the indexes that it did not ask for, and refreshes."""
+    project, query = dbt("kept"), "select n % 10 as digit, count(*) as numbers from public.numbers group by 1"
+    project.write("models/plain.sql", "{{ config(materialized='materialized_view') }} " + query)
+    project.write("models/indexed.sql", "{{ config(materialized='materialized_view', indexes=[{'columns': ['digit']}]) }} " + query)
+    with sql_server.connect() as connection:
+        for _ in range(3):
+            assert project.run("run") == {"plain": "success", "indexed": "success"}
+            kinds = connection.execute("SELECT name, type FROM mz_objects WHERE name IN ('plain', 'indexed') ORDER BY 1").fetchall()
+            assert kinds == [("indexed", "materialized_view"), ("plain", "materialized_view")]
+            assert connection.execute("SELECT numbers FROM kept.plain WHERE digit = 3").fetchall() == [(100,)]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 from fixtures.postgres import PASSWORD
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 
 from reclock import maintenance
 from reclock.adapter import leftovers
-from reclock.errors import UpstreamUnavailable
+from reclock.errors import InvalidOption, UpstreamUnavailable
 from reclock.sources import postgres as connector
+from reclock.sources import postgres_slots
 
 pytestmark = pytest.mark.spark
 
@@ -27,6 +29,73 @@ def test_a_slot_that_is_gone_or_was_moved_is_a_definite_error(upstream: Upstream
     assert here.tick() == [f'the server of publication "p" let another reader move the replication slot "{slot}"']
     upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
     assert here.tick() == [f'the server of publication "p" no longer has the replication slot "{slot}"']
+
+
+@pytest.mark.parametrize("lost", ["between steps", "in a step"])
+def test_a_source_whose_slot_is_lost_is_copied_anew(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """Its relations get the difference to what the tables are now, also where what was to be read is bound already; then come the
+    changes. RETRY says that it does not help."""
+    upstream.table("whole (n int)")
+    upstream.run("CREATE TABLE keyed (id int PRIMARY KEY, n int)", "INSERT INTO keyed SELECT i, i FROM generate_series(1, 5) i")
+    upstream.run("INSERT INTO whole VALUES (1), (1), (2)")
+    here.create(upstream)
+    assert here.tick() == []
+    [(before,)] = here.sql("SELECT mz_timestamp FROM pg_progress")
+    here.sql("CREATE MATERIALIZED VIEW total AS SELECT sum(n) AS n FROM keyed")
+    assert here.tick() == []
+    [(slot, _)] = upstream.slots()
+    upstream.run("INSERT INTO whole VALUES (3)", "DELETE FROM whole WHERE n = 2", "UPDATE keyed SET n = 10 WHERE id = 1")
+    upstream.run("DELETE FROM keyed WHERE id = 5")
+    if lost == "in a step":
+        with monkeypatch.context() as patched:
+            patched.setattr("reclock.crashpoints.reach", killing_at("ingest.after_bound"))
+            with pytest.raises(Killed):
+                here.tick()
+    upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    assert here.tick() != []
+    if lost == "between steps":
+        for decision in ("RETRY",):
+            with pytest.raises(InvalidOption, match="no decision brings this back"):
+                here.sql(f"ALTER SOURCE pg {decision}")
+        [hint] = here.sql("SELECT DISTINCT hint FROM mz_source_statuses WHERE status = 'stalled' AND name = 'pg'")
+        assert hint == ("ALTER SOURCE … RESNAPSHOT copies the tables anew",)
+    here.sql("ALTER SOURCE pg RESNAPSHOT")
+    assert here.tick() == []
+    for _ in range(2):
+        assert here.sql("SELECT n FROM whole ORDER BY n") == upstream.run("SELECT n FROM whole ORDER BY n")
+        assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run("SELECT * FROM keyed ORDER BY id")
+        assert here.sql("SELECT n FROM total") == upstream.run("SELECT sum(n) FROM keyed")
+        upstream.run("INSERT INTO whole VALUES (4)", "UPDATE keyed SET n = 11 WHERE id = 1", "INSERT INTO keyed VALUES (5, 50)")
+        assert here.tick() == []
+        assert here.tick() == []
+        upstream.run("DELETE FROM keyed WHERE id = 5")
+        assert here.tick() == []
+    assert here.sql(f"SELECT sum(n) FROM keyed AS OF {before}") == [(15,)]
+    assert len(upstream.slots()) == 1
+    here.sql("ALTER SOURCE pg RESNAPSHOT")  # also where nothing is lost
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM keyed ORDER BY id") == upstream.run("SELECT * FROM keyed ORDER BY id")
+
+
+def test_a_table_that_was_altered_meanwhile_fails_alone_when_its_source_is_copied_anew(upstream: Upstream, here: Lakehouse) -> None:
+    upstream.table("whole (n int)")
+    upstream.run("CREATE TABLE altered (id int PRIMARY KEY, n int)", "INSERT INTO altered VALUES (1, 1)")
+    upstream.run("CREATE TABLE retyped (id int PRIMARY KEY, n int)", "INSERT INTO whole VALUES (1)")
+    here.create(upstream)
+    assert here.tick() == []
+    [(slot, _)] = upstream.slots()
+    upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    upstream.run("ALTER TABLE altered DROP COLUMN n", "ALTER TABLE retyped ALTER n TYPE text", "INSERT INTO whole VALUES (2)")
+    here.sql("ALTER SOURCE pg RESNAPSHOT")
+    assert sorted(here.tick()) == [
+        'table "public.altered" has no column "n" any more',
+        'table "public.retyped" has a column "n" that is no integer any more',
+    ]
+    upstream.run("INSERT INTO whole VALUES (3)")
+    assert here.tick() == []
+    assert here.sql("SELECT n FROM whole ORDER BY n") == [(1,), (2,), (3,)]
 
 
 def test_an_idle_publication_does_not_keep_the_log(upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,18 +163,18 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
     upstream.table("t (n int)")
     here.create(upstream)
     monkeypatch.setattr(connector, "_LOCK_MS", 100)
-    create_slot = connector.Postgres._create_slot
+    create_slot = postgres_slots.create_slot
 
     def drop_before(name: str) -> None:
         if name == "ingest.after_claim":
             here.sql("DROP SOURCE pg CASCADE")
 
-    def drop_while(*arguments: Any) -> tuple[int, str]:
+    def drop_while(*arguments: Any) -> tuple[str, str]:
         here.sql("DROP SOURCE pg CASCADE")
         create_slot(*arguments)
         raise Killed
 
-    def drop_after(*arguments: Any) -> tuple[int, str]:
+    def drop_after(*arguments: Any) -> tuple[str, str]:
         made = create_slot(*arguments)
         here.sql("DROP SOURCE pg CASCADE")
         return made
@@ -114,7 +183,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
         if moment == "before":
             patched.setattr("reclock.crashpoints.reach", drop_before)
         else:
-            patched.setattr(connector.Postgres, "_create_slot", drop_while if moment == "while" else drop_after)
+            patched.setattr(postgres_slots, "create_slot", drop_while if moment == "while" else drop_after)
         with suppress(Killed):
             here.tick()
     assert len(upstream.slots()) == (moment != "before")
@@ -144,6 +213,30 @@ def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: 
     monkeypatch.setattr(leftovers, "AGAIN_AFTER_MS", 0)
     assert here.tick() == []
     assert (upstream.slots(), here.sql(query)) == ([], [])
+
+
+def test_a_source_that_waits_for_an_open_transaction_says_so_and_holds_up_nobody(
+    upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server makes no slot before the transaction has ended. Until then no row is read."""
+    monkeypatch.setattr(postgres_slots, "PATIENCE_S", 0.2)
+    upstream.table("t (n int)")
+    upstream.run("INSERT INTO t VALUES (1)")
+    here.sql("CREATE SOURCE other FROM LOAD GENERATOR COUNTER (TICK INTERVAL '1ms')")
+    with psycopg.connect(upstream.connection) as open_one:
+        open_one.execute("INSERT INTO t VALUES (2)")
+        here.create(upstream)
+        assert here.tick() == []
+        assert here.sql("SELECT count(*) > 0 FROM other") == [(True,)]
+        statuses = "SELECT status, detail FROM mz_source_statuses WHERE name IN ('pg', 't') ORDER BY name"
+        [(status, detail), *_] = here.sql(statuses)
+        assert status == "starting"
+        assert f"pid {open_one.info.backend_pid} of user" in detail
+        assert upstream.slots() == []
+        open_one.commit()
+    assert here.tick() == []
+    assert here.sql("SELECT n FROM t ORDER BY n") == [(1,), (2,)]
+    assert here.sql(statuses)[0][0] == "running"
 
 
 def _away(self: connector.Postgres) -> None:

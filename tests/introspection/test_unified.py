@@ -27,6 +27,7 @@ from reclock.introspection.page import render
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
+from reclock.reporting import reporting
 
 CLUSTER = 1
 
@@ -247,7 +248,7 @@ BACKEND = Backend(
 def reported(environment: Environment) -> Iterator[Reports]:
     """The environment as one whose sessions are reported, when the test says so."""
     times = environment.settings.introspection_sample_ms, environment.settings.introspection_retention_ms
-    environment.reports = Reports(environment.collection_manager, "p1", environment.clock, *times, environment._lags_ms)
+    environment.reports = Reports(environment.collection_manager, "p1", environment.clock, *times, environment.lags_ms)
     environment.reports.step()
     yield environment.reports
     environment.reports = None
@@ -402,7 +403,7 @@ def test_frontiers_and_lags_are_those_of_objects(environment: Environment, repor
     managed = "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = 'mz_sessions'"
     assert sql(environment, managed) == [(1,)]
     assert [source.standing.name for source in overview_of(environment).sources] == ["reclock.public.house"]
-    lags = environment._lags_ms()
+    lags = environment.lags_ms()
     assert lags is not None
     assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()
 
@@ -434,14 +435,31 @@ def test_servers_report_in_names_of_their_own_and_what_one_that_is_killed_left_i
     online = "SELECT replica_id FROM mz_cluster_replica_statuses"
     eventually(lambda: len(rows(second, online)) == 2)
     assert rows(first, "SELECT DISTINCT replica_id FROM mz_cluster_replica_metrics ORDER BY 1") == sorted(rows(first, online))
+    left = first.connect(application_name="killed with its server")
+    sessions = "SELECT application_name, disconnected_at IS NOT NULL FROM mz_session_history WHERE application_name LIKE 'killed%'"
+    eventually(lambda: len(rows(second, "SELECT id FROM mz_sessions WHERE application_name LIKE 'killed%'")) == 1)
     first.kill()
+    left.close()
     assert len(rows(second, "SELECT * FROM mz_cluster_replica_metrics")) == 2  # nobody needs to be alive for that
     eventually(lambda: len(rows(second, online)) == 1)
     assert rows(second, "SELECT replica_id FROM mz_cluster_replica_metrics") == rows(second, online)
+    assert rows(second, sessions) == [("killed with its server", True)]
+    ends = "SELECT reason FROM mz_cluster_replica_status_history WHERE status = 'offline'"
+    assert rows(second, ends) == [("its process ended without notice",)]
     second.stop()
     with Environment.open(tmp_path) as environment:
         assert sql(environment, online) == []
         assert {"offline"} <= {row[0] for row in sql(environment, "SELECT status FROM mz_cluster_replica_status_history")}
+
+
+def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(environment: Environment) -> None:
+    sql(environment, "CREATE CLUSTER quiet VIRTUAL; CREATE TABLE t (a int); CREATE VIEW v AS SELECT a FROM t")
+    sql(environment, "CREATE INDEX i IN CLUSTER quiet ON v (a)")
+    told = """SELECT o.name FROM mz_internal.mz_compute_frontiers_unified f JOIN mz_objects o ON o.id = f.export_id"""
+    with reporting(environment):
+        tick.run(environment, owner="tick")
+    with Environment.open(environment.settings.home) as other, reporting(other):
+        eventually(lambda: ("i",) in sql(other, told))
 
 
 def test_a_system_relation_says_who_may_change_it(sql_server: SqlServer) -> None:

@@ -81,7 +81,7 @@ class World:
     def start(self) -> CollectionManager:
         collections = Failing(self.lake, self.consensus, LEADERSHIP, lambda: Timestamp(self.now), lambda: IDS, apply_delay_ms=None)
         names = Reporters(self.consensus, LEADERSHIP, lease_ms=LEASE_MS)
-        return CollectionManager(collections, names, HISTORIES, lambda: self.now)
+        return CollectionManager(collections, names, HISTORIES, clock=lambda: Timestamp(self.now), monotonic_ms=lambda: self.now)
 
     def connect(self, process: int, replica: int) -> None:
         """As a controller does: the replica answers all that it holds, which begins empty if it is new."""

@@ -2,12 +2,19 @@
 
 import itertools
 
+from fixtures.lakes import updates_of as updates_of_table
+from fixtures.lakes import updates_table
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.updates import Update, advance, consolidate
+from reclock.collections.consolidate import settled_updates
+from reclock.collections.schema import arrow_schema
 from reclock.reclocking.frontiers import is_at_least
-from reclock.reclocking.mint import Binding, mint
+from reclock.reclocking.mint import Binding, bindings_of, mint, updates_of
+from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Remap
 
 partitions = st.sampled_from(["a", "b", "c"])
@@ -87,20 +94,43 @@ def test_a_restart_at_any_point_gives_the_same_mapping(steps, data):
     assert Remap.of(run([*repeated, *steps[kept:]], stored)) == Remap.of(run(steps))
 
 
+DESC = RelationDesc((Column("object_key", TEXT, False),))
+
+
+def compacted(bindings, since):
+    """The bindings as they are stored after compaction."""
+    schema = arrow_schema(DESC, with_updates=True)
+    stored = settled_updates(updates_table(updates_of(bindings), DESC), schema, since).read_all()
+    return bindings_of(updates_of_table(stored))
+
+
+def progress(bindings):
+    """The progress relation as a changelog."""
+    return [Update(change.row.row, change.time, change.diff) for change in progress_updates(Remap.of(bindings))]
+
+
 @given(histories, st.integers(0, 80).map(Timestamp))
-def test_compacting_then_reclocking_equals_reclocking_then_compacting(steps, since):
-    remap = Remap.of(run(steps))
-    compacted = remap.compact(since)
+def test_compaction_changes_no_progress_and_no_frontier_from_since_on(steps, since):
+    bindings = run(steps)
+    kept = compacted(bindings, since)
+    assert len({binding.partition for binding in kept if binding.time <= since}) == sum(b.time <= since for b in kept)
     final = steps[-1][1] if steps else {}
-    for partition, upper in final.items():
-        for offset in range(upper):
-            time = remap.time_of(partition, offset)
-            assert compacted.time_of(partition, offset) == max(time, since)
-    for time in range(since, since + 90):
-        assert compacted.frontier_at(Timestamp(time)) == remap.frontier_at(Timestamp(time))
-    later = [(Timestamp(time + 200), reached) for time, reached in steps]
-    grown = [(time, {p: n + final.get(p, 0) for p, n in reached.items()}) for time, reached in later]
-    assert Remap.of(run(grown, compacted.bindings)) == Remap.of(run(grown, remap.bindings)).compact(since)
+    later = [(Timestamp(time + 200), {p: n + final.get(p, 0) for p, n in reached.items()}) for time, reached in steps]
+    for before, after in ((bindings, kept), (run(later, bindings), run(later, kept))):
+        assert advance(progress(after), since) == advance(progress(before), since)
+        for time in range(since, since + 90):
+            assert Remap.of(after).frontier_at(Timestamp(time)) == Remap.of(before).frontier_at(Timestamp(time))
+
+
+@given(histories)
+def test_progress_has_one_row_a_partition_at_each_time_the_last_that_was_bound(steps):
+    remap = Remap.of(run(steps))
+    changes = progress(run(steps))
+    for time, _ in steps:
+        held = consolidate(Update(change.row, time, change.diff) for change in changes if change.time <= time)
+        assert {change.row[1]: change.row[2] for change in held} == remap.frontier_at(time)
+        assert all(change.diff == 1 for change in held)
+        assert all(change.row[0] == max(t for t in remap.partitions[change.row[1]].times if t <= time) for change in held)
 
 
 @given(histories, partitions)

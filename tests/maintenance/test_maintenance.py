@@ -18,7 +18,7 @@ from reclock.cli import app
 from reclock.compute import peek as peeks
 from reclock.consensus.claims import GroupFrontier
 from reclock.environment import Environment
-from reclock.errors import NotReadable, VersionGone
+from reclock.errors import NotReadable, ReadHoldLost, VersionGone
 from reclock.maintenance import followed_since, record_usage, sweep
 
 T = Timestamp
@@ -77,15 +77,20 @@ def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:
     assert "RETAIN HISTORY FOR '1ms'" in text
 
 
-def test_bindings_below_since_appear_at_since_before_they_are_compacted_and_after(world: World) -> None:
+def test_progress_is_the_same_before_bindings_are_compacted_and_after(world: World) -> None:
     group = fill(world, times=10)
     progress = "SELECT mz_timestamp, key, byte_offset FROM words_progress AS OF {at}"
+    world.sql("CREATE MATERIALIZED VIEW done AS SELECT mz_timestamp AS at, key, byte_offset FROM words_progress")
+    world.refresh()
     world.environment.frontiers.allow_compaction(group, T(1_055))
     before = [world.sql(progress.format(at=at)) for at in range(1_055, 1_065)]
-    assert before[0] == [(1_055, "o", 100)]
+    assert before[0] == [(1_050, "o", 100)]
     assert before[-1] == [(1_060, "o", 120)]
     world.maintain(group)
     assert [world.sql(progress.format(at=at)) for at in range(1_055, 1_065)] == before
+    world.write(group, 1_300, "a")
+    world.refresh()
+    assert world.sql("SELECT * FROM done") == world.sql("SELECT * FROM words_progress") == [(1_300, "o", 210)]
 
 
 def test_since_goes_no_further_than_a_reader_holds(world: World) -> None:
@@ -278,3 +283,64 @@ def test_the_status_history_is_kept_for_its_retention(world: World) -> None:
     world.now = world.environment.settings.status_retention_ms + 1_500
     assert sweep(world.environment).statuses == 1
     assert [status.at for status in statuses.history()] == [2_000]
+
+
+@pytest.mark.parametrize("listing", ["collections of a group", "all collections"])
+def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch, listing: str
+) -> None:
+    """Between listing the collections and maintaining them, or measuring them, two are dropped."""
+    for name in ("first", "second", "third"):
+        world.sql(f"CREATE TABLE {name} (a int)")
+        world.sql(f"INSERT INTO {name} VALUES (1)")
+    source = world.create("words")
+    world.write(source, 1_010, "a")
+    environment, dropped = world.environment, []
+
+    def drop() -> None:
+        if not dropped:
+            dropped.append(True)
+            world.sql("DROP TABLE first")
+            world.sql("DROP SOURCE words")
+            environment.storage_controller.step()
+
+    def overtaken(*arguments):
+        found = original(*arguments)
+        drop()
+        return found
+
+    of = maintenance if listing == "collections of a group" else environment.lake
+    name = "_collections" if listing == "collections of a group" else "list"
+    original = getattr(of, name)
+    monkeypatch.setattr(of, name, overtaken)
+    if listing == "all collections":
+        assert record_usage(environment) > 0
+    report = maintenance.run(environment)
+    assert dropped
+    assert report.failed == {}
+    maintained = [str(own.collection) for group in report.groups for own in group.collections]
+    assert {f"{world.id_of(name)}/table" for name in ("second", "third")} <= set(maintained)
+
+
+def test_a_block_whose_read_hold_ran_out_can_be_retried(world: World) -> None:
+    """The process slept over its lease, and maintenance went on: the block fails with a code that clients retry."""
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("INSERT INTO t VALUES (1)")
+    session = Session(world.environment)
+
+    def run(text: str) -> list[object]:
+        return [row for result in session.execute(text) for row in result.rows()]
+
+    run("BEGIN")
+    assert run("SELECT a FROM t") == [(1,)]
+    for hold in world.environment.holds.owned_by(world.environment.actor):
+        world.environment.holds.release(hold)
+    world.now += 1_000
+    world.sql("INSERT INTO t VALUES (2)")
+    maintenance.maintain(world.environment, "tables")
+    world.environment.tables.forget(GlobalId(world.id_of("t")))
+    with pytest.raises(ReadHoldLost) as lost:
+        run("SELECT a FROM t")
+    assert lost.value.sqlstate == "40001"
+    run("ROLLBACK")
+    assert sorted(run("SELECT a FROM t")) == [(1,), (2,)]

@@ -49,8 +49,8 @@ def test_write_timestamps_follow_the_clock_and_never_go_back(oracle: ConsensusOr
     assert oracle.write_ts(EPOCH_MS) == 102
     clock.at = T(103)
     assert oracle.write_ts(EPOCH_MS) == 103
-    clock.at = T(1 << 50)
-    assert oracle.write_ts(EPOCH_MS) == 1 << 50
+    clock.at = T(1 << 30)
+    assert oracle.write_ts(EPOCH_MS) == 1 << 30
     assert oracle.read_ts(EPOCH_MS) == 0
 
 

@@ -7,7 +7,7 @@ from reclock.algebra.updates import Update
 from reclock.errors import InternalError
 from reclock.reclocking.frontiers import is_at_least
 from reclock.reclocking.mint import Binding, bindings_of, mint, updates_of
-from reclock.reclocking.progress import progress_at
+from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Range, Remap
 from reclock.reclocking.stamp import stamp, without
 
@@ -72,17 +72,15 @@ def test_one_nameless_partition_has_an_empty_row():
     assert Remap.of(lsn).time_of((), 100) == SECOND
 
 
-def test_progress_has_a_row_a_partition_with_the_time_of_the_binding_that_set_it():
+def test_progress_replaces_the_row_of_a_partition_at_each_of_its_bindings():
     remap = Remap.of([Binding("a", FIRST, 5), Binding("b", FIRST, 7), Binding("a", SECOND, 1)])
-    assert [row.row for row in progress_at(remap, FIRST)] == [(FIRST, "a", 5), (FIRST, "b", 7)]
-    assert [row.row for row in progress_at(remap, SECOND)] == [(SECOND, "a", 6), (FIRST, "b", 7)]
-    assert progress_at(remap, Timestamp(FIRST - 1)) == []
-
-
-def test_compaction_binds_what_is_old_at_since():
-    compacted = EXAMPLE.compact(SECOND)
-    assert compacted.bindings == [Binding(1, SECOND, 46), Binding(2, SECOND, 45)]
-    assert [row.time for row in progress_at(compacted, SECOND)] == [SECOND, SECOND]
+    assert [(change.row.row, change.time, change.diff) for change in progress_updates(remap)] == [
+        ((FIRST, "a", 5), FIRST, 1),
+        ((FIRST, "a", 5), SECOND, -1),
+        ((SECOND, "a", 6), SECOND, 1),
+        ((FIRST, "b", 7), FIRST, 1),
+    ]
+    assert list(progress_updates(Remap.of([]))) == []
 
 
 def test_what_is_given_up_is_cut_out_of_a_range():

@@ -116,6 +116,23 @@ def test_privileges(jdbc: Any) -> None:
     assert {("reclock", "SELECT"), ("reclock", "INSERT")} <= held
 
 
+@pytest.mark.parametrize("mode", ["extended", "extendedForPrepared", "extendedCacheEverything", "simple"])
+def test_a_statement_runs_often_with_strings(jvm: Any, sql_server: SqlServer, mode: str) -> None:
+    """From the fifth execution the driver prepares it on the server, and compares the types it declared with those described."""
+    properties = jvm.java.util.Properties()
+    properties.setProperty("user", "reclock")
+    properties.setProperty("preferQueryMode", mode)
+    opened = jvm.org.postgresql.Driver().connect(f"jdbc:postgresql://127.0.0.1:{sql_server.port}/reclock", properties)
+    try:
+        select = opened.prepareStatement("SELECT n FROM numbers WHERE name = ? AND n >= ?")
+        for number in range(1, 13):
+            select.setString(1, f"number {number}")
+            select.setInt(2, number)
+            assert rows(select.executeQuery(), "n") == [(number,)]
+    finally:
+        opened.close()
+
+
 def test_statements_with_parameters_and_pieces(jdbc: Any) -> None:
     jdbc.setAutoCommit(False)
     insert = jdbc.prepareStatement("INSERT INTO jdbc.people (id, name, pay) VALUES (?, ?, ?) RETURNING id")

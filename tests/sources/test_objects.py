@@ -9,7 +9,8 @@ from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.sources import objects
 from reclock.sources.compression import Unzipped
 from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
-from reclock.sources.objects import SET_ASIDE, Evidence, Split, probe, reread
+from reclock.sources.objects import Evidence, Split, probe, reread
+from reclock.sources.readings import newest_readings, restarted
 
 DESC = RelationDesc((Column("n", INTEGER), Column("w", TEXT)))
 CSV = CsvFormat(has_header=False)
@@ -69,12 +70,35 @@ def test_an_object_rewritten_with_the_same_bytes_only_gets_a_new_version(buckets
     assert look(buckets, [stale]) == []
 
 
+def test_a_deleted_object_keeps_its_rows_and_holds_up_no_other(buckets):
+    """However many are deleted. One that comes back goes on where it was, if its bound bytes are the same."""
+    for key in ("a.csv", "b.csv", "c.csv"):
+        buckets.put(key, b"1,x\n")
+    evidence = [growth.evidence for growth in look(buckets)]
+    buckets.delete("a.csv")
+    buckets.delete("b.csv")
+    buckets.put("c.csv", b"1,x\n2,y\n")
+    gone_a, gone_b, grown = look(buckets, evidence)
+    assert [(gone.key, gone.lower, gone.upper, gone.splits, gone.evidence.is_deleted) for gone in (gone_a, gone_b)] == [
+        ("a.csv", 4, 4, (), True),
+        ("b.csv", 4, 4, (), True),
+    ]
+    assert (grown.key, grown.upper) == ("c.csv", 8)
+    known = [growth.evidence for growth in (gone_a, gone_b, grown)]
+    assert look(buckets, known) == []
+    buckets.put("a.csv", b"1,x\n2,y\n")
+    [back] = look(buckets, known)
+    assert (back.key, back.lower, back.upper) == ("a.csv", 4, 8)
+    buckets.put("b.csv", b"2,x\n")
+    with pytest.raises(UpstreamChanged, match=r'object "b\.csv" changed under its bound bytes'):
+        look(buckets, known)
+
+
 @pytest.mark.parametrize(
     ("now", "byte", "message"),
     [
         (b"1,x\n", 4, 'object "a.csv" shrank: it ends at byte 4'),
         (b"1,x\n2,Y\n3,z\n", 0, 'object "a.csv" changed under its bound bytes, from byte 0 to 8'),
-        (None, 0, 'object "a.csv" is gone'),
     ],
 )
 def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte, message):
@@ -82,8 +106,7 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
     buckets.put("b.csv", b"1,x\n")
     evidence = [growth.evidence for growth in look(buckets)]
     buckets.delete("a.csv")
-    if now is not None:
-        buckets.put("a.csv", now)
+    buckets.put("a.csv", now)
     with pytest.raises(UpstreamChanged, match=message) as failure:
         look(buckets, evidence)
     assert (failure.value.partition, failure.value.offset) == ("a.csv", byte)
@@ -92,7 +115,7 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
 
     buckets.put("b.csv", b"1,x\n2,y\n")
     aside, grown = look(buckets, evidence, skips=[("a.csv", byte, byte + 1)])
-    assert (aside.key, aside.lower, aside.upper, aside.evidence.version) == ("a.csv", 8, 8, SET_ASIDE)
+    assert (aside.key, aside.lower, aside.upper, aside.evidence.is_given_up) == ("a.csv", 8, 8, True)
     assert (grown.key, grown.upper) == ("b.csv", 8)
     assert look(buckets, [aside.evidence, grown.evidence]) == []
     buckets.put("a.csv", b"1,x\n2,y\n3,z\n4,u\n")
@@ -160,23 +183,62 @@ def test_of_several_errors_that_of_the_first_object_is_raised(buckets):
         look(buckets, format=CsvFormat())
 
 
-def test_a_claimed_range_may_be_corrected_within_its_length(buckets):
+NOTHING_BOUND = Evidence("a.csv", 0, 0, "")
+
+
+@pytest.mark.parametrize("corrected", [b"1,x\n2,y\n3,z\n", b"1,x\n2,y\n", b"1,x\n22,yy\n", b"1,x\n"])
+def test_a_range_that_is_not_published_may_be_corrected_in_any_length(buckets, corrected):
     buckets.put("a.csv", b"1,x\nbad\n")
-    [claimed] = look(buckets)
-    buckets.put("a.csv", b"1,x\n2,y\n3,z\n")
-    again = reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, claimed, None)
-    assert (again.lower, again.upper) == (0, 8)
-    assert again.evidence.crc32 == zlib.crc32(b"1,x\n2,y\n")
+    look(buckets)
+    buckets.put("a.csv", corrected)
+    again = reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, NOTHING_BOUND)
+    assert (again.lower, again.upper) == (0, len(corrected))
+    assert again.evidence.crc32 == zlib.crc32(corrected)
+    buckets.put("a.csv", corrected + b"4,q\n")
     [later] = look(buckets, [again.evidence])
-    assert (later.lower, later.upper) == (8, 12)
+    assert (later.lower, later.upper) == (len(corrected), len(corrected) + 4)
 
 
-@pytest.mark.parametrize("now", [b"1,x\n22,y\n", b"1,x\n2\n", None])
-def test_a_correction_that_moves_the_end_of_the_range_is_refused(buckets, now):
+@pytest.mark.parametrize("corrected", [b"", b"1", None])
+def test_nothing_is_left_of_an_unpublished_object_without_a_whole_record(buckets, corrected):
     buckets.put("a.csv", b"1,x\nbad\n")
-    [claimed] = look(buckets)
+    look(buckets)
     buckets.delete("a.csv")
-    if now is not None:
-        buckets.put("a.csv", now)
+    if corrected is not None:
+        buckets.put("a.csv", corrected)
+    assert reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, NOTHING_BOUND) is None
+
+
+@pytest.mark.parametrize("corrected", [b"2,x\n2,y\n", b"1,x", None])
+def test_a_correction_must_keep_the_bytes_that_are_published(buckets, corrected):
+    buckets.put("a.csv", b"1,x\n")
+    [published] = look(buckets)
+    buckets.put("a.csv", b"1,x\nbad\n")
+    look(buckets, [published.evidence])
+    buckets.delete("a.csv")
+    if corrected is not None:
+        buckets.put("a.csv", corrected)
     with pytest.raises(UpstreamChanged):
-        reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, claimed, None)
+        reread(Unzipped(buckets.store, "AUTO"), OBJECTS, CSV, DESC, published.evidence)
+
+
+def as_bound(*evidence):
+    """The evidence as it comes back from the lake."""
+    return {own.partition: (own.length, *own.kept) for own in evidence}
+
+
+def test_the_newest_reading_of_an_object_counts_and_survives_the_lake():
+    first = Evidence("a.csv", 8, 7, "etag").given_up()
+    second = Evidence("a.csv", 4, 5, "etag 2", number=2)
+    other = Evidence("b.csv#2", 3, 4, "reading 2")
+    assert newest_readings(as_bound(second, first, other)) == {"a.csv": second, "b.csv#2": other}
+    third = Evidence("a.csv", 2, 2, "x", number=3).given_up()
+    assert newest_readings(as_bound(first, third, second))["a.csv"] == third
+
+
+def test_a_restart_is_done_once_its_reading_has_begun():
+    given_up = Evidence("a.csv", 8, 7, "etag").given_up()
+    again = restarted({"a.csv": given_up}, {"a.csv": 2, "c.csv": 5})
+    assert again == {"a.csv": Evidence("a.csv", 0, 0, "", number=2)}
+    begun = Evidence("a.csv", 4, 5, "etag 2", number=2)
+    assert restarted({"a.csv": begun}, {"a.csv": 2}) == {"a.csv": begun}

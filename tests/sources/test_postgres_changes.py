@@ -13,8 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.algebra.relations import DIFF_COLUMN, INTEGER, TEXT, Column, RelationDesc, numeric
-from reclock.errors import DecodeFailed
-from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import OutputFailed
+from reclock.quality.frames import staged_frame
+from reclock.quality.slice import AuditSlice
+from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN, Found
+from reclock.sources.description import PostgresConnector
 from reclock.sources.lineages import BORN_COLUMN, UNSENT_COLUMN
 from reclock.sources.pgoutput import Messages
 from reclock.sources.postgres_changes import Reading
@@ -102,13 +106,14 @@ STEPS = st.lists(st.lists(st.one_of(OPERATIONS, st.just(("begin",))), max_size=2
 
 def told(reading: Reading, log: list[bytes], cuts: list[int], rows: int) -> list[pa.Table | None]:
     """What is read of the messages, cut into blocks."""
-    found = []
+    found: list[pa.Table | Found | OutputFailed | None] = []
     for lower, upper in zip([0, *cuts], [*cuts, len(log)], strict=True):
         if block := log[lower:upper]:
             reading.take(Messages.of(b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)))
             found += [table for _, table in reading.told(rows)]
-    assert not any(isinstance(table, Exception) for table in found)
-    return found + [table for _, table in reading.told(1)]
+    found += [table for _, table in reading.told(1)]
+    assert not any(isinstance(table, OutputFailed) for table in found)
+    return [table for table in found if not isinstance(table, Found)]
 
 
 def upserted(before: Table, read: list[pa.Table | None], *, is_exact: bool) -> Table:
@@ -188,14 +193,66 @@ def test_only_transactions_within_the_ranges_are_told(cuts: list[int]) -> None:
     assert reading.is_over
 
 
-def test_a_value_that_does_not_fit_is_found_in_its_transaction() -> None:
-    server = Server("d", {})
-    server.log.append(relation("d", (23, 1700)))
+@pytest.mark.parametrize("identity", ["d", "f"])
+def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> None:
+    """And no other table: what came before of it is given up, and nothing that follows is told."""
+    server = Server(identity, {})
+    server.log.append(relation(identity, (23, 1700)))
+    server.log.append(relation("f").replace(struct.pack(">I", 5) + b"public\0t", struct.pack(">I", 6) + b"public\0other"))
     for lsn in range(10, 60, 10):
         server.log.append(begin(lsn))
         server.log.append(b"I" + struct.pack(">I", 5) + b"N" + tuple_data((str(lsn), "NaN" if lsn in (30, 50) else "1")))
-    reading = Reading({"public.t": RelationDesc((COLUMNS[0], Column("small", numeric())), key=("id",))}, [(0, END)])
-    with pytest.raises(DecodeFailed) as found:
-        told(reading, server.log, [], 1)
-    assert found.value.offset == 30
-    assert 'column "small"' in str(found.value.detail)
+        server.log.append(b"I" + struct.pack(">I", 6) + b"N" + tuple_data((str(lsn), "0", "x")))
+    key = ("id",) if identity == "d" else None
+    tables = {
+        "public.t": RelationDesc((COLUMNS[0], Column("small", numeric())), key=key),
+        "public.other": RelationDesc(COLUMNS),
+    }
+    reading = Reading(tables, [(0, END)])
+    reading.take(Messages.of(b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)))
+    found = list(reading.told(1))
+    [failure] = [error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"]
+    assert str(failure) == f'table "public.t", column "small": {numeric()} cannot hold NaN'
+    row = "id = 30" if key else "id = 30, small = NaN"
+    assert str(failure.detail).startswith(f"in the row with {row}, committed at LSN 0/1E")
+    assert not any(isinstance(rows, pa.Table) for table, rows in found if table == "public.t")
+    [others] = [rows for table, rows in found if isinstance(rows, pa.Table) and table == "public.other"]
+    assert others["id"].to_pylist() == [10, 20, 30, 40, 50]
+
+
+TRANSACTIONS = st.lists(st.lists(st.integers(0, 3), max_size=6), min_size=1, max_size=5)
+
+
+@given(TRANSACTIONS, st.data())
+def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(changes: list[list[int]], data: st.DataObject) -> None:
+    """Each transaction writes some changes into the log, beside the others, and its commit record at the end of them. Whatever LSNs
+    are bound, step by step, each row is staged once, and no step stages more rows than it may."""
+    slots = [i for i, own in enumerate(changes) for _ in range(len(own) + 1)]
+    order = data.draw(st.permutations(slots))
+    position, commits = 0, {}
+    for i in order:  # the last of a transaction's places is its commit record
+        position += 1 + data.draw(st.integers(0, 2))
+        commits[i] = position
+    whole = sorted(commits, key=lambda i: commits[i])
+    log = [relation("f")]
+    for i in whole:
+        log.append(begin(commits[i]))
+        rows = ((str(i), str(n), "x") for n in changes[i])
+        log += [b"I" + struct.pack(">I", 5) + b"N" + tuple_data(row) for row in rows]
+    cuts = sorted({*data.draw(st.lists(st.integers(1, position), max_size=4)), position + 1})
+    staged: Counter[tuple[int, int]] = Counter()
+    for lower, upper in zip([0, *cuts], cuts, strict=False):
+        reading = Reading({"public.t": RelationDesc(COLUMNS)}, [(lower, upper)])
+        reading.take(Messages.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log)))
+        found = [each for _, each in reading.told(1)]
+        rows = [row for table in found if isinstance(table, pa.Table) for row in table.to_pylist()]
+        counts = [each.changes for each in found if isinstance(each, Found)]
+        slice_ = AuditSlice(
+            "s", Timestamp(1), Timestamp(1), {"": lower}, [("", upper - lower)], len(rows), None, None, 0, {"": upper - lower}, [],
+            updates_per_offset=PostgresConnector.updates_per_offset, changes=sum(counts) if counts else None,
+        )  # fmt: skip
+        [frame] = staged_frame(slice_).to_dict("records")
+        assert frame["rows"] <= frame["rows_limit"]
+        assert len(rows) == sum(len(changes[i]) for i in whole if lower <= commits[i] < upper)
+        staged.update((row["id"], row["small"]) for row in rows)
+    assert staged == Counter((i, n) for i, own in enumerate(changes) for n in own)

@@ -9,7 +9,7 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
 from reclock.catalog.objects import Cluster, ItemType
 from reclock.compute.plan import Get, collections
-from reclock.errors import DependentObjects, ReclockError
+from reclock.errors import DependentObjects, ReclockError, RequiredIndex
 from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
@@ -267,6 +267,19 @@ def test_a_drop_takes_parts_along_and_wants_cascade_for_the_others(world: World)
     both = world.plan("DROP VIEW delays, m")
     assert isinstance(both, statements.Drop)
     assert [name.item for name in both.names] == ["m_primary_idx", "m", "delays"]
+
+
+def test_a_materialized_view_keeps_one_index(world: World) -> None:
+    world.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM delays")
+    with pytest.raises(RequiredIndex, match='"m_primary_idx" because materialized view "m" requires it'):
+        world.plan("DROP INDEX m_primary_idx")
+    assert isinstance(world.plan("DROP INDEX m_primary_idx CASCADE"), statements.Drop)
+    world.execute("CREATE INDEX other ON m (carrier)")
+    assert isinstance(world.plan("DROP INDEX m_primary_idx"), statements.Drop)
+    with pytest.raises(RequiredIndex):
+        world.plan("DROP INDEX other, m_primary_idx")
+    refresh = world.plan("REFRESH MATERIALIZED VIEW CONCURRENTLY m")
+    assert refresh == statements.Skipped("REFRESH MATERIALIZED VIEW", 'materialized view "m" is always kept up to date')
 
 
 def test_dropping_what_is_not_there(world: World) -> None:

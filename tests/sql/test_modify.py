@@ -102,6 +102,7 @@ def test_truncate_empties_each_table_once(world: World) -> None:
         ("DROP TABLE t", "2BP01", None),
         ("INSERT INTO t (a) SELECT", "42601", None),
         ("UPDATE t SET a", "42601", None),
+        ("UPDATE t SET a = generate_series(1, 2)", "0A000", "set-returning functions are not allowed in UPDATE"),
     ],
 )
 def test_what_is_refused_as_postgresql_refuses_it(world: World, sql: str, sqlstate: str, message: str | None) -> None:

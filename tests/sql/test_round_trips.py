@@ -57,6 +57,11 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "DROP CONNECTION IF EXISTS c, d CASCADE": nodes.DropStatement,
     "CREATE SOURCE k FROM KAFKA CONNECTION c (TOPIC 'y', START OFFSET (0, 1)) FORMAT TEXT": nodes.CreateSourceStatement,
     "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', SLOT 's') FOR ALL TABLES": nodes.CreateSourceStatement,
+    "CREATE SOURCE p FROM POSTGRES CONNECTION c (PUBLICATION 'p', TEXT COLUMNS (t.a, s.t.b), EXCLUDE COLUMNS (t.c))"
+    " FOR ALL TABLES": nodes.CreateSourceStatement,
+    "CREATE SOURCE p FROM POSTGRES CONNECTION 'dbname=x' PUBLICATION 'p' TEXT COLUMNS (t.a) FOR TABLES (t)": (
+        nodes.CreateSourceStatement
+    ),
     """CREATE SOURCE k FROM KINESIS ARN 'a' ENDPOINT 'http://x' START AFTER SEQUENCE NUMBER (0 = 12345678901234567890123, 3 = 4)
        FORMAT TEXT""": nodes.CreateSourceStatement,
     "CREATE SOURCE p FROM PUBNUB SUBSCRIBE KEY 'sub-c-1' CHANNEL 'c' ORIGIN 'http://x'": nodes.CreateSourceStatement,
@@ -65,6 +70,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "CREATE SOURCE k FROM KINESIS CONNECTION c ARN 'a' START LATEST FORMAT BYTES": nodes.CreateSourceStatement,
     """CREATE SOURCE s FROM S3 CONNECTION c DISCOVER OBJECTS MATCHING '*' USING SQS NOTIFICATIONS 'q', BUCKET SCAN 'b'
        COMPRESSION GZIP FORMAT TEXT""": nodes.CreateSourceStatement,
+    "UNLISTEN *": nodes.UnlistenStatement,
+    "UNLISTEN channel": nodes.UnlistenStatement,
+    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY": nodes.TransactionStatement,
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE": nodes.TransactionStatement,
     "CREATE VIEW v AS SELECT 1": nodes.CreateViewStatement,
     "CREATE OR REPLACE VIEW v (a, b) AS SELECT 1, 2": nodes.CreateViewStatement,
     "CREATE MATERIALIZED VIEW IF NOT EXISTS v IN CLUSTER other AS WITH x AS (SELECT 1) SELECT * FROM x": nodes.CreateViewStatement,
@@ -91,8 +100,11 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "DROP VIEW IF EXISTS a, b.c RESTRICT": nodes.DropStatement,
     "DROP MATERIALIZED VIEW a CASCADE": nodes.DropStatement,
     "DROP INDEX a, b": nodes.DropStatement,
+    "REFRESH MATERIALIZED VIEW a.b": nodes.RefreshViewStatement,
     "ALTER SOURCE s RETRY": nodes.AlterSourceRetryStatement,
+    "ALTER SOURCE s RESNAPSHOT": nodes.AlterSourceResnapshotStatement,
     "ALTER SOURCE s WAIVE 'no offset twice'": nodes.AlterSourceWaiveStatement,
+    "ALTER SOURCE s RESTART 'a/b.csv'": nodes.AlterSourceRestartStatement,
     "ALTER SOURCE s SKIP 'x/y.csv' FROM 3 TO 9": nodes.AlterSourceSkipStatement,
     "ALTER SOURCE s SKIP 'x/y.csv'": nodes.AlterSourceSkipStatement,
     "CREATE SOURCE s FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' COMPRESSION GZIP FORMAT TEXT": nodes.CreateSourceStatement,
@@ -103,6 +115,10 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     'ALTER SOURCE IF EXISTS a.s RENAME TO "T"': nodes.AlterRenameStatement,
     "ALTER TABLE IF EXISTS s.t RENAME TO u": nodes.AlterRenameStatement,
     "CREATE TABLE IF NOT EXISTS t (a int NOT NULL DEFAULT 1 + 2, b text DEFAULT 'x' NULL, c real)": nodes.CreateTableStatement,
+    """CREATE TABLE t (a int PRIMARY KEY, b text UNIQUE NOT ENFORCED, c int CHECK (c > 0) REFERENCES s.u ON DELETE SET NULL,
+       CONSTRAINT "X" UNIQUE NULLS NOT DISTINCT (a, c), FOREIGN KEY (a, c) REFERENCES u (a, c) MATCH FULL DEFERRABLE)""": (
+        nodes.CreateTableStatement
+    ),
     "DROP TABLE IF EXISTS a, b CASCADE": nodes.DropStatement,
     "INSERT INTO t VALUES (1, DEFAULT), (2, 'x') RETURNING *, a + 1 AS b": nodes.InsertStatement,
     "INSERT INTO t AS x (a, b) SELECT 1, c FROM u WHERE c = 'q' RETURNING x.a": nodes.InsertStatement,

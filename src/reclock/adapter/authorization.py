@@ -137,8 +137,10 @@ class Rules:
                 return self._require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
             case (
                 statements.RetrySource()
+                | statements.ResnapshotSource()
                 | statements.WaiveCheck()
                 | statements.SkipRange()
+                | statements.RestartPartition()
                 | statements.RetainHistory()
                 | statements.Rename()
             ):

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
-from reclock.adapter import copy_format
+from reclock.adapter import copy_binary, copy_format
+from reclock.adapter.copy_binary import BinaryReader
 from reclock.adapter.copy_reader import CopyReader
 from reclock.adapter.results import Result, slices
+from reclock.adapter.texts import joined
+from reclock.algebra.relations import ScalarType
 from reclock.errors import CopyAbandoned
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.copy_format import BinaryFormat, CopyFormat, LineFormat
 from reclock.sql.statements import CopyFrom
 
 
 class CopyOut:
-    """``COPY … TO STDOUT``. ``lines`` holds the data in the format asked for, arrays of lines, to be gone through once; one that is
-    empty says that nothing more is known yet."""
+    """``COPY … TO STDOUT``. ``lines`` holds the data in the format asked for, as arrays of lines or binary rows, to be
+    gone through once. An empty array says that nothing more is known yet."""
 
     def __init__(self, result: Result, format: CopyFormat) -> None:
         assert result.desc is not None
         self.width = len(result.desc)
         """How many columns a line has."""
+        self.is_binary = isinstance(format, BinaryFormat)
         self.rows = 0
         """How many were handed out so far."""
         self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format)
@@ -40,16 +45,33 @@ class CopyOut:
     def _encoded(self, result: Result, format: CopyFormat) -> Iterator[pa.LargeBinaryArray]:
         assert result.desc is not None
         try:
-            if format.has_header:
-                yield copy_format.header(result.desc.names, format)
-            for batch in result.batches:
-                if result.is_live and not batch.num_rows:
-                    yield pa.array([], pa.large_binary())
-                for part in slices(batch):
-                    self.rows += part.num_rows
-                    yield copy_format.encode(part, result.desc.types, format)
+            match format:
+                case BinaryFormat():
+                    yield from self._binary_rows(result, result.desc.types)
+                case LineFormat():
+                    if format.has_header:
+                        yield copy_format.header(result.desc.names, format)
+                    yield from self._each(result, partial(copy_format.encode, types=result.desc.types, format=format))
         finally:
             result.close()
+
+    def _each(self, result: Result, encode: Callable[[pa.RecordBatch], pa.Array]) -> Iterator[pa.Array]:
+        for batch in result.batches:
+            if result.is_live and not batch.num_rows:
+                yield pa.array([], pa.large_binary())
+            for part in slices(batch):
+                self.rows += part.num_rows
+                yield encode(part)
+
+    def _binary_rows(self, result: Result, types: Sequence[ScalarType]) -> Iterator[pa.LargeBinaryArray]:
+        """As PostgreSQL's, the first message is the header with the first row: clients rely on that."""
+        header = copy_binary.HEADER
+        for rows in self._each(result, partial(copy_binary.encode, types=types)):
+            if header and len(rows):
+                first, rest = joined([header, rows[:1]], 1), rows[1:]
+                rows, header = pa.concat_arrays([first, rest]), b""
+            yield rows
+        yield pa.array([header + copy_binary.TRAILER], pa.large_binary())
 
 
 class CopyIn:
@@ -63,7 +85,8 @@ class CopyIn:
         self.width = len(statement.columns)
         self._insert = insert
         self._failed = failed
-        self._reader = CopyReader(statement.name.item, statement.columns, statement.format)
+        self.is_binary = isinstance(statement.format, BinaryFormat)
+        self._reader = _reader(statement)
         self._parts: list[pa.Table] = []
 
     def write(self, data: bytes) -> None:
@@ -91,3 +114,11 @@ class CopyIn:
             self._parts = []
             self._failed()
             raise
+
+
+def _reader(statement: CopyFrom) -> CopyReader | BinaryReader:
+    match statement.format:
+        case BinaryFormat():
+            return BinaryReader(statement.name.item, statement.columns)
+        case LineFormat() as format:
+            return CopyReader(statement.name.item, statement.columns, format)

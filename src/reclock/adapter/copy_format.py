@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from reclock.adapter.texts import joined, texts
 from reclock.algebra.relations import TEXT, ScalarType
 from reclock.errors import BadCopyData
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.copy_format import LineFormat
 
 Fields = list[str | None]
 
@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 END_OF_DATA = "\\."
 
 
-def encode(batch: pa.RecordBatch, types: Sequence[ScalarType], format: CopyFormat) -> pa.LargeBinaryArray:
+def encode(batch: pa.RecordBatch, types: Sequence[ScalarType], format: LineFormat) -> pa.LargeBinaryArray:
     """A line for each row."""
     write = _csv_fields_of if format.is_csv else _text_fields_of
     fields = [write(texts(column, type), format).fill_null(format.null) for column, type in zip(batch.columns, types, strict=True)]
@@ -30,11 +30,11 @@ def encode(batch: pa.RecordBatch, types: Sequence[ScalarType], format: CopyForma
     return joined([*parts[1:], "\n"], batch.num_rows)
 
 
-def header(names: Sequence[str], format: CopyFormat) -> pa.LargeBinaryArray:
+def header(names: Sequence[str], format: LineFormat) -> pa.LargeBinaryArray:
     return encode(pa.record_batch([[name] for name in names], names=list(names)), [TEXT] * len(names), format)
 
 
-def _text_fields_of(found: pa.LargeStringArray, format: CopyFormat) -> pa.LargeStringArray:
+def _text_fields_of(found: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
     escaped = {"\\": _ESCAPED["\\"], format.delimiter: f"\\{format.delimiter}", **_ESCAPED}
     if _any(found, "".join(escaped)):
         for character, written in escaped.items():
@@ -42,7 +42,7 @@ def _text_fields_of(found: pa.LargeStringArray, format: CopyFormat) -> pa.LargeS
     return found
 
 
-def _csv_fields_of(found: pa.LargeStringArray, format: CopyFormat) -> pa.LargeStringArray:
+def _csv_fields_of(found: pa.LargeStringArray, format: LineFormat) -> pa.LargeStringArray:
     """What would be read as something else is quoted."""
     quote, escape = format.quote, format.escape
     is_word = pc.is_in(found, pa.array([format.null, END_OF_DATA], pa.large_string()))
@@ -66,7 +66,7 @@ def _one_of(characters: str) -> str:
 class Records:
     """Cuts data that comes in any pieces into records, and those into fields. Raises ``BadCopyData``."""
 
-    def __init__(self, format: CopyFormat) -> None:
+    def __init__(self, format: LineFormat) -> None:
         self._format = format
         self._bytes = b""
         self._open = ""
@@ -126,7 +126,7 @@ class Records:
             yield _csv_fields(record, self._format, self.line)
 
 
-def _text_fields(line: str, format: CopyFormat) -> Fields:
+def _text_fields(line: str, format: LineFormat) -> Fields:
     if "\\" not in line:
         return [None if field == format.null else field for field in line.split(format.delimiter)]
     delimiter = re.escape(format.delimiter)
@@ -141,7 +141,7 @@ def _unescape(found: re.Match[str]) -> str:
     return chr(int(code, 8)) if code[0] in "01234567" else _UNESCAPED.get(code, code)
 
 
-def _is_open(record: str, format: CopyFormat) -> bool:
+def _is_open(record: str, format: LineFormat) -> bool:
     """Whether a quote is open at the end, so that the record goes on in the next line."""
     if format.escape == format.quote:
         return record.count(format.quote) % 2 == 1
@@ -150,13 +150,13 @@ def _is_open(record: str, format: CopyFormat) -> bool:
 
 
 @lru_cache
-def _csv_pattern(format: CopyFormat) -> re.Pattern[str]:
+def _csv_pattern(format: LineFormat) -> re.Pattern[str]:
     quote, escape, delimiter = (re.escape(each) for each in (format.quote, format.escape, format.delimiter))
     quoted = rf"{quote}(?>{escape}[{quote}{escape}]|[^{quote}])*+{quote}"
     return re.compile(rf"(?:{quoted}|[^{quote}{delimiter}])*", re.DOTALL)
 
 
-def _csv_fields(record: str, format: CopyFormat, line: int) -> Fields:
+def _csv_fields(record: str, format: LineFormat, line: int) -> Fields:
     pattern, fields, at = _csv_pattern(format), [], 0
     while True:
         found = pattern.match(record, at)
@@ -170,7 +170,7 @@ def _csv_fields(record: str, format: CopyFormat, line: int) -> Fields:
         at += 1
 
 
-def _csv_value(written: str, format: CopyFormat) -> str | None:
+def _csv_value(written: str, format: LineFormat) -> str | None:
     quote, escape = format.quote, format.escape
     if quote not in written:
         return None if written == format.null else written

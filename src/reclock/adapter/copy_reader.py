@@ -14,7 +14,7 @@ from reclock.adapter import copy_format
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.copy_format import LineFormat
 from reclock.sql.planner.literals import parse_text
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -27,7 +27,7 @@ class CopyReader:
     same is read by that; whatever it does not take, or may take for something else, goes the other way, errors above all.
     """
 
-    def __init__(self, table: str, columns: Sequence[Column], format: CopyFormat) -> None:
+    def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
         self._table, self._columns, self._format = table, columns, format
         self._names = [str(i) for i in range(len(columns))]
         self._records = copy_format.Records(format)
@@ -103,7 +103,7 @@ class CopyReader:
         return tuple(values)
 
 
-def _is_plain(lines: bytes, format: CopyFormat) -> bool:
+def _is_plain(lines: bytes, format: LineFormat) -> bool:
     """Whether fields end at delimiters, or quotes are around whole fields, and nothing else is special."""
     if b"\r" in lines or b"\n\n" in lines or lines.startswith((b"\n", _BYTE_ORDER_MARK)):
         return False  # of an empty line Arrow makes a row of NULLs, however wide
@@ -116,7 +116,7 @@ def _is_plain(lines: bytes, format: CopyFormat) -> bool:
     return quote not in lines or (format.escape == format.quote and _quoted(format).fullmatch(lines) is not None)
 
 
-def _quoted(format: CopyFormat) -> re.Pattern[bytes]:
+def _quoted(format: LineFormat) -> re.Pattern[bytes]:
     quote, delimiter = (re.escape(each).encode() for each in (format.quote, format.delimiter))
     field = rb"(?:%b(?:[^%b]|%b%b)*+%b|[^%b%b\n]*+)" % (quote, quote, quote, quote, quote, quote, delimiter)
     return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)

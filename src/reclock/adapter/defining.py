@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from reclock import crashpoints
 from reclock.adapter import leftovers
 from reclock.adapter.author import Author
-from reclock.adapter.definitions import Change, define
+from reclock.adapter.definitions import Change, NewTable, define
 from reclock.adapter.interruption import Interruption
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -29,12 +30,13 @@ ATTEMPTS = 50
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A statement that changes the catalog. ``planned`` is what it is at one catalog; ``id`` is kept for the table it makes."""
+    """A statement that changes the catalog. ``planned`` is what it is at one catalog; ``new_table`` is kept for the table it
+    makes."""
 
     parsed: ParsedStatement
     author: Author
     planned: tuple[PlannerCatalog, statements.Statement] | None = None
-    id: GlobalId | None = None
+    new_table: NewTable | None = None
 
     def plan(self, catalog: PlannerCatalog) -> statements.Statement:
         if self.planned is not None and self.planned[0] is catalog:
@@ -54,7 +56,11 @@ class _State:
     def catalog(self) -> PlannerCatalog:
         """Planned when it is first asked for."""
         if self.change is not None and self.newest.snapshot is not self.change.tx.snapshot:
+            before = {entry.id for entry in self.newest.quarantined()}
             self.newest = self.environment.planned(self.change.tx.snapshot, self.newest)
+            for entry in self.newest.quarantined():
+                if entry.id not in before:  # a definition must not break what is there
+                    raise entry.refusal
         return self.newest
 
     def after(self, definition: Definition, begins_at: Timestamp) -> _State:
@@ -67,7 +73,7 @@ class _State:
         else:
             assert self.newest.snapshot is not None
             change = Change(self.environment, users, Transaction(self.newest.snapshot), begins_at)
-        change.table_id = definition.id
+        change.new_table = definition.new_table
         define(statement, change)
         return _State(self.environment, self.newest, change)
 
@@ -76,7 +82,7 @@ class Definitions:
     """Of one transaction, in their order."""
 
     def __init__(self, environment: Environment, interruption: Interruption, notice: Callable[[str], None]) -> None:
-        self.made: set[GlobalId] = set()
+        self.made: dict[GlobalId, NewTable] = {}
         """The tables that are made here, and may be filled here."""
         self._environment, self._interruption, self._notice = environment, interruption, notice
         self._said: list[Definition] = []
@@ -104,18 +110,22 @@ class Definitions:
         Raises what planning and defining raise.
         """
         if is_filled:
-            definition = replace(definition, id=self._reserved_id())
+            definition = replace(definition, new_table=NewTable(self._reserved_id(), uuid4().hex))
         if is_filled or not self._said:
             self._plan_again()
         self._states.append(self._states[-1].after(definition, self.begins_at))
         self._said.append(definition)
-        if definition.id is not None:
-            self.made.add(definition.id)
-        return definition.id
+        new_table = definition.new_table
+        if new_table is None:
+            return None
+        self.made[new_table.id] = new_table
+        return new_table.id
 
     def rewind(self, count: int) -> None:
         """Forget all but the first ``count``."""
-        self.made -= {definition.id for definition in self._said[count:] if definition.id is not None}
+        for definition in self._said[count:]:
+            if definition.new_table is not None:
+                del self.made[definition.new_table.id]
         del self._said[count:], self._states[count + 1 :]
 
     def commit(self) -> None:
@@ -124,18 +134,23 @@ class Definitions:
             return
         with self._interruption.taking(self._environment.defining):
             for attempt in range(1, ATTEMPTS + 1):
+                change, left = None, []
                 try:
                     self._plan_on_newest()
-                    change, left = self._states[-1].change, []
+                    change = self._states[-1].change
                     if change is not None:
                         dropped = change.tx.removed(Kind.ITEM)
                         left = leftovers.of(self._states[0].newest, dropped, self._environment)
                         self._environment.leftovers.put(left)  # first, lest nobody knows of it once the source is gone
+                        change.keep_passwords()  # first too, lest the role can log in without one
+                        crashpoints.reach("definitions.before_commit")
                         self._environment.catalog.commit_transaction(change.tx)
                         crashpoints.reach("definitions.after_commit")
-                        change.set_passwords()
+                        change.forget_passwords()
                     break
                 except UpperMismatch:
+                    if change is not None:
+                        change.discard_passwords()
                     if attempt == ATTEMPTS:
                         raise
                     self._interruption.back_off(attempt)

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
+from uuid import uuid4
 
 from reclock.adapter.users import Users
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.catalog.objects import Item, ItemType, Kind, Schema, SourceProgress
+from reclock.catalog.objects import Item, ItemType, Kind, Role, Schema, SourceProgress
 from reclock.catalog.roles import default_acl
 from reclock.catalog.transaction import Transaction
 from reclock.consensus.verifiers import NewPassword
 from reclock.environment import Environment
-from reclock.errors import InternalError, InvalidOption
+from reclock.errors import InternalError, InvalidOption, ReclockError
 from reclock.sql import statements
 from reclock.sql.connection_statements import NewSecret
 from reclock.sql.names import QualifiedName
 from reclock.sql.parse import parse_one
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What is kept for a table that the same transaction makes and fills."""
+
+    id: GlobalId
+    incarnation: str
 
 
 class Change:
@@ -29,10 +38,11 @@ class Change:
     def __init__(self, environment: Environment, users: Users, tx: Transaction, begins_at: Timestamp) -> None:
         self.users, self.tx, self.begins_at = users, tx, begins_at
         self.now = environment.clock()
-        self.table_id: GlobalId | None = None
-        """The id that is kept for a table that is made."""
+        self.new_table: NewTable | None = None
         self._passwords = environment.passwords
-        self._new_passwords: list[tuple[str, str | None]] = []
+        self._new_passwords: dict[str, str] = {}
+        """Verifiers by the reference that the catalog is to have."""
+        self._old_passwords: list[str] = []
         self._secrets = environment.secrets
         self._holds, self._actor, self._lease_ms = environment.holds, environment.actor, environment.settings.read_hold_lease_ms
         self._old_secrets: list[str] = []
@@ -41,7 +51,8 @@ class Change:
         """Another change, by ``users``, that goes on from here, while this one stays as it is."""
         other = copy.copy(self)
         other.users, other.tx = users, self.tx.fork()
-        other._new_passwords, other._old_secrets = list(self._new_passwords), list(self._old_secrets)
+        other._new_passwords, other._old_passwords = dict(self._new_passwords), list(self._old_passwords)
+        other._old_secrets = list(self._old_secrets)
         return other
 
     def audit(self, event_type: str, object_type: str, name: QualifiedName | str, **details: object) -> None:
@@ -50,9 +61,36 @@ class Change:
         self.tx.audit(event_type, object_type, str(name), user=user, occurred_at=self.now, details=details)
 
     def set_password(self, role_id: str, password: NewPassword | None) -> None:
-        """The password lies beside the catalog: it follows the change."""
-        if password is not None:
-            self._new_passwords.append((role_id, password.verifier))
+        """The catalog names the new verifier, which is kept beside it; None changes nothing."""
+        if password is None:
+            return
+        role = self.tx.snapshot.roles[role_id]
+        self.forget_password(role)
+        reference = None
+        if password.verifier is not None:
+            reference = uuid4().hex
+            self._new_passwords[reference] = password.verifier
+        self.tx.update(replace(role, password=reference))
+
+    def forget_password(self, role: Role) -> None:
+        """Once the change is committed, the verifier that the role has now is not kept any more."""
+        if role.password is not None:
+            self._old_passwords.append(role.password)
+
+    def keep_passwords(self) -> None:
+        """Before the change is committed: a role that needs a password never lacks its verifier."""
+        if self._new_passwords:
+            self._passwords.put(self._new_passwords)
+
+    def discard_passwords(self) -> None:
+        """Once it is certain that the change was not committed."""
+        if self._new_passwords:
+            self._passwords.forget(self._new_passwords)
+
+    def forget_passwords(self) -> None:
+        """Once the change is committed."""
+        if self._old_passwords:
+            self._passwords.forget(self._old_passwords)
 
     def keep_secret(self, secret: NewSecret) -> None:
         """The value is kept before the catalog says so; if the change is not committed, nobody knows where."""
@@ -60,17 +98,15 @@ class Change:
 
     def forget_secret(self, item: Item) -> None:
         """Once the change is carried out, the value that the item has now is not kept any more."""
-        self._old_secrets.append(parse_one(item.create_sql or "").args["reference"].name)
+        try:
+            self._old_secrets.append(parse_one(item.create_sql or "").args["reference"].name)
+        except (ReclockError, AttributeError, KeyError):
+            return  # its definition is broken: nobody knows under which reference its value is
 
     def forget_secrets(self, *, but: Set[str]) -> None:
         """After everything else, that may need them; those in ``but`` are still needed, and maintenance sees to them."""
         if old := {*self._old_secrets} - but:
             self._secrets.forget(old)
-
-    def set_passwords(self) -> None:
-        """Once the change is committed."""
-        for role_id, verifier in self._new_passwords:
-            self._passwords.set(role_id, verifier)
 
     def keep_readable(self, groups: Iterable[str], at: Timestamp) -> None:
         """What is defined finds them readable at ``at`` when it comes to hold them itself. Raises ``NotReadable``."""
@@ -100,7 +136,7 @@ class Change:
     ) -> GlobalId:
         """A new item of the current role, or of the owner of ``owned_like``, with the default privileges; or in the place of
         ``replaced``, with its owner and privileges. It begins now, unless something else is said."""
-        id_, schema_id = self._id_of_new(type_), self.schema_id(name)
+        (id_, incarnation), schema_id = self._identity_of_new(type_), self.schema_id(name)
         model = replaced or owned_like
         owner = model.owner_role_id if model is not None else self.users.current_id
         if replaced is not None:
@@ -109,14 +145,14 @@ class Change:
             database_id = self.tx.snapshot.schemas[schema_id].database_id
             privileges = default_acl(self.tx.snapshot, owner, type_, schema_id, database_id)
         begins_at = self.begins_at if begins_at is None else begins_at
-        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, begins_at, progress, privileges))
+        self.tx.insert(Item(id_, schema_id, name.item, type_, create_sql, owner, begins_at, progress, privileges, incarnation))
         return id_
 
-    def _id_of_new(self, type_: ItemType) -> GlobalId:
-        if type_ is not ItemType.TABLE or self.table_id is None:
-            return self.tx.allocate_user_id()
-        self.tx.adopt_user_id(self.table_id)
-        return self.table_id
+    def _identity_of_new(self, type_: ItemType) -> tuple[GlobalId, str]:
+        if type_ is not ItemType.TABLE or self.new_table is None:
+            return self.tx.allocate_user_id(), uuid4().hex
+        self.tx.adopt_user_id(self.new_table.id)
+        return self.new_table.id, self.new_table.incarnation
 
 
 @singledispatch

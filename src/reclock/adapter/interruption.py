@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from reclock.consensus.waiting import interruptible
 from reclock.errors import QueryCanceled, StatementTimeout
 
 _BACKOFF_S = 0.02
@@ -52,12 +53,18 @@ class Interruption:
     def timeout_ms(self) -> int:
         return self._timeout_ms
 
-    def check(self) -> None:
+    def check(self, waiting_for: str | None = None) -> None:
         """Raises ``QueryCanceled`` or ``StatementTimeout`` if the statement is to end."""
         if self._asked.is_set():
             raise QueryCanceled
         if self.is_late:
-            raise StatementTimeout(self._timeout_ms)
+            raise StatementTimeout(self._timeout_ms, detail=waiting_for)
+
+    @contextmanager
+    def in_consensus(self) -> Iterator[None]:
+        """Inside the block the statement ends in time while this thread waits for consensus, too."""
+        with interruptible(self.check):
+            yield
 
     def wait(self, seconds: float) -> None:
         """Waits so long. Raises ``QueryCanceled``, at once."""

@@ -45,6 +45,7 @@ KINDS = (
     nodes.FetchStatement,
     nodes.CloseStatement,
     nodes.DiscardStatement,
+    nodes.UnlistenStatement,
 )
 
 
@@ -188,6 +189,8 @@ class Kept:
                 elif node.args["kind"] in ("TEMP", "TEMPORARY"):
                     session.discard_temporary()
                 return Result(f"DISCARD {node.args['kind']}")
+            case nodes.UnlistenStatement():
+                return Result("UNLISTEN")
         raise UnsupportedSql(f"{type(parsed.node).__name__} is not about what a session keeps")
 
     def close(self) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from reclock.adapter.results import Result
-from reclock.adapter.transaction import Transaction
-from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.adapter.transaction import Transaction, tables_read
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.collections.keys import Keys
 from reclock.collections.schema import arrow_schema
+from reclock.collections.table_queues import Turn
 from reclock.collections.tables import rows_schema
 from reclock.compute.plan import Constant, Finishing
-from reclock.errors import NotNullViolation
+from reclock.errors import NotNullViolation, TextTooLong
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.copy import defaults
+from reclock.sql.planner.views import expand
 
 Run = Callable[[statements.Select], Result]
 """Runs a query in the transaction."""
@@ -44,6 +49,15 @@ def modify(statement: statements.Modify, transaction: Transaction, catalog: Plan
     return Result(tag, statement.returning, shown.to_batches())
 
 
+def turn_of(statement: statements.Modify | statements.Truncate, catalog: PlannerCatalog) -> Turn:
+    """What the statement reads and writes, for the queues of tables."""
+    parts = statement.parts if isinstance(statement, statements.Truncate) else (statement,)
+    reads: dict[GlobalId, Keys | None] = {}
+    for part in parts:
+        reads |= tables_read(expand(part.plan, catalog))
+    return Turn(reads, frozenset(part.table for part in parts))
+
+
 def truncate(statement: statements.Truncate, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
     for part in statement.parts:
         modify(part, transaction, catalog, run)
@@ -58,10 +72,21 @@ def copy_in(statement: statements.CopyFrom, rows: pa.Table, transaction: Transac
     if len(given) < len(table.desc):
         row = _rows(defaults(statement, table), run)
         given = {i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)]) for i, column in enumerate(row.columns)} | given
-    whole = pa.table([given[i] for i in range(len(table.desc))], list(table.desc.names))
+    columns = [_limited(given[i], column) for i, column in enumerate(table.desc.columns)]
+    whole = pa.table(columns, list(table.desc.names))
     added = with_diff(whole, table.desc, 1)
     check_not_null(added, table)
     transaction.write(table, added, catalog)
+
+
+def _limited(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """As `coercion.limited`, of all values. Raises ``TextTooLong``."""
+    if column.limit is None:
+        return values
+    most, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
+    if pc.any(pc.greater(pc.utf8_length(stripped), most)).as_py():
+        raise TextTooLong(str(column.limit))
+    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, most)
 
 
 def fill(table: RelationEntry, query: statements.Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:

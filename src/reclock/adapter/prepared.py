@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 from reclock.adapter.results import result_desc
+from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.errors import SqlSyntaxError, UnsupportedSql, WrongNumberOfParameters
 from reclock.sql.catalog import PlannerCatalog
@@ -24,6 +26,15 @@ class Prepared:
     parameter_types: tuple[ScalarType, ...] = ()
     desc: RelationDesc | None = None
     name: str = ""
+    declared_oids: tuple[int, ...] = ()
+    """The types that the client declared, by number; 0 leaves one to the context."""
+
+    @property
+    def parameter_oids(self) -> tuple[int, ...]:
+        """What a client is told: the type it declared, though it may be one that Reclock holds as another, and the
+        inferred type of the others. Clients refuse a statement that changes a type they declared."""
+        declared = chain(self.declared_oids, repeat(0))
+        return tuple(oid or type_oid(type) for oid, type in zip(declared, self.parameter_types, strict=False))
 
     def bound(self, values: Sequence[Any]) -> Parameters:
         """The parameters with these values, each of its parameter's type. Raises ``WrongNumberOfParameters``."""

@@ -10,15 +10,15 @@ from itertools import chain, islice
 
 import pyarrow as pa
 
-from reclock.adapter import read_time
+from reclock.adapter import read_time, readiness
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.read_time import NO_TIME, ReadTime
 from reclock.adapter.results import Result
-from reclock.adapter.system import progress_rows, system_rows
+from reclock.adapter.system import system_rows
 from reclock.adapter.temporary import TemporaryObjects
 from reclock.adapter.transaction import Transaction
 from reclock.adapter.users import Users
-from reclock.adapter.variables import SERIALIZABLE, SessionVariables
+from reclock.adapter.variables import LAST_COMPLETE, SERIALIZABLE, SessionVariables
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -29,7 +29,16 @@ from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import dataflow
 from reclock.controllers.underway import Asked
 from reclock.environment import SYSTEM_CLUSTER_ID, Environment
-from reclock.errors import DroppedMeanwhile, InternalError, NotReadable, ResultTooLarge, UnknownCollection, VersionGone
+from reclock.errors import (
+    CollectionDamaged,
+    ForeignCollection,
+    InternalError,
+    NotReadable,
+    ReadHoldLost,
+    ResultTooLarge,
+    UnknownCollection,
+    VersionGone,
+)
 from reclock.introspection.privacy import Reader
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.sql import statements
@@ -70,12 +79,15 @@ class Query:
     """What is wanted in the place of the rows; as many as there are."""
     read_ts: Timestamp | None = None
     """The oracle's, of the moment that the catalog is of."""
+    is_subscription: bool = False
+    """Whether it is where a subscription begins."""
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
 
         A read that maintenance overtakes before its first rows begins again, at a new time unless ``AS OF`` names it; one that is
-        overtaken after them raises ``VersionGone``, one whose relation is dropped before them ``DroppedMeanwhile``.
+        overtaken after them raises ``VersionGone``, one whose relation is dropped before them ``DroppedMeanwhile``; one
+        whose relation is broken in a store ``CollectionUnready``, ``CollectionDamaged``, ``ForeignCollection``, by its name.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -83,10 +95,14 @@ class Query:
             except VersionGone:
                 if attempt == _ATTEMPTS:
                     raise
+            except (CollectionDamaged, ForeignCollection) as broken:
+                raise readiness.named(broken, self.environment, self.catalog) from broken
             except UnknownCollection as gone:  # if it is an index, the next attempt does without
                 if attempt == _ATTEMPTS:
-                    raise DroppedMeanwhile(self._name_of(gone.name.partition("/")[0])) from gone
+                    raise readiness.named(gone, self.environment, self.catalog) from gone
             except NotReadable as error:
+                if self.transaction is not None and self.transaction.has_lost(error):
+                    raise ReadHoldLost(self.environment.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         raise InternalError("a query neither began nor failed")
@@ -111,7 +127,8 @@ class Query:
 
             cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
             asked = scope.enter_context(self.environment.underway.asking(cluster_id, cluster, cancel))
-            answer = controller.peek(peek, self.interruption.pause)
+            replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.variables.get("cluster_replica")
+            answer = controller.peek(peek, self.interruption.pause, replica=replica)
             batches = self.interruption.guarded(answer.batches, cancel)
             first = list(islice(batches, 1))
             return Result(self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), asked, scope.pop_all()))
@@ -128,9 +145,14 @@ class Query:
     def time_of(self, definition: Plan) -> ReadTime:
         """The time it reads at, ``definition`` being its plan over collections, which are there afterwards."""
         self._await_controllers(definition)
+        read = self._groups(definition)
+
+        def choose(groups: frozenset[str]) -> ReadTime:
+            return self._last_complete(self._choose(groups), read)
+
         if self.transaction is not None:
-            return self.transaction.time_of(definition, self.select, self.catalog, self._choose)
-        return self._choose(self._groups(definition))
+            return self.transaction.time_of(definition, self.select, self.catalog, choose)
+        return choose(read)
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
@@ -184,7 +206,18 @@ class Query:
             return NO_TIME
         looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
         frontiers = read_time.known(self.environment, looked_at)
-        return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable)
+        return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable, is_first=self.is_subscription)
+
+    def _last_complete(self, time: ReadTime, read: frozenset[str]) -> ReadTime:
+        """The time itself; or, if a source is stalled and the session wants that, the newest at which all of ``read`` is known."""
+        if self.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
+            return time
+        stall = read_time.last_complete(self.environment, time.at, read)
+        if stall is None:
+            return time
+        at, name = Timestamp(stall.upper - 1), self._name_of(stall.status.name)
+        self.notice(f'"{name}" is stalled: read as of {at}, {(self.environment.clock() - at) / 1000:g} s ago')
+        return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
 
     def _oracle_ts(self) -> Timestamp:
         """Once the one that the catalog was read with; who begins again asks again."""
@@ -192,8 +225,14 @@ class Query:
         return known if known is not None else self.environment.oracle.read_ts(EPOCH_MS)
 
     def _name_of(self, group: str) -> str:
+        """What the user calls a frontier group: the relation it belongs to, or the relations of it that the query reads."""
         entry = self.catalog.entry(GlobalId(group))
-        return str(entry.name) if entry else group
+        if isinstance(entry, IndexEntry):
+            entry = self.catalog.entry(entry.on)
+        if entry is not None:
+            return str(entry.name)
+        read = (self.catalog.kept_in(id) for id in collections(expand(self.select.plan, self.catalog)) if id.group == group)
+        return '", "'.join(sorted(str(relation.name) for relation in read if relation is not None)) or group
 
     def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
@@ -253,7 +292,7 @@ class Query:
         return self.catalog.snapshot.content_upper
 
     def _peek(self, ready: ReadPlan) -> Peek:
-        """System relations and progress as the rows they are now, or then; the rest is for the replica to read."""
+        """System relations as the rows they are now, or then; the rest is for the replica to read."""
         read, at = collections(ready.plan), ready.time.at
         rows, changes = self._rows(read, at), self.changes
         if changes is not None and changes.after is not None:
@@ -268,8 +307,6 @@ class Query:
         for id in read - rows.keys():
             if id.is_transient:
                 rows[id] = self.temporary.rows(self.catalog.relation(id.source_id))
-            elif id.collection is CollectionType.REMAPPING:
-                rows[id] = progress_rows(self.environment, self.catalog, id.source_id, at)
             elif id.source_id in self._made and self.transaction is not None:
                 rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
         return rows

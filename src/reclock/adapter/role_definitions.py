@@ -50,6 +50,7 @@ def _(statement: role_statements.DropRoles, change: Change) -> None:
         raise RoleInUse("current user cannot be dropped")
     for id in statement.ids:
         role = _role(id, change)
+        change.forget_password(role)
         change.tx.delete(role)
         change.audit("drop", "role", role.name)
     for member in list(change.tx.snapshot.roles.values()):

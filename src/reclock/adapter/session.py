@@ -19,12 +19,12 @@ from reclock.adapter.activity import Activity
 from reclock.adapter.author import Author
 from reclock.adapter.authorization import requirements
 from reclock.adapter.copy import CopyIn, CopyOut
-from reclock.adapter.decisions import decide
+from reclock.adapter.decisions import decide, restart
 from reclock.adapter.defining import Definition
 from reclock.adapter.effects import set_config, signal, with_effects
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.kept import KINDS, Kept
-from reclock.adapter.modify import copy_in, fill, modify, truncate
+from reclock.adapter.modify import copy_in, fill, modify, truncate, turn_of
 from reclock.adapter.prepared import Prepared, prepare
 from reclock.adapter.queries import Query, text_result
 from reclock.adapter.results import SHOW_ALL, Result, result_desc
@@ -34,9 +34,10 @@ from reclock.adapter.transaction import Transaction
 from reclock.adapter.transactions import Transactions, TransactionStatus
 from reclock.adapter.upstreams import purified
 from reclock.adapter.users import Users
-from reclock.adapter.variables import ROLE, SessionVariables, checked, configured
+from reclock.adapter.variables import READ_ONLY, ROLE, SessionVariables, checked, configured
 from reclock.algebra.relations import ScalarType
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.table_queues import Turn
 from reclock.environment import Environment
 from reclock.errors import ReclockError, TransactionActive
 from reclock.sources.validation import validate
@@ -108,6 +109,11 @@ class Session:
         self.transactions.close()
         self.activity.ended()
 
+    def cancel(self) -> None:
+        """The running statement ends with ``QueryCanceled``; without one nothing happens. From any thread; repeat it until
+        the statement has ended."""
+        self.interruption.cancel()
+
     def execute(self, text: str) -> Iterator[Answer]:
         """The result of each statement of ``text``, executed when it is asked for. The first error ends it."""
         for parsed in self._parse(text):
@@ -169,6 +175,10 @@ class Session:
 
     def _executed(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         self.interruption.begin(self.variables.statement_timeout_ms)
+        with self.interruption.in_consensus():
+            return self._begun(parsed, parameters)
+
+    def _begun(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
         if isinstance(parsed.node, nodes.TransactionStatement):
             return self._control(parsed)
         with self.transactions.statement():
@@ -197,7 +207,8 @@ class Session:
                 return with_effects(planned.run(run, self.variables.max_result_bytes), statement.effects, self._act)
             case statements.Modify() | statements.Truncate():
                 self.environment.await_storage(catalog, self.interruption.pause)
-                return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog))
+                turn = partial(turn_of, statement, catalog)
+                return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog), turn)
             case statements.Subscribe():
                 return self._subscribe(catalog, statement)
             case statements.CopyTo(select=statements.Subscribe() as subscribe):
@@ -214,9 +225,13 @@ class Session:
             case statements.Skipped():
                 self.notice(statement.notice)
                 return Result(statement.tag)
-            case statements.RetrySource() | statements.WaiveCheck() | statements.SkipRange():
+            case statements.RetrySource() | statements.ResnapshotSource() | statements.WaiveCheck() | statements.SkipRange():
                 self.environment.await_storage(catalog, self.interruption.pause)
                 self.transactions.run_alone(statement.tag, lambda: decide(statement, self.environment, self.users))
+                return Result(statement.tag)
+            case statements.RestartPartition():
+                self.environment.await_storage(catalog, self.interruption.pause)
+                self.transactions.run_alone(statement.tag, lambda: restart(statement, self.environment, self.users))
                 return Result(statement.tag)
             case ValidateConnection(connection=connection):
                 validate(connection, self.environment.means.reveal)
@@ -228,11 +243,12 @@ class Session:
                 self.variables.set(ROLE, statement.name)
                 return Result(statement.tag)
             case statements.SetVariable():
-                if statement.is_local and self.transactions.block is None:
+                is_local = statement.is_local or statement.name == READ_ONLY
+                if is_local and self.transactions.block is None:
                     self.notice("SET LOCAL can only be used in transaction blocks")
                     return Result(statement.tag)
                 value = ",".join(statement.values) if statement.values is not None else None
-                self.variables.set(statement.name, value, is_local=statement.is_local)
+                self.variables.set(statement.name, value, is_local=is_local)
                 self._note_unknown_cluster(statement.name, catalog)
                 return Result(statement.tag)
             case statements.ResetVariable():
@@ -321,7 +337,7 @@ class Session:
         def work(transaction: Transaction) -> None:
             copy_in(statement, rows, transaction, catalog, lambda select: self._query(catalog, select, transaction).run())
 
-        self.transactions.run(work)
+        self.transactions.run(work, lambda: Turn({}, frozenset({statement.table})))
 
     def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
         """A table that is made in a block, or from a query, is filled by the transaction that makes it."""

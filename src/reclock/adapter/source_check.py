@@ -11,7 +11,7 @@ from reclock.adapter.sources import source_specs
 from reclock.environment import Environment
 from reclock.errors import ReclockError
 from reclock.ingest.lineup import Lineup
-from reclock.sources.connector import Checks, Finding, ReadsOnce
+from reclock.sources.connector import RESTART_HINT, Checks, Finding, ReadsOnce, Restarts
 from reclock.sources.description import SourceSpec
 from reclock.sources.opening import open_connector
 
@@ -67,6 +67,9 @@ def _asked(environment: Environment, spec: SourceSpec) -> Iterator[Finding]:
     if isinstance(connector, Checks):
         yield from connector.check()
     _, bound = Lineup.open(environment.lake, spec).read_bound()
+    if isinstance(connector, Restarts):
+        for name in connector.given_up(bound):
+            yield Finding("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
         yield Finding("probe", True, "the first tick reads it from the beginning")
         return

@@ -100,7 +100,7 @@ class Subscription:
             raise InvalidOption(f"UP TO {up_to} is not after {at}, the time it begins at", detail="the end is exclusive")
         try:
             self._hold(self._definition, at)
-            while has_times and at > self._now():  # AS OF names a time to come
+            while has_times and not self._is_over(at):  # AS OF names a time to come
                 yield from self._nothing_yet()
             if self.statement.has_snapshot:
                 yield from self._computed(at, None)
@@ -195,6 +195,9 @@ class Subscription:
             return self.environment.managed.newest()
         return self.environment.oracle.read_ts(EPOCH_MS)
 
+    def _is_over(self, at: Timestamp) -> bool:
+        return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self.environment, at))
+
     def _complete_below(self, footing: Footing) -> Timestamp:
         """Below which time everything is known of all groups; idle ones are as far as the oracle's read timestamp."""
         now = self._now()
@@ -246,6 +249,7 @@ class Subscription:
             self.temporary,
             self.interruption,
             changes=changes,
+            is_subscription=True,
         )
 
     def _indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:

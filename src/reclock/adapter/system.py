@@ -1,4 +1,4 @@
-"""Rows of the relations that are not collections: the system relations, and the progress of a source."""
+"""Rows of the relations that are not collections: the system relations."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from reclock.adapter.readiness import broken_objects
 from reclock.adapter.variables import VARIABLES
-from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import is_default_name
 from reclock.algebra.relations import RelationDesc
-from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.compute.engines.engine import result_schema
 from reclock.compute.index import maintainer
 from reclock.controllers.implied import dataflow
 from reclock.environment import Environment
-from reclock.errors import InternalError, NotReadable
-from reclock.ingest.lineup import read_bindings
+from reclock.errors import InternalError
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.privacy import Reader
 from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, State
 from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
-from reclock.reclocking.progress import progress_at
-from reclock.reclocking.remap import Remap
 from reclock.sinks.description import KafkaTarget
 from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
 from reclock.sql.dialect import to_sql
@@ -51,36 +50,18 @@ def system_rows(
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
-def progress_rows(environment: Environment, catalog: PlannerCatalog, source_id: GlobalId, at: Timestamp) -> pa.Table:
-    """One row per partition: the time of the binding that set its frontier at ``at``, the partition, the frontier (exclusive).
-
-    A binding below ``since`` appears at ``since``, whether it is compacted yet or not.
-    """
-    progress = catalog.progress_of(source_id)
-    source = catalog.relation(source_id).source
-    if progress is None or source is None:
-        raise InternalError(f'source "{source_id}" has no progress relation')
-    bindings = environment.lake.open(StorageCollectionId(source_id, CollectionType.REMAPPING))
-    remap = Remap.of(read_bindings(bindings, MINIMUM, Timestamp(at + 1)))
-    frontier = environment.frontiers.get(source_id)  # after the bindings: no time up to its since was merged in them before
-    if at < frontier.since:
-        raise NotReadable(source_id, at=at, since=frontier.since, upper=frontier.upper)
-    shown = source.connector.reclocking.progress_offset
-    rows = [(*row.row[:-1], shown(row.offset)) for row in progress_at(remap.compact(frontier.since), at)]
-    return _table(progress.desc, rows)
-
-
 def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, replica: Callable[[], Replica]) -> State:
     assert catalog.snapshot is not None
     return State(
         catalog=catalog.snapshot,
         descs={entry.id: entry.desc for entry in catalog.relations()},
-        indexes={index.id: IndexFacts(index.on, index.cluster_id, index.key) for index in catalog.indexes()},
+        indexes={index.id: _index_facts(index, catalog) for index in catalog.indexes()},
         connection_types={
             entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
         },
         source_types={entry.id: _source_type(entry) for entry in catalog.relations() if entry.type is ItemType.SOURCE},
         sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
+        broken=lambda: broken_objects(environment, catalog),
         frontiers=lambda: environment.frontiers_of(catalog),
         statuses=lambda: list(environment.statuses.current().values()),
         status_history=environment.statuses.history,
@@ -98,6 +79,12 @@ def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, re
         now=environment.clock,
         log=lambda name: replica().log(name),
     )
+
+
+def _index_facts(index: IndexEntry, catalog: PlannerCatalog) -> IndexFacts:
+    relation = catalog.entry(index.on)
+    is_of_view = relation is not None and relation.type is ItemType.VIEW
+    return IndexFacts(index.on, index.cluster_id, index.key, is_of_view and is_default_name(index.name.item))
 
 
 def _source_type(entry: RelationEntry) -> str:

@@ -21,7 +21,7 @@ from reclock.catalog.roles import Target
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.collections.tables import rows_of
 from reclock.environment import Environment
-from reclock.errors import ReclockError, UnsupportedSql
+from reclock.errors import UnsupportedSql
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.parse import ParsedStatement, parse_one
@@ -93,18 +93,7 @@ class TemporaryObjects:
         assert catalog.snapshot is not None
         owner = self.state.items[0].owner_role_id
         snapshot = catalog.snapshot.with_change(None, Schema(_SCHEMA_ID, None, TEMPORARY_SCHEMA, owner))
-        try:
-            return self._environment.planned(_with(snapshot, self.state.items), catalog)
-        except ReclockError:
-            pass
-        planned = catalog
-        for item in self.state.items:
-            try:
-                planned = self._environment.planned(_with(snapshot, [item]), planned)
-            except ReclockError:
-                continue
-            snapshot = _with(snapshot, [item])
-        return planned
+        return self._environment.planned(_with(snapshot, self.state.items), catalog)
 
 
 def _with(snapshot: CatalogSnapshot, items: tuple[Item, ...] | list[Item]) -> CatalogSnapshot:

@@ -13,11 +13,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import ProtocolViolation
 
 _PLAIN = 1e-4, {pa.float32(): 1e6, pa.float64(): 1e10}
 """Between them neither Arrow nor PostgreSQL prints numbers with an exponent."""
 _REAL_POWER, _DOUBLE_POWER = 1e6, 1e15
 """From there on PostgreSQL does: ``FLT_DIG`` and ``DBL_DIG`` digits, in its ``src/common/f2s.c`` and ``d2s.c``."""
+
+
+def decode_utf8(raw: bytes) -> str:
+    """Text that a client sent. Raises ``ProtocolViolation`` with SQLSTATE 22021 if it is not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        at = raw[error.start : error.start + 1].hex()
+        raise ProtocolViolation(f'invalid byte sequence for encoding "UTF8": 0x{at}', sqlstate="22021") from None
 
 
 def text_of(value: Any) -> str:

@@ -8,15 +8,29 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from reclock.adapter import readiness
 from reclock.adapter.defining import Definition, Definitions
 from reclock.adapter.read_time import ReadTime
 from reclock.adapter.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.keys import Keys
 from reclock.collections.tables import rows_of, table_id, updates_at
+from reclock.compute.lookups import named_rows
 from reclock.compute.plan import Plan, collections
 from reclock.environment import Environment
-from reclock.errors import CatalogMoved, MixedTransaction, OutsideTransaction, TableChanged, TransactionReadOnly, UnsupportedSql
+from reclock.errors import (
+    CatalogMoved,
+    CollectionDamaged,
+    ForeignCollection,
+    MixedTransaction,
+    NotReadable,
+    OutsideTransaction,
+    RelationChanged,
+    TransactionReadOnly,
+    UnknownCollection,
+    UnsupportedSql,
+)
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.views import expand
@@ -52,17 +66,20 @@ class Transaction:
         temporary: TemporaryObjects,
         *,
         is_block: bool = False,
-        is_read_only: bool = False,
+        is_read_only: Callable[[], bool] = lambda: False,
     ) -> None:
         self.definitions = definitions
         self._temporary = temporary
         self.is_block = is_block
-        self.is_read_only = is_read_only
+        self._is_read_only = is_read_only
         self.writes: dict[GlobalId, list[pa.Table]] = {}
         """Rows with their diffs, in the order of the statements."""
         self._environment = environment
         self._tables: dict[GlobalId, RelationEntry] = {}
-        self._reads: set[GlobalId] = set()
+        self._used: dict[GlobalId, RelationEntry] = {}
+        """Tables, views and other relations that its statements were planned with, as they were then."""
+        self._reads: dict[GlobalId, Keys | None] = {}
+        """The tables that were read, and by which keys; None: any of their rows."""
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
@@ -78,6 +95,7 @@ class Transaction:
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
+        self._use(select.depends_on, catalog)
         read = [id for id in collections(definition) if id.has_times and id.source_id not in self.made]
         groups = frozenset(id.group for id in read)
         if select.as_of is not None:
@@ -96,11 +114,21 @@ class Transaction:
         elif outside := groups - self._domain:
             raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
         self._has_read_others = self._has_read_others or groups != {TABLES}
-        for id in read:
-            if id.collection is CollectionType.TABLE:
-                self._touch(catalog.relation(id.source_id), catalog)
-                self._reads.add(id.source_id)
+        for table, keys in tables_read(definition).items():
+            if table not in self.made:
+                self._touch(catalog.relation(table), catalog)
+                self._note_read(table, keys)
         return self._time
+
+    def _note_read(self, table: GlobalId, keys: Keys | None) -> None:
+        known = self._reads.get(table)
+        if table in self._reads:
+            keys = known.union(keys) if known is not None and keys is not None else None
+        self._reads[table] = keys
+
+    def has_lost(self, error: NotReadable) -> bool:
+        """Whether the time that all reads of the block share has been compacted away: its read hold ran out."""
+        return self.is_block and self._time is not None and error.at == self._time.at < error.since
 
     def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
         """What the transaction has written so far, by table, as updates at ``at``."""
@@ -113,7 +141,7 @@ class Transaction:
     @property
     def made(self) -> Set[GlobalId]:
         """The tables that it makes itself. Nobody else knows of them."""
-        return self.definitions.made
+        return self.definitions.made.keys()
 
     def made_rows(self, table: RelationEntry) -> pa.Table:
         """What one of ``made`` holds."""
@@ -136,7 +164,7 @@ class Transaction:
 
     def check_writable(self, statement: str) -> None:
         """Raises ``TransactionReadOnly``."""
-        if self.is_read_only:
+        if self._is_read_only():
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
@@ -160,10 +188,24 @@ class Transaction:
         return self.definitions.add(definition, is_filled=is_filled)
 
     def _touch(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
+        self._tables.setdefault(table.id, table)
+        self._use({table.id}, catalog)
+
+    def _use(self, ids: Set[GlobalId], catalog: PlannerCatalog) -> None:
+        """Note what a statement was planned with, and what the views among it stand on: the commit is refused if it changed.
+
+        Raises ``RelationChanged`` if it has changed since an earlier statement.
+        """
         assert catalog.snapshot is not None
-        known = self._tables.setdefault(table.id, table)
-        if known.desc != table.desc:
-            raise TableChanged(str(table.name))
+        unchecked = set(ids)
+        while unchecked:
+            entry = catalog.entry(unchecked.pop())
+            if not isinstance(entry, RelationEntry) or entry.is_system or entry.is_temporary or entry.id in self.made:
+                continue
+            if entry.id not in self._used:
+                unchecked |= entry.depends_on
+            if self._used.setdefault(entry.id, entry).desc != entry.desc:
+                raise RelationChanged(str(entry.name))
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
 
@@ -181,7 +223,7 @@ class Transaction:
     def commit(self) -> None:
         """Make everything that was defined or written durable and seen, at one time.
 
-        Raises ``WriteConflict``, ``TableChanged``, ``UpperMismatch``.
+        Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``.
         """
         try:
             if self.definitions:
@@ -202,29 +244,51 @@ class Transaction:
         for id in self.made & self.writes.keys():
             if catalog.entry(id) is not None:
                 table = catalog.relation(id)
-                tables.fill(id, table.desc, pa.concat_tables(self.writes[id]), at=self.definitions.begins_at)
+                rows, incarnation = pa.concat_tables(self.writes[id]), self.definitions.made[id].incarnation
+                tables.fill(id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation)
 
     def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
         assert self._catalog_ts is not None
         read_at = self._time.at if self._time is not None and self._reads else None
+        reads, keys = frozenset(self._reads), {table: keys for table, keys in self._reads.items() if keys is not None}
         for attempt in range(_ATTEMPTS):
             try:
-                self._environment.tables.commit(writes, catalog_ts=self._catalog_ts, reads=frozenset(self._reads), read_at=read_at)
+                self._environment.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
                 return
+            except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
+                catalog_ts = self._checked_again()
+                if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
+                    raise readiness.named(broken, self._environment, self._environment.planner_catalog()) from broken
+                self._catalog_ts = catalog_ts
             except CatalogMoved:
+                self._catalog_ts = self._checked_again()
                 if attempt == _ATTEMPTS - 1:
                     raise
-                self._catalog_ts = self._checked_again()
 
     def _checked_again(self) -> Timestamp:
-        """The catalog's upper now, at which all tables are as they were."""
+        """The catalog's upper now, at which all relations that it used are as they were.
+
+        A view that is defined anew has a new id. Raises ``RelationChanged``.
+        """
         catalog = self._environment.planner_catalog()
         assert catalog.snapshot is not None
-        for id, table in self._tables.items():
+        for id, relation in self._used.items():
             entry = catalog.entry(id)
-            if not isinstance(entry, RelationEntry) or entry.desc != table.desc:
-                raise TableChanged(str(table.name))
+            if not isinstance(entry, RelationEntry) or entry.desc != relation.desc:
+                raise RelationChanged(str(relation.name))
+        readiness.require_ready(self._environment, catalog, self._tables)
         return catalog.snapshot.upper
+
+
+def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
+    """The tables that a plan over collections reads, and by which keys; None: any of their rows."""
+    tables: dict[GlobalId, Keys | None] = {
+        id.source_id: None for id in collections(definition) if id.has_times and id.collection is CollectionType.TABLE
+    }
+    for get, column, values in named_rows(definition):
+        if get.collection.source_id in tables:
+            tables[get.collection.source_id] = Keys(get.desc.names[column], values)
+    return tables
 
 
 def _reads_others() -> UnsupportedSql:

@@ -12,8 +12,15 @@ from reclock.adapter.defining import Definitions
 from reclock.adapter.interruption import Interruption
 from reclock.adapter.temporary import TemporaryObjects, TemporaryState
 from reclock.adapter.transaction import Mark, Transaction
-from reclock.adapter.variables import SERIALIZABLE, STRICT_SERIALIZABLE, SessionVariables
+from reclock.adapter.variables import (
+    DEFAULT_READ_ONLY,
+    READ_ONLY,
+    SERIALIZABLE,
+    STRICT_SERIALIZABLE,
+    SessionVariables,
+)
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.table_queues import Turn
 from reclock.environment import Environment
 from reclock.errors import (
     InternalError,
@@ -97,13 +104,19 @@ class Transactions:
             case "ROLLBACK TO":
                 self._roll_back_to(self._found(statement))
                 return "ROLLBACK"
+            case "SET TRANSACTION" if self._block is None or self._is_implicit:
+                self._notice("SET TRANSACTION can only be used in transaction blocks")
+                return statement.tag
+            case "SET TRANSACTION" | "SET SESSION CHARACTERISTICS AS TRANSACTION":
+                self._set_modes(statement)
+                return statement.tag
             case kind:
                 raise InternalError(f"no transaction statement: {kind}")
 
     def begin_implicit(self) -> None:
         """Statements that were sent together are one transaction, unless they say otherwise."""
         if self._block is None:
-            self._open(is_read_only=False)
+            self._open()
             self._is_implicit = True
 
     def end_implicit(self) -> None:
@@ -170,15 +183,26 @@ class Transactions:
         if self._block is not None and not self._is_implicit:
             self.status = TransactionStatus.FAILED
 
-    def run(self, work: Callable[[Transaction], T]) -> T:
-        """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict."""
+    def run(self, work: Callable[[Transaction], T], turn: Callable[[], Turn] | None = None) -> T:
+        """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict.
+
+        ``turn`` says what that one reads and writes, so that it waits for those under way that it would conflict with. Blocks
+        wait for nobody: two of them could wait for each other.
+        """
         if self._block is not None:
             return work(self._block)
+        if turn is None:
+            return self._optimistically(work)
+        with self._interruption.in_consensus(), self._environment.table_queues.taking(turn()):
+            return self._optimistically(work)
+
+    def _optimistically(self, work: Callable[[Transaction], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             transaction = self._new()
             result = work(transaction)
             try:
-                transaction.commit()
+                with self._interruption.in_consensus():  # the rows of a COPY come after its statement was begun
+                    transaction.commit()
                 return result
             except WriteConflict:
                 if attempt == ATTEMPTS:
@@ -192,11 +216,13 @@ class Transactions:
         if self._block is not None and not self._is_implicit:
             self._block.check_writable(tag)
             return work(self._block)
+        self._new().check_writable(tag)
         return self._apart(lambda: self._at_once(work))
 
     def run_alone(self, tag: str, work: Callable[[], object]) -> None:
         """What is no transaction's: at once, or, as the only statement of a block, at its COMMIT. Raises ``TransactionActive``."""
         if self._block is None or self._is_implicit:
+            self._new().check_writable(tag)
             self._apart(work)
             return
         self._block.check_writable(tag)
@@ -208,7 +234,9 @@ class Transactions:
 
     def _new(self, *, is_block: bool = False) -> Transaction:
         definitions = Definitions(self._environment, self._interruption, self._notice)
-        return Transaction(self._environment, definitions, self.temporary, is_block=is_block)
+        return Transaction(
+            self._environment, definitions, self.temporary, is_block=is_block, is_read_only=lambda: self._variables.is_read_only
+        )
 
     def _at_once(self, work: Callable[[Transaction], T]) -> T:
         transaction = self._new()
@@ -234,14 +262,20 @@ class Transactions:
             return
         if self._is_implicit:
             self._is_implicit = False  # what was executed before belongs to the block
-            assert self._block is not None
-            self._block.is_read_only = statement.access == "READ ONLY"
         else:
-            self._open(is_read_only=statement.access == "READ ONLY")
+            self._open()
+        self._set_modes(statement)
+
+    def _set_modes(self, statement: statements.Transaction) -> None:
+        """Of the open block; or of the session's transactions from now on, for SET SESSION CHARACTERISTICS."""
+        is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
         if statement.isolation is not None:
             # Weaker levels get the stronger guarantee.
             level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
-            self._variables.set("transaction_isolation", level, is_local=True)
+            self._variables.set("transaction_isolation", level, is_local=is_local)
+        if statement.access is not None:
+            variable = READ_ONLY if is_local else DEFAULT_READ_ONLY
+            self._variables.set(variable, "on" if statement.access == "READ ONLY" else "off", is_local=is_local)
 
     def _savepoint(self, name: str) -> Savepoint:
         if self._block is None or self._is_implicit:
@@ -269,9 +303,8 @@ class Transactions:
         self._savepoints = self._savepoints[: place + 1]
         self.status = TransactionStatus.IN_BLOCK
 
-    def _open(self, *, is_read_only: bool) -> None:
+    def _open(self) -> None:
         self._block = self._new(is_block=True)
-        self._block.is_read_only = is_read_only
         self._has_statements = False
         self._temporary_before, self._began_at = self.temporary.state, self._environment.clock()
         self._variables.begin()
@@ -285,7 +318,8 @@ class Transactions:
             return self._rollback()
         block, alone = self._block, self._alone
         try:
-            block.commit()
+            with self._interruption.in_consensus():
+                block.commit()
             if alone is not None:
                 alone[1]()
         except BaseException:

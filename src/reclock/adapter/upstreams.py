@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import TEXT, RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.errors import InvalidOption
 from reclock.sources import registry
@@ -153,13 +153,41 @@ def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnect
     else:
         wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
     node.set("all_tables", None)
-    node.set("tables", [_published(found[table], alias) for table, alias in wanted.items()])
+    described = _with_columns_as_asked({table: found[table] for table in wanted}, connector)
+    node.set("tables", [_published(described[table], alias) for table, alias in wanted.items()])
+    connector.set("text_columns", None)
+    connector.set("exclude_columns", None)
     return node
 
 
+def _with_columns_as_asked(tables: Mapping[str, Described], connector: exp.Expression) -> dict[str, Described]:
+    """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises ``InvalidOption``."""
+    described = dict(tables)
+    for option in ("text_columns", "exclude_columns"):
+        for named in connector.args.get(option) or ():
+            table = _resolved_table(named.args.get("db"), named.args["table"], described)
+            column, desc = fold(named.this), described[table].desc
+            if column not in desc.names:
+                hint = nearest(column, desc.names)
+                raise InvalidOption(f'table "{table}" has no column "{column}"', hint=hint)
+            if option == "exclude_columns" and column in (desc.key or ()):
+                detail = "without its key nobody knows which row a change is of"
+                raise InvalidOption(f'column "{column}" of table "{table}" cannot be excluded', detail=detail)
+            columns = tuple(
+                replace(own, type=TEXT) if own.name == column else own
+                for own in desc.columns
+                if own.name != column or option == "text_columns"
+            )
+            described[table] = replace(described[table], desc=replace(desc, columns=columns))
+    return described
+
+
 def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
-    schema = table.args.get("schema")
-    name = f"{fold(schema) if schema is not None else 'public'}.{fold(table.this)}"
+    return _resolved_table(table.args.get("schema"), table.this, found)
+
+
+def _resolved_table(schema: exp.Expression | None, table: exp.Expression, found: Mapping[str, Described]) -> str:
+    name = f"{fold(schema) if schema is not None else 'public'}.{fold(table)}"
     if name not in found:
         raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, found))
     return name

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -14,8 +15,11 @@ from reclock.sql.catalog import nearest
 from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SERVER_VERSION, SessionNames
 
 ROLE = "role"
+READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"
 STRICT_SERIALIZABLE = "strict serializable"
 SERIALIZABLE = "serializable"
+FAIL = "fail"
+LAST_COMPLETE = "last_complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,20 @@ def _always(value: str, *same: str) -> Callable[[str], str]:
     return check
 
 
+_TIME_UNITS = {"us": "0.001", "ms": "1", "s": "1000", "min": "60000", "h": "3600000", "d": "86400000"}
+
+
 def _milliseconds(value: str) -> str:
-    if not value.isdigit():
-        raise ValueError("milliseconds, as a whole number")
-    return str(int(value))
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
+    if found is None or (found[2] and found[2] not in _TIME_UNITS):
+        raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
+    return str(round(Decimal(found[1]) * Decimal(_TIME_UNITS[found[2] or "ms"])))
+
+
+def _on_or_off(value: str) -> str:
+    if value.lower() not in ("on", "off", "true", "false", "yes", "no", "1", "0"):
+        raise ValueError("on or off")
+    return "on" if value.lower() in ("on", "true", "yes", "1") else "off"
 
 
 _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
@@ -71,12 +85,20 @@ VARIABLES = {
     for variable in (
         Variable("cluster", "default", "whose indexes queries use, and where indexes are made"),
         Variable(
-            "cluster_replica", "", "the replica of the cluster whose logs are read; empty if there is only one to choose from"
+            "cluster_replica",
+            "",
+            "the replica of the active cluster that answers queries and whose logs are read; empty: any, for logs the only one",
         ),
         Variable("database", DEFAULT_DATABASE, "where unqualified names are looked up"),
         Variable(ROLE, "none", "whose privileges statements have, by SET ROLE; none is the role the session began with"),
         Variable("max_result_size", str(1 << 30), "bytes that a query may answer, also as 64MB; 0 is no limit", _bytes),
         Variable("search_path", DEFAULT_SCHEMA, "schemas where unqualified names are looked up, separated by commas"),
+        Variable(
+            "stalled_reads",
+            FAIL,
+            "reads of a source that is stalled fail, or (last_complete) answer at the newest time that it is complete at",
+            _one_of(FAIL, LAST_COMPLETE),
+        ),
         Variable("statement_timeout", "", "milliseconds a statement may take; the environment's setting unless set", _milliseconds),
         Variable(
             "transaction_isolation",
@@ -92,7 +114,8 @@ VARIABLES = {
         Variable("datestyle", "ISO, MDY", "dates are written as in ISO 8601", _always("ISO, MDY", "ISO", "ISO, YMD", "ISO, DMY")),
         Variable("default_table_access_method", "heap", "kept for clients that ask for it", _always("heap")),
         Variable("default_transaction_isolation", STRICT_SERIALIZABLE, "kept for clients that ask for it"),
-        Variable("default_transaction_read_only", "off", "always off", _always("off", "false")),
+        Variable(DEFAULT_READ_ONLY, "off", "whether transactions that do not say it only read", _on_or_off),
+        Variable(READ_ONLY, "off", "whether the transaction only reads; set, it is so until its end", _on_or_off),
         Variable("extra_float_digits", "1", "kept for clients that set it: numbers are always written exactly"),
         Variable("integer_datetimes", "on", "always on", _always("on")),
         Variable("intervalstyle", "postgres", "always postgres", _always("postgres")),
@@ -168,6 +191,8 @@ class SessionVariables:
     def get(self, name: str) -> str:
         """Raises ``UnknownObject``."""
         known = _known(name)
+        if known.name == READ_ONLY and READ_ONLY not in self._local:
+            return self.get(DEFAULT_READ_ONLY)
         return self._local.get(known.name) or self._values.get(known.name, self._defaults[known.name])
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
@@ -203,6 +228,11 @@ class SessionVariables:
     @property
     def statement_timeout_ms(self) -> int:
         return int(self.get("statement_timeout"))
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the transaction, or a statement without a block, may only read."""
+        return self.get(READ_ONLY) == "on"
 
     @property
     def max_result_bytes(self) -> int:

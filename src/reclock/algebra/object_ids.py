@@ -106,7 +106,7 @@ def type_size(type: ScalarType) -> int:
 
 def type_modifier(type: ScalarType) -> int:
     """Precision and scale in one number; -1 for none."""
-    return -1 if type.precision is None else (type.precision << 16 | (type.scale or 0)) + 4
+    return -1 if type.precision is None or type.is_unconstrained else (type.precision << 16 | (type.scale or 0)) + 4
 
 
 def type_rows() -> Iterator[TypeId]:

@@ -44,7 +44,10 @@ _OBJECT_IDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A type with its parameters. ``precision`` (1..38) and ``scale`` belong to ``NUMERIC`` alone; it is (38, 9) unless told.
+    """A type with its parameters. ``precision`` (1..38), ``scale`` and ``is_unconstrained`` belong to ``NUMERIC`` alone.
+    An unconstrained numeric is one that was declared without a precision, or is computed of such: a value that has more digits
+    after the point than ``scale`` is an error there, where ``numeric(p, s)`` rounds it.
+
     ``element`` belongs to ``ARRAY`` and ``VECTOR``: arrays have one dimension, and their elements are no arrays; vectors are the
     arrays of PostgreSQL's own catalog, counted from 0 and printed otherwise."""
 
@@ -52,13 +55,14 @@ class ScalarType:
     precision: int | None = None
     scale: int | None = None
     element: ScalarType | None = None
+    is_unconstrained: bool = False
 
     def __str__(self) -> str:
         if self.name is TypeName.VECTOR:
             return "int2vector" if self.element == SMALLINT else "oidvector"
         if self.element is not None:
             return f"{self.element}[]"
-        if self.name is TypeName.NUMERIC:
+        if self.name is TypeName.NUMERIC and not self.is_unconstrained:
             return f"numeric({self.precision},{self.scale})"
         return self.name.value
 
@@ -109,8 +113,14 @@ REGROLE = ScalarType(TypeName.REGROLE)
 REGTYPE = ScalarType(TypeName.REGTYPE)
 
 
-def numeric(precision: int = 38, scale: int = 9) -> ScalarType:
-    """An exact decimal of ``precision`` digits, ``scale`` of them after the point."""
+MAX_PRECISION = 38
+"""The digits of the longest numeric."""
+
+
+def numeric(precision: int | None = None, scale: int = 9) -> ScalarType:
+    """An exact decimal of ``precision`` digits, ``scale`` of them after the point. Without a precision it is unconstrained."""
+    if precision is None:
+        return ScalarType(TypeName.NUMERIC, MAX_PRECISION, scale, is_unconstrained=True)
     return ScalarType(TypeName.NUMERIC, precision, scale)
 
 
@@ -124,10 +134,23 @@ OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 
 @dataclass(frozen=True, slots=True)
+class TextLimit:
+    """Of a table's column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end."""
+
+    characters: int
+    ignores_blanks: bool = False
+
+    def __str__(self) -> str:
+        return f"character{'' if self.ignores_blanks else ' varying'}({self.characters})"
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     name: str
     type: ScalarType
     is_nullable: bool = True
+    limit: TextLimit | None = None
+    """What a text may be that is assigned to it."""
 
 
 @dataclass(frozen=True, slots=True)

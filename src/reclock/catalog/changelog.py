@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +39,9 @@ from reclock.catalog.upgrade import (
     require_version,
     upgrade,
 )
+from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
+from reclock.consensus.waiting import InterruptibleLock, interruptible
 from reclock.crashpoints import reach
 from reclock.errors import (
     CatalogError,
@@ -74,12 +75,22 @@ class _Led:
 class DurableCatalog(DurableCatalogState):
     """A catalog whose changelog is in ``log``. Its times come from the timeline ``"catalog"`` of ``oracle``."""
 
-    def __init__(self, log: CatalogLog, *, oracle: TimestampOracle, clock: Clock, deploy_generation: int) -> None:
+    def __init__(
+        self,
+        log: CatalogLog,
+        *,
+        oracle: TimestampOracle,
+        clock: Clock,
+        deploy_generation: int,
+        epoch_above: int = 0,
+    ) -> None:
+        """Where it leads, its epoch is greater than ``epoch_above``: that of processes which the log may know nothing of."""
         self._log = log
         self._oracle = oracle
         self._boot_ts = clock()
         self._own_generation = deploy_generation
-        self._lock = threading.RLock()
+        self._lock = InterruptibleLock("waiting for the catalog")
+        self._epoch_above = epoch_above
         self._current: CatalogSnapshot | None = None
         self._leadership: Leadership | None = None
         self._is_closed = False
@@ -218,7 +229,7 @@ class DurableCatalog(DurableCatalogState):
             header = read_header(rows)
             require_version(header, exactly=False)
             self._require_generation(header)
-            leadership = Leadership(header.epoch + 1, self._own_generation)
+            leadership = Leadership(max(header.epoch, self._epoch_above) + 1, self._own_generation)
             led: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
             target = upgrade(led, builtins)
             at = self._write_ts(upper)
@@ -285,21 +296,35 @@ class DurableCatalog(DurableCatalogState):
         with self._lock:
             before = self._opened()
             upper, updates = self._log.updates(before.upper)
-            if upper < before.upper:
-                raise CatalogError(f"the catalog went back from {before.upper} to {upper}", hint="start the process again")
-            if upper > before.upper:
-                self._current = before.apply(self._receive(upper, updates), upper)
+            try:
+                if upper < before.upper:
+                    raise CatalogError(f"the catalog went back from {before.upper} to {upper}", hint="start the process again")
+                if upper > before.upper:
+                    self._current = before.apply(self._receive(upper, updates), upper)
+            except CatalogError:
+                self._require_known_leadership()  # it was restored: what follows does not fit what is in memory
+                raise
             return self._opened()
+
+    def _require_known_leadership(self) -> None:
+        if self._leadership is not None:
+            fence.require(self._leadership, self._log.leadership())
 
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
         deadline = time.monotonic() + timeout_ms / 1000
         while True:
             found = self._opened()
             if found.upper >= ts or (found := self.sync()).upper >= ts:
-                return found
+                return replace(found, upper=ts) if found.content_upper <= ts else self._as_of(ts)
             if time.monotonic() >= deadline:
                 raise StatementTimeout(timeout_ms, detail=f"the catalog's upper is {found.upper}, waiting for {ts}")
             time.sleep(POLL_S)
+
+    def _as_of(self, ts: Timestamp) -> CatalogSnapshot:
+        """The catalog at ``ts``, which lies below its upper, from the store."""
+        upper, updates = self._log.snapshot(below=ts)
+        self._apply_write(upper)
+        return load(rows_of(updates), ts)
 
     def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
         self._opened()
@@ -357,7 +382,8 @@ class DurableCatalog(DurableCatalogState):
                 self._require_leading(leadership, self.sync())
                 raise
             reach("catalog.commit.after_append")
-            self._apply_write(new_upper)
+            with interruptible(None):  # it is committed: no statement may fail any more
+                self._apply_write(new_upper)
             self._current = after
 
     def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:

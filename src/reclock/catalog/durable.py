@@ -150,8 +150,8 @@ class DurableCatalogState(Protocol):
 
     @abstractmethod
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
-        """A snapshot whose upper is at least ``ts``: it holds every update below ``ts``, and any newer only after their
-        ``ApplyWrite``. Waits for it; raises ``StatementTimeout``."""
+        """The catalog at ``ts``: every update below ``ts`` and none from there on, whatever has changed since. Waits until
+        the upper is at least ``ts``; raises ``StatementTimeout``."""
 
     @abstractmethod
     def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:

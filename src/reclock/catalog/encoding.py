@@ -19,8 +19,8 @@ Rows = Mapping[tuple[str, str], str]
 """The stored objects of one moment: (kind, key) → value."""
 
 
-_NEVER_STORED = {"progress": {"desc": {"columns": {"__all__": {"type": {"element"}}}}}}
-"""Arrays are of queries alone: no type that the catalog knows has elements."""
+_NEVER_STORED: Any = {"progress": {"desc": {"columns": {"__all__": {"limit": True, "type": {"element", "is_unconstrained"}}}}}}
+"""What no column of a progress relation has: the length of a text, elements, a numeric without a precision."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 

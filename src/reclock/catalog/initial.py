@@ -8,7 +8,7 @@ from reclock.catalog.kinds import CatalogObject
 from reclock.catalog.objects import Cluster, Config, Database, IdAllocator, Role, Schema, TimelineFloor
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
 
-CATALOG_VERSION = 3
+CATALOG_VERSION = 4
 """The layout this program reads and writes: the last step of ``catalog_migrations``."""
 
 SYSTEM_ROLE_ID = "s1"

@@ -142,6 +142,9 @@ class Item:
 
     ``create_sql`` is the normalised statement; it is None for a progress relation, which has ``progress`` instead.
     ``created_at`` is a time of the data timeline: the item's collections begin there.
+    ``incarnation`` is a UUID, and no other item of any catalog has it: the item's collections carry it,
+    and those of another incarnation are not the item's, whatever their id. It is empty for an item
+    from before catalog version 4, whose collections carry none.
     """
 
     id: GlobalId
@@ -153,6 +156,7 @@ class Item:
     created_at: Timestamp
     progress: SourceProgress | None = None
     privileges: Acl = ()
+    incarnation: str = ""
 
 
 ROLE_ATTRIBUTES = ("superuser", "login")
@@ -162,13 +166,19 @@ ROLE_ATTRIBUTES = ("superuser", "login")
 @dataclass(frozen=True, slots=True)
 class Role:
     """``attributes`` are of ``ROLE_ATTRIBUTES``; ``membership`` maps the roles this one is a member of to who granted that;
-    ``configuration`` holds session defaults of the role."""
+    ``configuration`` holds session defaults of the role.
+
+    ``password`` is None for a role without a password. Otherwise it is the reference under which
+    consensus keeps the verifier, and a role whose verifier is missing cannot log in. A role from
+    before catalog version 4 has its own id there, and a password only if consensus has a verifier.
+    """
 
     id: str
     name: str
     attributes: tuple[str, ...] = ()
     membership: dict[str, str] = field(default_factory=dict)
     configuration: dict[str, str] = field(default_factory=dict)
+    password: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

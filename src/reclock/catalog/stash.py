@@ -106,7 +106,15 @@ class StashLog:
         self._until_known(write, expected_upper, new_upper, updates)
 
     def mirror(self, leadership: Leadership) -> None:
-        """Nothing: ``lead`` writes to consensus itself."""
+        """``lead`` writes to consensus itself, so there is nothing to do unless that row was lost since: the catalog
+        has the leadership too, and it is put back."""
+
+        def restore(connection: sa.Connection) -> None:
+            if fence.current(connection) is None:
+                fence.advance(connection, leadership)
+
+        if self.leadership() is None:
+            self._consensus.transact(restore)
 
     def close(self) -> None:
         """Nothing: the connection is the environment's."""

@@ -51,11 +51,16 @@ def log_to_stderr(
 
 
 @app.command()
-def init(home: Home = None) -> None:
+def init(
+    home: Home = None,
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="go on with stores of which one was lost or put back in time")
+    ] = False,
+) -> None:
     """Make an environment: settings, consensus, catalog. Harmless when it is there already."""
     from reclock.environment import Environment
 
-    with errors_on_stderr(), Environment.initialise(home) as environment:
+    with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
         mark = environment.mark
         print(f"environment {environment.settings.home.absolute()} is at epoch {environment.leadership.epoch}")
         print(f"its id is {mark.id}, its catalog is kept in {mark.catalog}")
@@ -150,23 +155,14 @@ def serve(
     host: Annotated[str, typer.Option(help="address to listen on; others than loopback need passwords and TLS")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and says which")] = 6875,
 ) -> None:
-    """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT."""
-    import asyncio
-
-    from reclock.environment import Environment
-    from reclock.leading import leading
-    from reclock.server.server import Server
+    """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT; joins again when a newer epoch has fenced it."""
+    from reclock.server import serving
 
     def ready(address: str, number: int) -> None:
         print(f"listening on {address}:{number}", flush=True)
 
-    with (
-        errors_on_stderr(),
-        Environment.open(home) as environment,
-        leading(environment),
-        environment.reporting(),
-    ):
-        asyncio.run(Server(environment).run(host, port, ready))
+    with errors_on_stderr():
+        serving.serve(home, host, port, ready)
 
 
 @app.command()
@@ -196,28 +192,51 @@ def replica(
 
 
 @app.command()
+def backup(
+    folder: Annotated[Path, typer.Argument(help="new folder for the backup")],
+    home: Home = None,
+) -> None:
+    """Copy both stores, consensus and the lake, as they are at one time. Nobody has to stop."""
+    from reclock.cli.backup import run_backup
+
+    with errors_on_stderr():
+        run_backup(home, folder)
+
+
+@app.command()
+def restore(
+    folder: Annotated[Path, typer.Argument(help="folder of a backup")],
+    home: Home = None,
+    replace: Annotated[bool, typer.Option("--replace", help="in the place of the environment that is there")] = False,
+) -> None:
+    """Put a backup in place, of both stores. Fences every process of the environment."""
+    from reclock.cli.backup import run_restore
+
+    with errors_on_stderr():
+        run_restore(home, folder, may_replace=replace)
+
+
+@app.command()
 def password(
     role: Annotated[str, typer.Argument(help="role whose password is set")],
     home: Home = None,
     remove: Annotated[bool, typer.Option(help="take the password away: the role can then only come from this machine")] = False,
 ) -> None:
     """Set the password of a role, asked for twice, or read from standard input if that is no terminal."""
+    from reclock.adapter.session import Session
     from reclock.consensus.verifiers import stored_password
     from reclock.environment import Environment
-    from reclock.errors import UnknownObject
+    from reclock.sql.names import quote
 
     with errors_on_stderr(), Environment.open(home) as environment:
-        found = environment.catalog.snapshot().role_by_name(role)
-        if found is None:
-            raise UnknownObject("role", role)
-        if remove:
-            environment.passwords.set(found.id, None)
-            return
-        if sys.stdin.isatty():
-            text = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
-        else:
-            text = sys.stdin.readline().rstrip("\n")
-        environment.passwords.set(found.id, stored_password(text))
+        verifier = "NULL" if remove else f"'{stored_password(_asked_password())}'"
+        list(Session(environment).execute(f"ALTER ROLE {quote(role)} PASSWORD {verifier}"))
+
+
+def _asked_password() -> str:
+    if sys.stdin.isatty():
+        return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return sys.stdin.readline().rstrip("\n")
 
 
 @app.command()

@@ -6,11 +6,16 @@ import getpass
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reclock.cli.edge import Home, errors_on_stderr
+
+if TYPE_CHECKING:
+    from reclock.catalog.snapshot import CatalogSnapshot
+    from reclock.environment import Environment
+    from reclock.sql.catalog import QuarantinedEntry
 
 app = typer.Typer(no_args_is_help=True, help="Look into the durable catalog, mend it by hand, check an upgrade, convert it.")
 
@@ -64,14 +69,21 @@ def upgrade_check(
 ) -> None:
     """Check that this program could open the catalog, beside a live environment. Changes nothing; exit code 1 if it could not."""
     from reclock.catalog.debug import check_upgrade
+    from reclock.cli.output import print_notice
     from reclock.clusters.sizes import load_sizes
     from reclock.environment import Environment
+    from reclock.errors import CatalogError
     from reclock.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr():
         sizes = None if cluster_replica_sizes is None else load_sizes(cluster_replica_sizes)
         with Environment.unopened(home) as environment:
             snapshot = check_upgrade(environment.catalog, SYSTEM_OBJECTS, sizes)
+            broken = _quarantined(environment, snapshot)
+        for entry in broken:
+            print_notice(f"{entry.refusal.message}: {entry.reason}")
+        if broken:
+            raise CatalogError(f"{len(broken)} objects would be quarantined", hint=broken[0].refusal.hint)
         print(f"the catalog can be opened as version {snapshot.config('version')}")
 
 
@@ -102,9 +114,22 @@ def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) 
     from reclock.catalog import debug
     from reclock.cli.output import print_notice
     from reclock.environment import Environment
+    from reclock.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
         mended = debug.edit(environment.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.clock())
         print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {mended.epoch}")
         if mended.problem is not None:
             print_notice(f"the catalog cannot be opened yet: {mended.problem.message}: {mended.problem.detail}")
+            return
+        for entry in _quarantined(environment, environment.catalog.check_open(SYSTEM_OBJECTS)):
+            print_notice(f"{entry.refusal.message}: {entry.reason}")
+
+
+def _quarantined(environment: Environment, snapshot: CatalogSnapshot) -> list[QuarantinedEntry]:
+    """The items of ``snapshot`` that cannot be planned."""
+    from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+    from reclock.system_relations import system_entries
+
+    settings = PlannerSettings(tuple(environment.replica_sizes), environment.settings.experimental_mode)
+    return PlannerCatalog.from_snapshot(snapshot, system_entries(snapshot), settings=settings).quarantined()

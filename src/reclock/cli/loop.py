@@ -17,7 +17,8 @@ from reclock.cli.output import print_json, print_notice
 from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import InvalidOption
-from reclock.tick import TickReport
+from reclock.reporting import reporting
+from reclock.tick_reports import TickReport
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -49,10 +50,12 @@ def run_ticks(
     tick.migrate(home)
     if is_new:
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
-    with Environment.open(home) as environment, environment.reporting() if pause is not None else nullcontext():
+    with Environment.open(home) as environment, reporting(environment) if pause is not None else nullcontext():
+        patience_s = environment.settings.tick_patience_ms / 1000
         while remaining is None or remaining > 0:
             started = time.monotonic()
-            report = tick.run(environment, only=only, at=at, owner=owner)
+            is_last = pause is None or remaining == 1
+            report = tick.run(environment, only=only, at=at, owner=owner, patience_s=patience_s, is_last=is_last)
             failed = not report.succeeded
             if is_json:
                 print_json(_facts(report))
@@ -61,6 +64,7 @@ def run_ticks(
             remaining = None if remaining is None else remaining - 1
             if remaining == 0 or pause is None or stopping.wait(max(0.0, pause - (time.monotonic() - started))):
                 break
+        tick.settle(environment, only=only, owner=owner)  # nothing, unless a signal ended the loop
     return failed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import psycopg
 import pyarrow as pa
@@ -12,6 +13,8 @@ from reclock.adapter.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.errors import InvalidOption, ReclockError, UnknownObject
 from reclock.server.values import type_of
+
+_CANCEL_TIMEOUT_S = 2.0
 
 
 class ServerError(ReclockError):
@@ -49,6 +52,11 @@ class RemoteSession:
                     yield _result(cursor)
         except psycopg.Error as error:
             raise ServerError(error) from error
+
+    def cancel(self) -> None:
+        """The running statement ends with ``QueryCanceled``. From any thread."""
+        with suppress(psycopg.Error):  # it has ended meanwhile, or the connection has
+            self._connection.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
 
     def relation_names(self) -> list[str]:
         """Names of everything that can be read, for completion."""

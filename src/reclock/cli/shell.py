@@ -12,6 +12,7 @@ from reclock.adapter.copy import CopyIn, CopyOut
 from reclock.adapter.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
 from reclock.cli.remote import RemoteSession
+from reclock.cli.waiting import until_done
 from reclock.config import Settings
 from reclock.environment import Environment
 from reclock.errors import ReclockError
@@ -31,7 +32,11 @@ class Shell:
         self.timing = timing
 
     def run(self, text: str) -> bool:
-        """True if every statement of ``text`` succeeded; the first error is printed and ends it."""
+        """True if every statement of ``text`` succeeded; the first error is printed and ends it. Control-C cancels the running
+        statement, which is such an error, and leaves the session as it is."""
+        return until_done(lambda: self._run(text), self.session.cancel, sys.stderr)
+
+    def _run(self, text: str) -> bool:
         try:
             started = time.perf_counter()
             for result in self.session.execute(text):

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
 
 from reclock import crashpoints
+from reclock.algebra.error_intervals import ErrorInterval, with_answer, with_error
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
-from reclock.compute.engines.engine import CollectionInput, Engine, Inputs
+from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs, let_inputs_go
-from reclock.errors import UnsupportedSql
+from reclock.errors import InternalError, SinceHeld, UnsupportedSql
+from reclock.ingest.progress import plan_input
 from reclock.protocol.compute import Dataflow, Refreshed
 
 
@@ -37,8 +43,9 @@ class Refresher:
     def refresh(self, index: Dataflow, at: Timestamp) -> Refreshed:
         """Bring the index up to ``at``, or as far as its inputs are complete. Repeating it changes nothing.
 
-        Times at which inputs changed are kept apart, up to the limit of the settings; beyond it the index's ``since`` moves to the
-        time it was refreshed at. Raises ``ClaimConflict`` while another replica is at work.
+        Times at which inputs changed are kept apart, up to the limit of the settings. Beyond it the index's ``since``
+        moves to the time it was refreshed at, unless somebody reads the index. A time at which the query has no answer
+        is one with an error, and later times go on. Raises ``ClaimConflict`` while another replica is at work.
         """
         done: list[Timestamp] = []
         updates, how = 0, None
@@ -46,60 +53,115 @@ class Refresher:
         hold_inputs(index.id, groups, self.frontiers, self.holds)
         standing = self.frontiers.take_over(index.id, owner=self.owner, lease_ms=self.settings.claim_lease_ms)
         if standing is not None:
-            count, how = self._finish(index, standing)
+            count, how = self._finish(index, standing, is_repeated=True)
             updates += count
             done.append(standing.at)
         inputs = self.frontiers.get_all(groups)
         target = Timestamp(min([at, *(frontier.upper - 1 for frontier in inputs.values())]))
         upper = self.frontiers.get(index.id).upper
         if target < upper:
-            return Refreshed(index.name, upper, tuple(done), updates, how)
-        steps = maintenance.refresh_times(
-            upper=upper,
-            at=target,
-            changes=maintenance.change_times(list(self._versions(index).values()), upper, Timestamp(target + 1)),
-            is_new=self.lake.open(StorageCollectionId(index.id)).upper() == 0,
-            readable_from=max((frontier.since for frontier in inputs.values()), default=Timestamp(0)),
-            limit=self.settings.refresh_times_limit,
-        )
-        for time in steps.times:
-            payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
-            claim = self.frontiers.claim(
-                index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
-            )
-            crashpoints.reach("refresh.after_claim")
-            count, how = self._finish(index, claim)
-            updates += count
-            done.append(time)
+            return Refreshed(index.name, upper, tuple(done), updates, how, self._error(index))
+        readable_from = max((frontier.since for frontier in inputs.values()), default=Timestamp(0))
+        is_over = False
+        while not is_over:
+            steps, is_over = self._steps(index, target, readable_from)
+            for time in steps.times:
+                payload = {"kind": "refresh", "index": index.id, "since": steps.since or 0}
+                claim = self.frontiers.claim(
+                    index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
+                )
+                crashpoints.reach("refresh.after_claim")
+                count, how = self._finish(index, claim)
+                updates += count
+                done.append(time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
         let_inputs_go(index.id, self.frontiers, self.holds)
-        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates, how)
+        return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates, how, self._error(index))
 
-    def _finish(self, index: Dataflow, claim: Claim) -> tuple[int, maintenance.How | None]:
+    def _steps(self, index: Dataflow, target: Timestamp, readable_from: Timestamp) -> tuple[maintenance.RefreshTimes, bool]:
+        """The next times to refresh at, and whether these are all.
+
+        A jump forgets the times it passes over. While somebody reads the index at one of them, as many times as the
+        limit allows are kept apart, and the caller asks again after these.
+        """
+        upper, limit = self.frontiers.get(index.id).upper, self.settings.refresh_times_limit
+        changes = self._change_times(index, upper, Timestamp(target + 1))
+        decide = partial(
+            maintenance.refresh_times,
+            upper=upper,
+            at=target,
+            changes=changes,
+            is_new=self.lake.open(StorageCollectionId(index.id)).upper() == 0,
+            readable_from=readable_from,
+        )
+        steps = decide(limit=limit)
+        if not steps.is_jump or self._may_forget(index, upper):
+            return steps, True
+        apart = decide(limit=len(changes) + 1)
+        return (apart, True) if apart.is_jump else (maintenance.RefreshTimes(apart.times[:limit]), False)
+
+    def _may_forget(self, index: Dataflow, upper: Timestamp) -> bool:
+        """Whether nobody reads the index below ``upper``; if so, nobody will."""
+        try:
+            self.frontiers.allow_compaction(index.id, upper)
+        except SinceHeld:
+            return False
+        return True
+
+    def _finish(self, index: Dataflow, claim: Claim, *, is_repeated: bool = False) -> tuple[int, maintenance.How | None]:
         """Append what the claim says, and publish it. Answers how many updates that gave and how they were found; none and None if
-        they were there already."""
+        they were there already, or the query has no answer at the claim's time.
+
+        An internal error is an error of that time too when the work ``is_repeated``: it would hold up all later times for good.
+        """
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
         count, how = 0, None
         if version.upper <= claim.at:
-            inputs = {id: CollectionInput(version) for id, version in self._versions(index).items()}
-            previous = Timestamp(version.upper - 1) if version.upper else None
-            engine = self._engine(inputs, claim.at)
+            inputs = {id: plan_input(id, version) for id, version in self._versions(index).items()}
             kept = maintenance.maintainer(index.plan, index.desc)
-            how = maintenance.way(kept, inputs, previous)
             try:
-                found = maintenance.refresh(kept, engine, inputs, version, previous, [claim.at])
-            except UnsupportedSql:
-                if engine is self.small:
+                updates = self._compute(kept, inputs, version, claim.at)
+                errors = with_answer(version.errors, claim.at)
+                count, how = updates.num_rows, maintenance.way(kept, inputs, version.answered_through)
+            except (*maintenance.NO_ANSWER, InternalError) as error:
+                if isinstance(error, InternalError) and not is_repeated:
                     raise
-                found = maintenance.refresh(kept, self.small, inputs, version, previous, [claim.at])  # it spills to disk
-            count = found.num_rows
-            own.append(found, expected_upper=version.upper, new_upper=Timestamp(claim.at + 1))
+                updates = arrow_schema(index.desc, with_updates=True).empty_table()
+                errors = with_error(version.errors, claim.at, error, is_first=version.upper == MINIMUM)
+            own.append(
+                updates,
+                expected_upper=version.upper,
+                new_upper=Timestamp(claim.at + 1),
+                errors=None if errors == version.errors else errors,
+            )
             crashpoints.reach("refresh.after_append")
         self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
         crashpoints.reach("refresh.after_publish")
         return count, how
+
+    def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:
+        """The updates at ``at``, from the engine that fits."""
+        engine = self._engine(inputs, at)
+        try:
+            return maintenance.refresh(kept, engine, inputs, own, own.answered_through, [at])
+        except UnsupportedSql:
+            if engine is self.small:
+                raise
+            return maintenance.refresh(kept, self.small, inputs, own, own.answered_through, [at])  # it spills to disk
+
+    def _change_times(self, index: Dataflow, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
+        """The times in ``[lower, upper)`` at which an input has changed, or has failed."""
+        inputs = self._versions(index).values()
+        changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
+        failed = [version.failure.at for version in inputs if version.failure is not None]
+        return [*changed, *(at for at in failed if lower <= at < upper)]
+
+    def _error(self, index: Dataflow) -> ErrorInterval | None:
+        """The error that lasts."""
+        errors = self.lake.open(StorageCollectionId(index.id)).pin().errors
+        return errors[-1] if errors and errors[-1].upper is None else None
 
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
         return self.large() if peek.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small

@@ -74,10 +74,13 @@ class RemoteReplica:
         return PeekResponse(schema.metadata[ENGINE].decode(), schema.remove_metadata(), found)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
-        return wire.decode_responses(self._quickly(TAKE_CHANGES, wire.encode(list(subscribes))))
+        """Waits for as long as the replica gives signs of life: under load it may be late with this."""
+        [answer] = self._attended(lambda: self._act(TAKE_CHANGES, wire.encode(list(subscribes))))
+        return wire.decode_responses(answer)
 
     def log(self, name: LogName) -> list[Row]:
-        return wire.decode_rows(self._quickly(LOG, name.value.encode()))
+        [answer] = self._attended(lambda: self._act(LOG, name.value.encode()))
+        return wire.decode_rows(answer)
 
     def close(self) -> None:
         self._client.close()
@@ -102,7 +105,7 @@ class RemoteReplica:
         except (flight.FlightError, pa.ArrowException, OSError) as error:
             if extra := getattr(error, "extra_info", b""):
                 raise wire.decode_error(extra) from error
-            raise ReplicaLost(self._name, detail=str(error).partition(". gRPC client debug context")[0]) from error
+            raise ReplicaLost(self._name, detail=_reason(error)) from error
 
     def _attended(
         self, call: Callable[[], Generator[T, None, None]], interrupt: Callable[[], object] = lambda: None
@@ -151,3 +154,18 @@ class RemoteReplica:
         finally:
             is_left.set()
             interrupt()
+
+
+def _reason(error: Exception) -> str:
+    """What a person can act on, in place of the transport's own words."""
+    match error:
+        case flight.FlightTimedOutError():
+            return f"it did not answer within {COMMAND_TIMEOUT_S:g} s"
+        case flight.FlightUnauthenticatedError():
+            return "another process answers at its address"
+        case flight.FlightUnavailableError():
+            return "nothing answers at its address: its process has ended or cannot be reached"
+        case flight.FlightCancelledError():
+            return "its process ended the call: it is being stopped"
+        case _:
+            return "the connection to its process broke"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,10 @@ from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs
 from reclock.consensus.statuses import Statuses
+from reclock.consensus.stored_objects import StoredObjects, Unready
+from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Fenced, ReclockError, TermOver
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.storage import CreateCollections, DropCollections, NotDropped, StorageCommand
+from reclock.protocol.storage import CreateCollections, DropCollections, NotCreated, NotDropped, StorageCommand
 
 _logger = structlog.get_logger(__name__)
 
@@ -32,6 +34,7 @@ class Storage:
     frontiers: Frontiers
     holds: ReadHolds
     statuses: Statuses
+    objects: StoredObjects
     let_go: Callable[[Iterable[str]], None]
     """Gives back the holds on groups that this process keeps in store for reads to come."""
     publish: Callable[[Timestamp], None]
@@ -39,31 +42,43 @@ class Storage:
     """The time of a read that begins now."""
     _gone_since: dict[GlobalId, Timestamp] = field(default_factory=dict)
 
-    def present(self) -> frozenset[GlobalId]:
+    def present(self) -> dict[GlobalId, str]:
         """See `StoragePlane`."""
         groups = self.frontiers.get_all().keys() - {TABLES, INTROSPECTION}
-        return self.tables.log.known() | {GlobalId(group) for group in groups}
+        made = self.tables.log.known() | {GlobalId(group) for group in groups}
+        known = self.objects.incarnations()
+        return {id: known.get(id, "") for id in made}
 
-    def carry_out(self, command: StorageCommand) -> NotDropped | None:
+    def carry_out(self, command: StorageCommand) -> NotCreated | NotDropped | None:
         """See `StoragePlane`."""
         match command:
-            case CreateCollections():
-                self._create(command)
+            case CreateCollections(id):
+                try:
+                    self._create(command)
+                except (Fenced, TermOver, ConsensusUnavailable, ConsensusOutcomeUnknown):
+                    raise
+                except Exception as failure:  # the edge of the loop over objects: the others are made
+                    return _not_created(id, failure)
             case DropCollections(ids):
                 return self._drop(ids)
             case AdvanceCatalogFrontier(to):
                 self.publish(to)
         return None
 
+    def report(self, failures: Sequence[NotCreated]) -> None:
+        """See `StoragePlane`."""
+        self.objects.set_unready({each.id: Unready(each.error, each.hint) for each in failures})
+
     def _create(self, command: CreateCollections) -> None:
         """Collections first: a group that is there can be written, and so can a table that is registered."""
+        self.objects.adopt(command.id, command.incarnation, is_made=command.id in self.present())
         if command.group == TABLES:
             self.frontiers.create(TABLES, since=command.since, upper=command.upper)
             for own in command.collections:
-                self.tables.create(command.id, own.desc, at=command.since)
+                self.tables.create(command.id, own.desc, at=command.since, incarnation=command.incarnation)
             return
         for own in command.collections:
-            self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic)
+            self.lake.create(own.id, own.desc, is_monotonic=own.is_monotonic, incarnation=command.incarnation)
         # a guest is in its host's group, which is there; one of its own says no more than that its collections are
         self.frontiers.create(command.id, since=command.since, upper=command.upper, is_backfilled=command.is_backfilled)
         if command.inputs:
@@ -76,6 +91,7 @@ class Storage:
         self.let_go([*others, TABLES, *{id.group for id in late}])
         left = self._drop_tables(tables) | self._drop_late(late)
         left |= self._drop_groups(others - left)
+        self.objects.forget(set(ids) - left)
         return NotDropped(tuple(sorted(left))) if left else None
 
     def _drop_tables(self, ids: Set[GlobalId]) -> Set[GlobalId]:
@@ -113,6 +129,13 @@ class Storage:
             self.statuses.forget(gone)
             self.frontiers.drop(gone)
         return ids - gone
+
+
+def _not_created(id: GlobalId, failure: Exception) -> NotCreated:
+    _logger.warning("cannot make a collection", id=id, error=str(failure))
+    if isinstance(failure, ReclockError):
+        return NotCreated(id, ": ".join(filter(None, (failure.message, failure.detail))), failure.hint)
+    return NotCreated(id, str(failure), None)
 
 
 def _succeeds(drop: Callable[[Any], None], id: GlobalId | StorageCollectionId) -> bool:

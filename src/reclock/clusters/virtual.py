@@ -24,6 +24,7 @@ from reclock.config import Settings
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.errors import NotReadable, ReplicaBehind, UnknownCollection, VersionGone
+from reclock.ingest.progress import plan_input
 from reclock.protocol.compute import (
     CancelPeek,
     ComputeCommand,
@@ -187,7 +188,7 @@ class VirtualReplica:
         wanted = [id for id in collections(peek.plan) if id not in inputs]
         for id in wanted:
             if id.collection is not CollectionType.TABLE:
-                inputs[id] = CollectionInput(self.lake.open(id).pin_at(peek.as_of, self.published.get(id.group, MINIMUM)))
+                inputs[id] = self._input(id, peek.as_of)
         tables = [id.source_id for id in wanted if id.collection is CollectionType.TABLE]
         for source_id, table in self.tables.pin(tables, peek.as_of).items():
             own = peek.uncommitted.get(table_id(source_id))
@@ -196,6 +197,14 @@ class VirtualReplica:
         if peek.changes is not None and peek.changes.after is not None:
             _check_readable(inputs, peek.changes.after)
         return inputs
+
+    def _input(self, id: StorageCollectionId, as_of: Timestamp) -> Input:
+        version = self.lake.open(id).pin_at(as_of, self.published.get(id.group, MINIMUM))
+        try:
+            return plan_input(id, version)
+        except VersionGone:
+            self._forget(id)
+            raise
 
     def _require(self, catalog_ts: Timestamp) -> None:
         if catalog_ts > self.catalog_frontier:

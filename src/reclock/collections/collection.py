@@ -9,21 +9,24 @@ from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
+from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, without_past
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
-from reclock.collections.folder import DATA, LOG, Folder, check_data_path, staging_path
+from reclock.collections.folder import DATA, LOG, Folder, check_data_path, errors_path, staging_path
 from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Failure, Version
-from reclock.errors import InternalError, NotReadable, UnknownCollection, UpperMismatch
+from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
 
 DESC_PROPERTY = "reclock.desc"
 MONOTONIC_PROPERTY = "reclock.is_monotonic"
+INCARNATION_PROPERTY = "reclock.incarnation"
 
 _ATTEMPTS = 100
 """How many commits that leave the upper alone may get in the way of one commit."""
@@ -43,6 +46,7 @@ class Collection:
         self.id = id
         self.desc: RelationDesc = decode_desc(properties[DESC_PROPERTY])
         self.is_monotonic = properties[MONOTONIC_PROPERTY] == "true"
+        self.incarnation = properties.get(INCARNATION_PROPERTY, "")
         self.folder = folder
         self._schema = arrow_schema(self.desc, with_updates=True)
         self._log = log
@@ -99,21 +103,32 @@ class Collection:
                 self._log.files(),
                 self._failure(),
                 self._begins(),
+                self._errors(),
+                self._errors_path(),
             )
         return self._pinned
 
     # --- appending ---
 
-    def append(self, updates: pa.Table, *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
+    def append(
+        self,
+        updates: pa.Table,
+        *,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        errors: ErrorIntervals | None = None,
+    ) -> None:
         """Append ``updates``, whose times lie in ``[expected_upper, new_upper)``, and move the upper, in one durable commit.
 
         Of all appends at one ``expected_upper`` at most one succeeds; the others raise ``UpperMismatch``. One whose outcome is
         unknown is repeated safely: if it landed, the upper found is ``new_upper``. ``updates`` has the desc's columns,
         ``mz_timestamp`` and ``mz_diff``, in any order; diffs of zero are left out.
+
+        With ``errors``, the times with an error are these from now on.
         """
         checked = self._check(updates)
         if not checked.num_rows:
-            self.seal(expected_upper=expected_upper, new_upper=new_upper)
+            self.seal(expected_upper=expected_upper, new_upper=new_upper, errors=errors)
             return
         with self._lock:
             self._refresh()
@@ -122,11 +137,17 @@ class Collection:
         crashpoints.reach("collections.append.before_write")
         file = write_file(self.folder, path, [checked], self._schema)
         crashpoints.reach("collections.append.before_commit")
-        self.append_files([file], expected_upper=expected_upper, new_upper=new_upper)
+        self.append_files([file], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
         crashpoints.reach("collections.append.after_commit")
 
     def append_files(
-        self, files: Sequence[StagedFile], *, expected_upper: Timestamp, new_upper: Timestamp, begins: Timestamp | None = None
+        self,
+        files: Sequence[StagedFile],
+        *,
+        expected_upper: Timestamp,
+        new_upper: Timestamp,
+        begins: Timestamp | None = None,
+        errors: ErrorIntervals | None = None,
     ) -> None:
         """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does. One that has come late to its
         group is readable from ``begins`` on, once that is said.
@@ -142,6 +163,9 @@ class Collection:
                 )
         actions = [add(file) for file in files]
         transactions = {str(self.id): new_upper} | ({self._beginner: begins} if begins is not None else {})
+        if errors is not None:
+            self._write_errors(errors, new_upper)
+            transactions[self._erred] = new_upper
         with self._lock:
             self._refresh()
             for _ in range(_ATTEMPTS):
@@ -150,9 +174,9 @@ class Collection:
                     return
         raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
 
-    def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp) -> None:
+    def seal(self, *, expected_upper: Timestamp, new_upper: Timestamp, errors: ErrorIntervals | None = None) -> None:
         """An append of no updates: there is none at times in ``[expected_upper, new_upper)``."""
-        self.append_files([], expected_upper=expected_upper, new_upper=new_upper)
+        self.append_files([], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
 
     def fail(self, failure: Failure, *, expected_upper: Timestamp) -> None:
         """Nothing is known from the failure's time on, which the upper moves past. Guarantees what ``append`` does."""
@@ -286,13 +310,36 @@ class Collection:
         with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
             return Failure(Timestamp(at), **json.loads(file.read()))
 
+    @property
+    def _erred(self) -> str:
+        return f"{self.id}#errors"
+
+    def _errors_path(self) -> str | None:
+        """The list that the last append with errors has written, which named it by its upper."""
+        upper = self._log.transaction(self._erred)
+        return None if upper is None else errors_path(upper)
+
+    def _errors(self) -> ErrorIntervals:
+        path = self._errors_path()
+        if path is None:
+            return ()
+        with self.folder.filesystem.open_input_stream(path) as file:
+            return decode(file.read())
+
+    def _write_errors(self, errors: ErrorIntervals, new_upper: Timestamp) -> None:
+        """Durable when this returns, before the commit that names it. Another writer at the same upper would write the same."""
+        self.folder.replace(errors_path(new_upper), encode(without_past(errors, self._since())))
+
     def _upper(self) -> Timestamp:
         return Timestamp(self._log.transaction(str(self.id)) or 0)
 
     def _refresh(self) -> int:
         if not self.folder.exists(LOG):
             raise UnknownCollection(str(self.id))
-        return self._log.refresh()
+        try:
+            return self._log.refresh()
+        except DeltaError as failure:
+            raise CollectionDamaged(str(self.id), detail=str(failure).partition("\n")[0]) from failure
 
     def _expect(self, expected_upper: Timestamp) -> None:
         found = self._upper()

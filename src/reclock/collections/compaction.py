@@ -12,9 +12,9 @@ import pyarrow.fs as pafs
 from reclock import crashpoints
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
-from reclock.collections.consolidate import advanced_updates
+from reclock.collections.consolidate import advanced_updates, settled_updates
 from reclock.collections.files import StagedFile, write_file
-from reclock.collections.folder import DATA, STAGING, rewrite_name, rewrite_number
+from reclock.collections.folder import DATA, ERRORS, STAGING, errors_upper, rewrite_name, rewrite_number
 from reclock.collections.schema import arrow_schema
 from reclock.collections.selection import worth_rewriting
 from reclock.collections.version import Version
@@ -37,12 +37,15 @@ class Compaction:
     rows_after: int
 
 
-def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_clock) -> Compaction | None:
+def compact(
+    collection: Collection, since: Timestamp, *, keeps_last_times: bool = False, clock: Clock = system_clock
+) -> Compaction | None:
     """Rewrite the files that are worth it, updates at times below ``since`` to ``since``, summed. None if there were none.
 
     Guarantees that every snapshot and change at ``since`` or later stays as it was; that the upper stays; and that a version
     pinned before can be read until vacuum. Appends and other compactions may go on meanwhile. The caller has moved the
-    collection's since already. It counts at most as the last time below the physical upper, so that times never pass the upper.
+    collection's since already. With ``keeps_last_times`` the sum of a row's updates below ``since`` is at the last of their
+    times, not at ``since``. It counts at most as the last time below the physical upper, so that times never pass the upper.
     """
     for _ in range(_ATTEMPTS):
         version = collection.pin()
@@ -53,16 +56,20 @@ def compact(collection: Collection, since: Timestamp, *, clock: Clock = system_c
         schema = arrow_schema(version.desc, with_updates=True)
         try:
             with version.reading():
-                added = list(_write(version, advanced_updates(version.dataset(removed), schema, target)))
+                moved = settled_updates if keeps_last_times else advanced_updates
+                added = list(_write(version, moved(version.dataset(removed), schema, target)))
         except VersionGone:
             if collection.pin().rewrites == version.rewrites:
                 raise
             continue  # another maintainer has replaced the files, and vacuumed
+        rows_before, rows_after = sum(file.rows for file in removed), sum(file.rows for file in added)
+        if len(removed) == 1 and rows_after == rows_before and keeps_last_times:
+            collection.folder.delete(file.path for file in added)
+            return None  # each row has one time already, though not the same one
         crashpoints.reach("collections.compact.before_commit")
         if collection.replace(version, removed, added, since=target, at=clock()):
             crashpoints.reach("collections.compact.after_commit")
-            rows_before = sum(file.rows for file in removed)
-            return Compaction(len(removed), len(added), rows_before, sum(file.rows for file in added))
+            return Compaction(len(removed), len(added), rows_before, rows_after)
         collection.folder.delete(file.path for file in added)
     return None
 
@@ -100,10 +107,10 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
     A file can only be committed by the append that it was written for, at an upper that has not been passed, or by the
     rewrite whose number it bears. A rewrite that seems to be abandoned is fenced by taking its number before its files go.
     """
-    listed = [*collection.folder.walk(DATA), *collection.folder.walk(STAGING)]
+    listed = [info for folder in (DATA, STAGING, ERRORS) for info in collection.folder.walk(folder)]
     version = collection.pin()
     dropped = collection.dropped_since(before)
-    needed = {file.path for file in version.all_files} | dropped
+    needed = {file.path for file in version.all_files} | dropped | _needed_lists(listed, version, before)
     unneeded = [info for info in listed if _parquet_of(info.path) not in needed]
     abandoned = [i for i in unneeded if rewrite_number(i.path) == version.rewrites + 1 and _modified_ms(i) < before]
     is_fenced = bool(abandoned) and collection.replace(version, [], [], at=clock())
@@ -115,6 +122,8 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
             is_garbage = rewrite <= rewrites
         elif info.path.startswith(f"{STAGING}/"):
             is_garbage = info.path.split("/")[1] not in claimed_staging and _modified_ms(info) < before
+        elif (named := errors_upper(info.path)) is not None:
+            is_garbage = named <= version.upper and _modified_ms(info) < before
         else:
             is_garbage = upper is not None and upper < version.upper
         if is_garbage:
@@ -124,6 +133,13 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
     for name in {info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")}:
         collection.folder.prune(f"{STAGING}/{name}")
     return Vacuum(len(garbage), sum(info.size for info in garbage))
+
+
+def _needed_lists(listed: list[pafs.FileInfo], version: Version, before: Timestamp) -> set[str]:
+    """Of the lists of errors the version's own; all of them while a read may go on that began before it was written."""
+    own = version.errors_path
+    is_settled = own is None or any(info.path == own and _modified_ms(info) < before for info in listed)
+    return {info.path for info in listed if errors_upper(info.path) is not None and (info.path == own or not is_settled)}
 
 
 def _parquet_of(path: str) -> str:

@@ -52,12 +52,24 @@ def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp, uppe
     return streamed(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
 
 
-def _changes_sql(schema: pa.Schema, time: str, condition: str) -> str:
+def settled_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
+    """As ``advanced_updates``, but a row's sum of what is not above ``since`` has the last of its own times.
+
+    So a reader can tell when the row last changed, whether its updates were compacted or not.
+    """
+    time = f"updates.{TIME_COLUMN}"
+    apart = f"CASE WHEN {time} > {since:d} THEN {time} END"
+    return streamed(updates, _changes_sql(schema, f"MAX({time})", "TRUE", apart), schema)
+
+
+def _changes_sql(schema: pa.Schema, time: str, condition: str, apart: str | None = None) -> str:
+    """Sums of equal rows with an equal ``time``; or, where that is an aggregate, with an equal ``apart``."""
     columns = pa.schema([field for field in schema if field.name not in (TIME_COLUMN, DIFF_COLUMN)])
+    groups = ", ".join([*(str(index + 1) for index in range(len(columns))), apart or str(len(columns) + 1)])
     return f"""
         SELECT {_select_list(columns)} {time} AS {TIME_COLUMN}, SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE {condition}
-        GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0 ORDER BY {len(columns) + 1}
+        GROUP BY {groups} HAVING SUM(updates.{DIFF_COLUMN}) <> 0 ORDER BY {len(columns) + 1}
     """
 
 

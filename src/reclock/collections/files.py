@@ -51,11 +51,34 @@ def write_file(folder: Folder, path: str, batches: Iterable[pa.RecordBatch | pa.
     """Write one Parquet file of updates, durable when this returns. There is at least one row."""
     folder.make_parent(path)
     collected: list[pq.FileMetaData] = []
-    with pq.ParquetWriter(path, schema, filesystem=folder.filesystem, compression="zstd", metadata_collector=collected) as writer:
+    with parquet_writer(folder, path, schema, metadata_collector=collected) as writer:
         for batch in batches:
             writer.write(batch)
     folder.sync([path])
     return describe(path, folder.sizes([path])[path], collected[0])
+
+
+def parquet_writer(
+    folder: Folder,
+    path: str,
+    schema: pa.Schema,
+    *,
+    compression: str = "zstd",
+    metadata_collector: list[pq.FileMetaData] | None = None,
+) -> pq.ParquetWriter:
+    """A writer of a Parquet file without statistics of floating-point columns.
+
+    Bounds in a Parquet file leave NaN out, so a reader that orders NaN above every number, as PostgreSQL, Spark and DuckDB do,
+    would skip rows because of them.
+    """
+    return pq.ParquetWriter(
+        path,
+        schema,
+        filesystem=folder.filesystem,
+        compression=compression,
+        metadata_collector=metadata_collector,
+        write_statistics=[field.name for field in schema if not pa.types.is_floating(field.type)],
+    )
 
 
 def read_footer(folder: Folder, path: str, size_bytes: int, schema: pa.Schema) -> StagedFile | None:

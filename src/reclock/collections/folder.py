@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
 
@@ -20,6 +21,11 @@ LOG = "_delta_log"
 DATA = "data"
 STAGING = "_staging"
 """Hidden by its underscore from whatever lists the table's folder by itself."""
+
+ERRORS = "_errors"
+"""Where the times with an error are listed, a file for each append that has changed them."""
+
+WRITE_BUFFER_BYTES = 1 << 20
 
 _ATTEMPTS = 10
 
@@ -78,6 +84,17 @@ class Folder:
                     fsync(self.absolute(str(above)))
                 self._named.add(parent)
 
+    def replace(self, path: str, content: bytes) -> None:
+        """The file ``path`` has this content, durably. A reader beside this finds all of it, or what was there before."""
+        self.make_parent(path)
+        written = f"{path}.{uuid4().hex}" if self.is_local else path
+        with self.filesystem.open_output_stream(written) as file:
+            file.write(content)
+        if self.is_local:
+            fsync(self.absolute(written))
+            os.replace(self.absolute(written), self.absolute(path))
+        self.sync([path])
+
     def exists(self, path: str) -> bool:
         """Whether a folder is there. An object store has no folders: always true there."""
         return not self.is_local or os.path.isdir(self.absolute(path))
@@ -91,6 +108,11 @@ class Folder:
         """Every file below ``path``; none if it is not there."""
         selector = pafs.FileSelector(path, allow_not_found=True, recursive=True)
         return [info for info in self.filesystem.get_file_info(selector) if info.type == pafs.FileType.File]
+
+    def open_to_write(self, path: str) -> pa.NativeFile:
+        """The file, new and empty. Buffered, since an object store's stream does not take Arrow's own buffers: pieces that
+        are written should be smaller than ``WRITE_BUFFER_BYTES``."""
+        return self.filesystem.open_output_stream(path, buffer_size=WRITE_BUFFER_BYTES)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Remove files; one that is gone already is no error."""
@@ -148,6 +170,17 @@ def rewrite_name(number: int) -> str:
 def rewrite_number(path: str) -> int | None:
     """The number of the rewrite that a data file was written for, whether staged or not."""
     match = re.match(rf"(?:{DATA}|{STAGING})/rewrite-(\d+)-[0-9a-f]+[./]", path)
+    return int(match[1]) if match else None
+
+
+def errors_path(upper: int) -> str:
+    """The list of the times with an error that the append to ``upper`` leaves."""
+    return f"{ERRORS}/{upper}.json"
+
+
+def errors_upper(path: str) -> int | None:
+    """The upper of the append that such a list, or an unfinished one, was written for."""
+    match = re.match(rf"{ERRORS}/(\d+)\.json", path)
     return int(match[1]) if match else None
 
 

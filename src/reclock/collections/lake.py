@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import pyarrow.fs as pafs
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reclock import crashpoints
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
-from reclock.collections.collection import DESC_PROPERTY, MONOTONIC_PROPERTY, Collection
+from reclock.collections.collection import DESC_PROPERTY, INCARNATION_PROPERTY, MONOTONIC_PROPERTY, Collection
 from reclock.collections.folder import LOG, Folder, fsync
 from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema, check_storable, encode_desc
-from reclock.errors import CollectionExists, UnknownCollection
+from reclock.errors import CollectionDamaged, CollectionExists, ForeignCollection, UnknownCollection
+
+IncarnationOf = Callable[[StorageCollectionId], str | None]
+"""The incarnation that the collection of an object has; None for an object that is unknown."""
 
 
 class Lake:
     """Collections by id, each opened once in a process. Safe for several threads and several processes."""
 
-    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        storage_options: Mapping[str, str] | None = None,
+        incarnation_of: IncarnationOf = lambda id: None,
+    ) -> None:
+        """``incarnation_of`` is asked when a collection is opened: one of another incarnation is not."""
         self._folder = Folder(root, storage_options)
+        self._incarnation_of = incarnation_of
+        self._verified: set[StorageCollectionId] = set()
         self._opened: dict[StorageCollectionId, Collection] = {}
         self._lock = threading.Lock()
 
@@ -35,48 +46,68 @@ class Lake:
     def storage_options(self) -> Mapping[str, str]:
         return self._folder.storage_options
 
-    def create(self, id: StorageCollectionId, desc: RelationDesc, *, is_monotonic: bool = False) -> Collection:
+    def create(
+        self, id: StorageCollectionId, desc: RelationDesc, *, is_monotonic: bool = False, incarnation: str = ""
+    ) -> Collection:
         """The collection, made if it is not there; durable when this returns.
 
-        Raises ``CollectionExists`` if it is there with another desc, ``InvalidSchema`` if the desc cannot be stored.
+        Raises ``ForeignCollection`` if it is there with another incarnation, ``CollectionExists`` if with another desc,
+        ``InvalidSchema`` if the desc cannot be stored, ``CollectionDamaged``.
         """
         check_storable(desc)
-        folder = self._folder_of(id)
+        folder = self.folder_of(id)
         parents = folder.make()
         properties = {
             DESC_PROPERTY: encode_desc(desc),
             MONOTONIC_PROPERTY: "true" if is_monotonic else "false",
             "delta.dataSkippingStatsColumns": f"{TIME_COLUMN},{DIFF_COLUMN}",
         }
-        TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
+        if incarnation:
+            properties[INCARNATION_PROPERTY] = incarnation
+        try:
+            TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
+        except DeltaError as failure:
+            raise CollectionDamaged(str(id), detail=str(failure).partition("\n")[0]) from failure
         crashpoints.reach("collections.create.landed")
         for path in parents:
             fsync(path)
         collection = self.open(id)
+        _require(collection, incarnation)
         collection.upper()
-        if collection.desc != desc or collection.is_monotonic != is_monotonic:
+        if encode_desc(collection.desc) != encode_desc(desc) or collection.is_monotonic != is_monotonic:
             raise CollectionExists(str(id))
         return collection
 
     def open(self, id: StorageCollectionId) -> Collection:
-        """The collection. Raises ``UnknownCollection``."""
+        """The collection. Raises ``UnknownCollection``, ``ForeignCollection``, ``CollectionDamaged``."""
         with self._lock:
-            if id not in self._opened:
-                folder = self._folder_of(id)
-                try:
-                    self._opened[id] = Collection(id, folder, TableLog.open(folder))
-                except TableNotFoundError:
-                    raise UnknownCollection(str(id)) from None
-            return self._opened[id]
+            collection = self._opened.get(id) or self._open(id)
+            if id not in self._verified:
+                incarnation = self._incarnation_of(id)
+                if incarnation is not None:
+                    _require(collection, incarnation)
+                    self._verified.add(id)
+            self._opened[id] = collection
+            return collection
+
+    def _open(self, id: StorageCollectionId) -> Collection:
+        folder = self.folder_of(id)
+        try:
+            return Collection(id, folder, TableLog.open(folder))
+        except TableNotFoundError:
+            raise UnknownCollection(str(id)) from None
+        except DeltaError as failure:
+            raise CollectionDamaged(str(id), detail=str(failure).partition("\n")[0]) from failure
 
     def exists(self, id: StorageCollectionId) -> bool:
-        return TableLog.exists(self._folder_of(id))
+        return TableLog.exists(self.folder_of(id))
 
     def drop(self, id: StorageCollectionId) -> None:
         """Delete the collection with all its files. One that is gone, or half gone, is no error: repeating finishes the work."""
         with self._lock:
             self._opened.pop(id, None)
-        folder = self._folder_of(id)
+            self._verified.discard(id)
+        folder = self.folder_of(id)
         folder.hide(LOG)
         crashpoints.reach("collections.drop.hidden")
         self._folder.delete_folder(str(id))
@@ -119,10 +150,16 @@ class Lake:
         selector = pafs.FileSelector(path, allow_not_found=True)
         return [i.base_name for i in self._folder.filesystem.get_file_info(selector) if i.type == pafs.FileType.Directory]
 
-    def _folder_of(self, id: StorageCollectionId) -> Folder:
+    def folder_of(self, id: StorageCollectionId) -> Folder:
+        """Where the files of the collection are, if it is there."""
         return Folder(f"{self._folder.uri}/{id}", self._folder.storage_options)
 
 
 def _parsed(source_id: str, name: str) -> StorageCollectionId | None:
     """The collection whose folder this is, if it is one's."""
     return StorageCollectionId.parse(f"{source_id}/{name}") if name.partition(".")[0] in set(CollectionType) else None
+
+
+def _require(collection: Collection, incarnation: str) -> None:
+    if collection.incarnation != incarnation:
+        raise ForeignCollection(str(collection.id), store="the lake", expected=incarnation, found=collection.incarnation)

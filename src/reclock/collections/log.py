@@ -76,6 +76,8 @@ class TableLog:
             _open(folder, without_files=True)
         except TableNotFoundError:
             return False
+        except DeltaError:
+            return True  # one that cannot be read is there, too
         return True
 
     @property

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import sqlalchemy as sa
 
 from reclock import crashpoints
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
+from reclock.collections.keys import Keys
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
 from reclock.consensus.tables import batches, frontiers, get_group
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict
-from reclock.oracle.oracle import allocate_write, applied, record_write
+from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS, allocate_write, applied, record_write, require_plausible
 
 T = TypeVar("T")
 
@@ -41,6 +43,7 @@ class Ledger:
     writes: sa.Table
     tables: sa.Table
     staging: sa.Table
+    trimmed: sa.Table
 
     @classmethod
     def named(cls, prefix: str, group: str, *, is_applied: bool) -> Ledger:
@@ -76,6 +79,12 @@ class Ledger:
                 sa.Column("name", sa.Text, primary_key=True),
                 sa.Column("lease_until", sa.BigInteger, nullable=False),
             ),
+            sa.Table(
+                f"{prefix}_trimmed",
+                metadata,
+                sa.Column("table_id", sa.Text, primary_key=True),
+                sa.Column("upper", sa.BigInteger, nullable=False),  # writes below it are not in the log any more
+            ),
         )
 
 
@@ -101,13 +110,15 @@ class Payload:
 class Commit:
     """What one transaction wants to commit, and on what it was decided.
 
-    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``.
+    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``: of those in ``keys`` only these
+    rows, of the others any.
     """
 
     writes: Mapping[GlobalId, Payload]
     catalog_ts: Timestamp
     reads: frozenset[GlobalId] = frozenset()
     read_at: Timestamp | None = None
+    keys: Mapping[GlobalId, Keys] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,31 +142,37 @@ class Found:
     last_writes: Mapping[GlobalId, Timestamp]
     catalog_ts: Timestamp
     staged: frozenset[str]
+    recent: Mapping[GlobalId, Sequence[PendingWrite]] = field(default_factory=dict)
+    """Of tables that a commit read by keys, what was written since, where the log still holds all of that."""
 
 
 def decide(batch: Sequence[Commit], found: Found) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
     """Which of the batch cannot be committed, and why. The others can be, at one time, as if one after another in this order.
 
-    None of those read what another that is before it writes, so at the time of the batch each sees all it would have seen alone.
+    None of those reads rows that another before it writes, so at the time of the batch each sees what it would have
+    seen alone.
     """
-    written: set[GlobalId] = set()
+    written: dict[GlobalId, list[Payload]] = {}
     outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
     for commit in batch:
         refusal = _refusal(commit, found, written)
         if refusal is None:
-            written |= commit.writes.keys()
+            for table, payload in commit.writes.items():
+                written.setdefault(table, []).append(payload)
         outcomes.append(refusal)
     return outcomes
 
 
-def _refusal(commit: Commit, found: Found, written: set[GlobalId]) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
+def _refusal(
+    commit: Commit, found: Found, written: Mapping[GlobalId, Sequence[Payload]]
+) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
     is_gone = not (commit.writes.keys() | commit.reads) <= found.last_writes.keys()
     if commit.catalog_ts < found.catalog_ts or is_gone:
         return CatalogMoved(planned=commit.catalog_ts, found=found.catalog_ts)
     for table in sorted(commit.reads):
         if commit.read_at is None:
             raise InternalError("a commit that read tables does not say when")
-        if table in written or found.last_writes[table] > commit.read_at:
+        if _was_written(table, commit.read_at, commit.keys.get(table), found, written.get(table, ())):
             return WriteConflict(table, read_at=commit.read_at)
     for payload in commit.writes.values():
         if payload.staged is not None and payload.staged not in found.staged:
@@ -163,10 +180,37 @@ def _refusal(commit: Commit, found: Found, written: set[GlobalId]) -> WriteConfl
     return None
 
 
+def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: Found, in_batch: Sequence[Payload]) -> bool:
+    """Whether rows that were read may have been written since. What the log does not hold any more may be any rows."""
+    payloads = list(in_batch)
+    if found.last_writes[table] > read_at:
+        if keys is None or table not in found.recent:
+            return True
+        payloads += [write.payload for write in found.recent[table] if write.at > read_at]
+    if keys is None:
+        return bool(payloads)
+    return any(payload.rows is None or keys.have([rows_of_payload(payload.rows)]) for payload in payloads)
+
+
+def rows_of_payload(ipc: bytes) -> pa.Table:
+    """Rows with their diffs, as a record has them."""
+    with pa.ipc.open_stream(ipc) as reader:
+        return reader.read_all()
+
+
 class TableLog:
     """The log, as an actor of one epoch sees and writes it. Every write raises ``Fenced`` once that epoch is over."""
 
-    def __init__(self, consensus: Consensus, leadership: Leadership, clock: Clock, ledger: Ledger = OF_TABLES) -> None:
+    def __init__(
+        self,
+        consensus: Consensus,
+        leadership: Leadership,
+        clock: Clock,
+        ledger: Ledger = OF_TABLES,
+        *,
+        max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS,
+    ) -> None:
+        self._max_clock_jump_ms = max_clock_jump_ms
         self.ledger = ledger
         self._consensus = consensus
         self._leadership = leadership
@@ -174,11 +218,13 @@ class TableLog:
 
     # --- committing ---
 
-    def commit(self, batch: Sequence[Commit], *, at: Timestamp | None = None) -> list[Outcome]:
+    def commit(self, batch: Sequence[Commit] | Callable[[], Sequence[Commit]], *, at: Timestamp | None = None) -> list[Outcome]:
         """Commit what can be committed of ``batch``, all at one time; answers for each its outcome.
 
-        The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's upper: raises
-        ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if it cannot be found out what happened.
+        A function is asked for the batch once the transaction has the database to itself, and again if it is
+        run again. The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's
+        upper: raises ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if it cannot be found out
+        what happened.
         """
         for _ in range(_ATTEMPTS):
             token = uuid.uuid4().hex
@@ -186,7 +232,8 @@ class TableLog:
 
             def work(connection: sa.Connection, token: str = token) -> list[Outcome]:
                 nonlocal outcomes
-                outcomes = self._commit(connection, batch, token, at)
+                commits = batch() if callable(batch) else batch
+                outcomes = self._commit(connection, commits, token, at)
                 return outcomes
 
             try:
@@ -203,13 +250,14 @@ class TableLog:
         touched = {table for commit in batch for table in (*commit.reads, *commit.writes)}
         last_writes = self._last_writes(connection, touched)
         staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
-        found = Found(last_writes, applied(connection, CATALOG), self._reserved(connection, staged))
+        recent = self._recent(connection, batch, last_writes)
+        found = Found(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
         refusals = decide(batch, found)
         accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
         if not accepted:
             return [refusal for refusal in refusals if refusal is not None]
         upper = get_group(connection, self.ledger.group).upper
-        time = Timestamp(max(self._next_time(connection), upper)) if at is None else at
+        time = Timestamp(max(self._next_time(connection, upper), upper)) if at is None else at
         moved = connection.execute(
             sa.update(frontiers)
             .where(frontiers.c.group_id == self.ledger.group, frontiers.c.claim_id.is_(None), frontiers.c.upper <= time)
@@ -234,9 +282,32 @@ class TableLog:
             record_write(connection, EPOCH_MS, time)
         return [time if refusal is None else refusal for refusal in refusals]
 
-    def _next_time(self, connection: sa.Connection) -> Timestamp:
+    def _recent(
+        self, connection: sa.Connection, batch: Sequence[Commit], last_writes: Mapping[GlobalId, Timestamp]
+    ) -> dict[GlobalId, list[PendingWrite]]:
+        """See ``Found.recent``."""
+        since: dict[GlobalId, Timestamp] = {}
+        for commit in batch:
+            for table in commit.keys.keys() & last_writes.keys():
+                if commit.read_at is not None and last_writes[table] > commit.read_at:
+                    since[table] = min(commit.read_at, since.get(table, commit.read_at))
+        if not since:
+            return {}
+        c, trimmed = self.ledger.writes.c, self.ledger.trimmed.c
+        gone = connection.execute(sa.select(self.ledger.trimmed).where(trimmed.table_id.in_(sorted(since)))).all()
+        whole = since.keys() - {row.table_id for row in gone if row.upper > since[row.table_id] + 1}
+        found: dict[GlobalId, list[PendingWrite]] = {}
+        for table in sorted(whole):
+            query = sa.select(self.ledger.writes).where(c.table_id == table, c.at > since[table])
+            found[table] = [_as_write(row) for row in connection.execute(query)]
+        return found
+
+    def _next_time(self, connection: sa.Connection, upper: Timestamp) -> Timestamp:
         now = self._clock()
-        return allocate_write(connection, EPOCH_MS, now) if self.ledger.is_applied else now
+        if self.ledger.is_applied:
+            return allocate_write(connection, EPOCH_MS, now, max_jump_ms=self._max_clock_jump_ms)
+        require_plausible(connection, now, self._max_clock_jump_ms, seen=upper)
+        return now
 
     def _has_landed(self, token: str) -> bool:
         # A write transaction waits for the one in doubt to end; a mere read would not.
@@ -297,6 +368,7 @@ class TableLog:
                 connection.execute(
                     sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id == table, self.ledger.writes.c.at < upper)
                 )
+                self._note_trimmed(connection, table, upper)
             kept = sa.select(self.ledger.writes.c.at)
             old = Timestamp(applied(connection, EPOCH_MS) - TOKENS_KEPT_MS)
             connection.execute(
@@ -304,6 +376,14 @@ class TableLog:
             )
 
         self._write(work)
+
+    def _note_trimmed(self, connection: sa.Connection, table: GlobalId, upper: Timestamp) -> None:
+        trimmed = self.ledger.trimmed
+        found = connection.scalar(sa.select(trimmed.c.upper).where(trimmed.c.table_id == table))
+        if found is None:
+            connection.execute(sa.insert(trimmed).values(table_id=table, upper=upper))
+        elif found < upper:
+            connection.execute(sa.update(trimmed).where(trimmed.c.table_id == table).values(upper=upper))
 
     # --- which tables there are ---
 
@@ -328,6 +408,7 @@ class TableLog:
             for some in batches(tables):
                 connection.execute(sa.delete(self.ledger.writes).where(self.ledger.writes.c.table_id.in_(some)))
                 connection.execute(sa.delete(self.ledger.tables).where(self.ledger.tables.c.table_id.in_(some)))
+                connection.execute(sa.delete(self.ledger.trimmed).where(self.ledger.trimmed.c.table_id.in_(some)))
 
         self._write(work)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 
 from reclock import crashpoints
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
@@ -20,11 +21,12 @@ from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
 from reclock.collections.follower import Follower
 from reclock.collections.group_commit import GroupCommit
+from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
+from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog, rows_of_payload
 from reclock.collections.version import Version
-from reclock.errors import NotReadable, UpperMismatch
+from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 
 STAGED_FROM_BYTES = 1 << 20
 """From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
@@ -35,6 +37,7 @@ APPLIED_BYTES = 64 << 20
 """About how many bytes of rows go into one commit of a Delta table."""
 
 _ATTEMPTS = 100
+_logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,30 @@ class Tables:
         catalog_ts: Timestamp,
         reads: frozenset[GlobalId] = frozenset(),
         read_at: Timestamp | None = None,
+        keys: Mapping[GlobalId, Keys] | None = None,
     ) -> Timestamp:
         """Commit rows with their diffs (``rows_schema``) to all the tables at once; durable when this answers their time.
 
-        Commits of several threads share one transaction and one time where they do not conflict. Raises ``WriteConflict`` if one of
-        ``reads`` was written since ``read_at``, ``CatalogMoved`` if the catalog changed since ``catalog_ts``.
+        Commits of several threads share one transaction and one time where they do not conflict. Raises ``WriteConflict``
+        if one of ``reads`` was written since ``read_at``, in ``keys`` only if rows with these values were; ``CatalogMoved``
+        if the catalog changed since ``catalog_ts``, and what opening
+        a table raises.
         """
+        for table in writes:
+            self._check_writable(table)
         payloads = {table: self._payload(table, rows) for table, rows in writes.items()}
-        at = self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at))
+        at = self._group_commit.commit(Commit(payloads, catalog_ts, reads, read_at, keys or {}))
         if self._follower is not None:
             self._follower.wake()
         return at
+
+    def _check_writable(self, table: GlobalId) -> None:
+        """Raises what opening it raises: one that is damaged or another object's gets no rows that it could not take later."""
+        try:
+            self._lake.open(table_id(table))
+        except UnknownCollection:
+            if table in self.log.known():
+                raise  # else the log refuses the commit
 
     def close(self) -> None:
         """Apply what this process has committed and not applied yet; nothing is done in the background any more."""
@@ -143,7 +159,8 @@ class Tables:
     def apply(self, through: Timestamp = MAXIMUM) -> int:
         """Bring everything in the log, up to ``through``, into the Delta tables, and forget it there. Answers how many writes.
 
-        Anybody may, at any time, many at once: each table's physical upper says what it has.
+        Anybody may, at any time, many at once: each table's physical upper says what it has. The writes of a table that cannot
+        be appended to stay in the log, and keep no other table's there.
         """
         by_table: dict[GlobalId, list[PendingWrite]] = {}
         for write in self.log.pending(through=through):
@@ -152,15 +169,15 @@ class Tables:
         for table, writes in by_table.items():
             try:
                 uppers[table] = self._apply(self._lake.open(table_id(table)), writes)
-            except Exception:
+            except Exception as failure:  # the edge of the loop over tables
                 if self._lake.exists(table_id(table)):
-                    raise
-                continue  # it was dropped; whoever drops it clears the log too
+                    _logger.warning("tables.apply_failed", table=table, error=str(failure))
+                # else it was dropped; whoever drops it clears the log too
         crashpoints.reach("tables.apply.before_trim")
         if uppers:
             self.log.trim(uppers)
         crashpoints.reach("tables.apply.after_trim")
-        return sum(len(writes) for writes in by_table.values())
+        return sum(len(by_table[table]) for table in uppers)
 
     def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
         """The table's physical upper, once it has all of ``writes``: all that the log held of it, up to the last of them."""
@@ -186,8 +203,7 @@ class Tables:
     @staticmethod
     def _rows(collection: Collection, payload: Payload) -> pa.Table:
         if payload.rows is not None:
-            with pa.ipc.open_stream(payload.rows) as reader:
-                return reader.read_all()
+            return rows_of_payload(payload.rows)
         import pyarrow.parquet as pq
 
         path = f"{staging_path(payload.staged or '')}/rows.parquet"
@@ -195,20 +211,20 @@ class Tables:
 
     # --- definitions ---
 
-    def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp) -> None:
+    def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp, incarnation: str = "") -> None:
         """The table is there afterwards, empty at ``at`` if it is new. The frontier group of all tables is the caller's."""
-        self._lake.create(table_id(id), desc)
+        self._lake.create(table_id(id), desc, incarnation=incarnation)
         crashpoints.reach("tables.create.before_register")
         self.log.register(id, at)
 
-    def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp) -> None:
+    def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp, incarnation: str = "") -> None:
         """A table that is to be made has these rows (``rows_schema``) at ``at``, its first time, when it is made within the lease.
 
         ``id`` is kept for it. Nobody knows of it yet: what is filled and never made is ``abandoned`` in time.
         """
         self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
         crashpoints.reach("tables.fill.reserved")
-        collection = self._lake.create(table_id(id), desc)
+        collection = self._lake.create(table_id(id), desc, incarnation=incarnation)
         collection.append(updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1))
         crashpoints.reach("tables.fill.written")
 

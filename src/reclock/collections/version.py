@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.error_intervals import ErrorIntervals, answered_through
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -54,23 +55,48 @@ class Version:
     failure: Failure | None = None
     begins: Timestamp = MINIMUM
     """Nothing is known at earlier times, and never will be; ``MAXIMUM`` if it is still awaited."""
+    errors: ErrorIntervals = ()
+    """The times at which it has an error in the place of rows."""
+    errors_path: str | None = None
+    """The file that lists them, if one was ever written."""
 
     @property
     def uri(self) -> str:
         return self.folder.uri
 
+    @property
+    def answered_through(self) -> Timestamp | None:
+        """The last time below the physical upper at which it has rows and no error; None if there is none."""
+        return answered_through(self.errors, self.upper)
+
+    @property
+    def without_errors(self) -> Version:
+        """The same version, which holds during an error the rows of the answer before it."""
+        return replace(self, errors=(), failure=None)
+
     def check(self, at: Timestamp) -> None:
-        """Raises ``NotBegun``, ``NotReadable`` or ``OutputFailed`` if nothing is known at ``at``."""
+        """Raises ``NotBegun``, ``NotReadable``, ``OutputFailed`` or ``ErrorAtTime`` if it has no rows at ``at``."""
         if self.begins == MAXIMUM:
             raise NotBegun(str(self.id))
         if at < self.begins:
             raise NotReadable(str(self.id), at=at, since=self.begins, upper=self.upper)
         if self.failure is not None and at >= self.failure.at:
             raise OutputFailed(self.failure.message, detail=self.failure.detail)
+        self._check_errors(at, Timestamp(at + 1))
+
+    def _check_errors(self, lower: Timestamp, upper: Timestamp) -> None:
+        for interval in self.errors:
+            if interval.overlaps(lower, upper):
+                raise interval.error()
 
     def files(self, *, lower: Timestamp | None = None, upper: Timestamp) -> list[DataFile]:
-        """The files that may hold times in ``[lower, upper)``. They may hold other times too. Raises ``OutputFailed``."""
+        """The files that may hold times in ``[lower, upper)``. They may hold other times too.
+
+        Raises ``OutputFailed``, and ``ErrorAtTime`` if a time in ``[lower, upper)``, or without ``lower`` the last, has an error.
+        """
         self.check(Timestamp(upper - 1))
+        if lower is not None:
+            self._check_errors(lower, upper)
         low = MINIMUM if lower is None else lower
         return [file for file in self.all_files if file.min_time < upper and file.max_time >= low]
 
@@ -101,6 +127,7 @@ class Version:
     def streamed(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
         """As ``changes``, batch by batch; ``with_snapshot``, all earlier updates count as at ``lower``."""
         schema = arrow_schema(self.desc, with_updates=True)
+        self._check_errors(lower, upper)
         if with_snapshot:
             return advanced_updates(self.dataset(self.files(upper=upper)), schema, lower, upper)
         return streamed_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)

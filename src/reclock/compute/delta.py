@@ -9,28 +9,20 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.operators import delta, has_delta, origin, snapshot
+from reclock.compute.functions.spelling import literal
+from reclock.compute.operators import delta, has_delta, is_monotone, origin, snapshot
 from reclock.compute.operators import get as reading
 from reclock.compute.operators.rules import Among, Relation, Rendering, State, columns, consolidated
 from reclock.compute.plan import (
-    Distinct,
-    Filter,
-    FlatMap,
     Get,
-    Join,
-    JoinKind,
     Map,
     Plan,
     Project,
-    Union,
     inputs,
 )
 
 RESULT = StorageCollectionId(GlobalId("result"))
 """What the maintained result is called among the relations of a step."""
-
-_ADDING = Map | Filter | Project | FlatMap | Union | Distinct
-"""Operators that never take a row away when their inputs only gain rows, nor does an inner join."""
 
 
 def follows(plan: Plan, *, is_kept: bool = True) -> bool:
@@ -91,6 +83,14 @@ class _Step:
             return None
         return self._once(id(node), lambda: delta(node, self))
 
+    def net_changes(self, node: Plan) -> str | None:
+        changes = self.changes(node)
+        if changes is None or isinstance(node, Get):  # its delta rule consolidates
+            return changes
+        read = self.rendering.wanted[id(node)]
+        names = [f"c{i}" if i in read else literal(self.rendering.engine, None, type) for i, type in enumerate(node.desc.types)]
+        return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names))
+
     def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
         return self._once((id(node), state, among), lambda: self._select(node, state, among))
 
@@ -102,13 +102,11 @@ class _Step:
         return self._given.changed[str(node.collection)], self._given.before
 
     def only_adds(self, node: Plan) -> bool:
-        match node:
-            case Get():
-                return not self._is_changed(node) or self._given.changed[str(node.collection)].is_monotonic
-            case Join():
-                return node.kind is JoinKind.INNER and all(self.only_adds(part) for part in inputs(node))
-            case _:
-                return isinstance(node, _ADDING) and all(self.only_adds(part) for part in inputs(node))
+        if not self._is_changed(node):
+            return True
+        if isinstance(node, Get):
+            return self._given.changed[str(node.collection)].is_monotonic
+        return is_monotone(node) and all(self.only_adds(part) for part in inputs(node))
 
     def define(self, select: str) -> str:
         name = f"n{len(self.expressions)}"

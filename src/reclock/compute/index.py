@@ -7,7 +7,8 @@ at, the plan is computed and compared with the result so far.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,7 +22,10 @@ from reclock.collections.version import Version
 from reclock.compute.delta import follows
 from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, SoFar
 from reclock.compute.plan import Plan
-from reclock.errors import InternalError
+from reclock.errors import EvaluationError, InternalError, OutputFailed, ReclockError
+
+NO_ANSWER = (EvaluationError, OutputFailed)
+"""The errors that say that a plan has no answer at a time, whoever computes it and how often."""
 
 
 class How(StrEnum):
@@ -120,21 +124,60 @@ def refresh(
 ) -> pa.Table:
     """The updates that make the result equal to the plan at each of ``times``, in order: the desc's columns, time and diff.
 
-    ``own`` is the index's collection, complete through ``previous``, the last time it was known at (None if it was never
-    computed: then it holds nothing). Consolidated at each time, so an input change that does not show leaves nothing.
+    ``own`` is the index's collection, which holds the result at ``previous``, the last time it was known at (None if it was never
+    computed: then it holds nothing). Consolidated at each time, so an input change that does not show leaves nothing. Raises the
+    error of the first time at which the plan has no answer.
     """
+    found = answers(maintainer, engine, inputs, own, previous, times)
+    for error in found.errors.values():
+        raise error
+    return found.updates
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The updates of each time at which the plan has an answer, and the errors of the other times."""
+
+    updates: pa.Table
+    errors: Mapping[Timestamp, ReclockError]
+
+
+def answers(
+    maintainer: Maintainer,
+    engine: Engine,
+    inputs: Inputs,
+    own: Version | None,
+    previous: Timestamp | None,
+    times: Sequence[Timestamp],
+) -> Answers:
+    """As ``refresh``, past the times at which the plan has no answer: the next answer is made from the one before these."""
     schema = arrow_schema(maintainer.desc, with_updates=True)
-    updates = schema.empty_table()
-    plan, desc, before = maintainer.plan, maintainer.desc, previous
+    updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
+    stored = None if own is None or previous is None else own.without_errors
     for time in times:
-        so_far = SoFar(None if previous is None else own, Timestamp(previous or 0), updates)
-        if before is not None and way(maintainer, inputs, before) is How.FROM_CHANGES:
-            answer = engine.changes(plan, desc, inputs, before, time, so_far)
-        else:
-            answer = engine.difference(plan, desc, inputs, time, so_far)
+        so_far = SoFar(stored, Timestamp(0 if stored is None else stored.upper - 1), updates)
+        try:
+            changed = _changed(maintainer, engine, inputs, before, time, so_far)
+        except NO_ANSWER as error:
+            errors[time] = error
+            continue
         before = time
-        updates = pa.concat_tables([updates, _at(answer.batches.read_all(), time, schema)])
-    return updates
+        updates = pa.concat_tables([updates, _at(changed, time, schema)])
+    return Answers(updates, errors)
+
+
+def _changed(
+    maintainer: Maintainer, engine: Engine, inputs: Inputs, before: Timestamp | None, time: Timestamp, so_far: SoFar
+) -> pa.Table:
+    """What changes between the result so far, which is that ``before``, and the plan at ``time``.
+
+    Rows that came and went since ``before`` are among the changes of the inputs: an error over these says nothing about ``time``,
+    so the plan is then computed there.
+    """
+    if before is not None and way(maintainer, inputs, before) is How.FROM_CHANGES:
+        with suppress(EvaluationError):
+            return engine.changes(maintainer.plan, maintainer.desc, inputs, before, time, so_far).batches.read_all()
+    return engine.difference(maintainer.plan, maintainer.desc, inputs, time, so_far).batches.read_all()
 
 
 def way(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> How:

@@ -35,7 +35,7 @@ _AT_ONCE = 1_000
 def narrowed(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
     """The inputs, those whose rows the plan names by values reduced to these rows' updates, where that is the better way."""
     found = {}
-    for get, column, values in _named(plan):
+    for get, column, values in named_rows(plan):
         read = given[get.collection]
         if isinstance(read, CollectionInput):
             updates = _having(read, get.desc.names[column], values, as_of, arrangements)
@@ -65,7 +65,7 @@ def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) 
     return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None)
 
 
-def _named(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
+def named_rows(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
     """Each collection that is read once, and a column whose values in all rows that count are named: one of a key, if there is."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp, system_clock
+from reclock.consensus.changes import PostgresWatch, SqliteWatch, Watch
+from reclock.consensus.connections import InterruptibleConnection, require_durable
+from reclock.consensus.waiting import LOOK_S, check
 from reclock.errors import ConfigurationError
 
 BUSY_TIMEOUT_S = 10
-"""How long one attempt at a write waits for the writer before it."""
+"""How long one attempt at a write waits for the writer before it, unless it is interrupted."""
 
 CONNECT_TIMEOUT_S = 10
 
@@ -44,6 +50,7 @@ class Database:
     now: Callable[[sa.Connection], Timestamp]
     is_lost_race: Callable[[sa.exc.DBAPIError], bool]
     is_outage: Callable[[sa.exc.DBAPIError], bool]
+    watch: Callable[[], Watch]
 
     def dispose(self, *, close: bool = True) -> None:
         self.creator.dispose(close=close)  # the four share one pool
@@ -72,9 +79,9 @@ def _sqlite(url: sa.URL) -> Database:
         raise ConfigurationError("consensus on SQLite must be a file", hint=_URL_HINT)
     path = Path(url.database).absolute()
     _create_private(path)
-    engine = _engine(url.set(database=str(path)), connect_args={"timeout": BUSY_TIMEOUT_S})
+    engine = _engine(url.set(database=str(path)), connect_args={"timeout": LOOK_S})
     sa.event.listen(engine, "connect", _configure_sqlite)
-    immediate = engine.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+    immediate = engine.execution_options(**{_BEGIN: _begin_immediate})
     return Database(
         writer=immediate,
         reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
@@ -84,6 +91,7 @@ def _sqlite(url: sa.URL) -> Database:
         is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
         # the driver calls a statement that is wrong in itself operational too
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError) and _sqlite_code(error) != sqlite3.SQLITE_ERROR,
+        watch=partial(SqliteWatch, str(path)),
     )
 
 
@@ -126,8 +134,10 @@ def _sqlite_code(error: sa.exc.DBAPIError) -> int:
 
 
 def _postgresql(url: sa.URL) -> Database:
-    engine = _engine(url, connect_args={"connect_timeout": CONNECT_TIMEOUT_S})
+    engine = _engine(url, creator=partial(_connect, url))
+    sa.event.listen(engine, "connect", lambda connection, _record: require_durable(connection))
     lock = (
+        "SET LOCAL synchronous_commit = on; "  # a pooler may have given this transaction another session
         f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'; "
         # a writer that fell asleep inside a transaction must not stop all others
         f"SET LOCAL idle_in_transaction_session_timeout = '{BUSY_TIMEOUT_S}s'; "
@@ -141,6 +151,7 @@ def _postgresql(url: sa.URL) -> Database:
         now=_postgresql_now,
         is_lost_race=_postgresql_is_lost_race,
         is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
+        watch=lambda: PostgresWatch(_connect(url)),
     )
 
 
@@ -155,12 +166,35 @@ def _postgresql_is_lost_race(error: sa.exc.DBAPIError) -> bool:
     return getattr(error.orig, "sqlstate", None) in ("40001", "40P01", "55P03")
 
 
-def _engine(url: sa.URL, connect_args: dict[str, object]) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args=connect_args, hide_parameters=True)
+def _connect(url: sa.URL) -> InterruptibleConnection:
+    arguments, options = url.get_dialect()().create_connect_args(url)
+    return InterruptibleConnection.connect(*arguments, connect_timeout=CONNECT_TIMEOUT_S, **options)
+
+
+def _engine(url: sa.URL, **options: Any) -> sa.Engine:
+    engine = sa.create_engine(url, hide_parameters=True, **options)
     sa.event.listen(engine, "begin", _begin)
     return engine
 
 
 def _begin(connection: sa.Connection) -> None:
-    if statement := connection.get_execution_options().get(_BEGIN):
-        connection.exec_driver_sql(statement)
+    match connection.get_execution_options().get(_BEGIN):
+        case str(statement):
+            connection.exec_driver_sql(statement)
+        case None:
+            pass
+        case begin:
+            begin(connection)
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    """Waits for the writer before it in short steps: nothing else could end a wait inside SQLite."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except sa.exc.OperationalError as error:
+            if _sqlite_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        check("waiting for the consensus database")

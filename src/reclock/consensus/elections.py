@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.consensus import fence
+from reclock.consensus.changes import CatalogChanges
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
 from reclock.errors import TermOver
@@ -68,6 +69,11 @@ class Seat:
         self._leadership = leadership
         self._candidate = Standing(leader=owner, epoch=leadership.epoch)
 
+    @property
+    def catalog_changes(self) -> CatalogChanges:
+        """What wakes a leader up."""
+        return self._consensus.catalog_changes
+
     def look(self) -> Standing:
         """One read."""
         return self._consensus.read(self._find)
@@ -88,6 +94,7 @@ class Seat:
         """
 
         def decide(connection: sa.Connection) -> tuple[Standing, Standing | None]:
+            fence.check(connection, self._leadership)  # who does not lead writes nothing, and must hear of it too
             found = self._find(connection)
             return found, stand(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 

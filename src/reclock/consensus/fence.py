@@ -41,6 +41,12 @@ def current(connection: sa.Connection) -> Leadership | None:
     return Leadership(row.epoch, row.deploy_generation) if row else None
 
 
+def known_epoch(connection: sa.Connection) -> int:
+    """The epoch consensus knows; 0 before the first."""
+    found = current(connection)
+    return found.epoch if found is not None else 0
+
+
 def advance(connection: sa.Connection, to: Leadership) -> None:
     """Mirrors the catalog's leadership, within a write transaction. It only grows: raises ``Fenced`` if a higher one is there."""
     found = current(connection)

@@ -29,6 +29,7 @@ from reclock.consensus.tables import (
     get_group,
     get_groups,
     held_groups,
+    restarts,
 )
 from reclock.errors import ClaimConflict, InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
 
@@ -67,6 +68,7 @@ class Frontiers:
                 connection.execute(sa.delete(frontiers).where(frontiers.c.group_id.in_(some)))
                 connection.execute(sa.delete(backfills).where(backfills.c.group_id.in_(some)))
                 connection.execute(sa.delete(held_groups).where(held_groups.c.group_id.in_(some)))
+                connection.execute(sa.delete(restarts).where(restarts.c.group_id.in_(some)))
 
         self._write(work)
 
@@ -303,7 +305,8 @@ def _change(connection: sa.Connection, found: GroupFrontier, values: Mapping[str
 def _conflict(group: str, standing: Claim | None) -> ClaimConflict:
     if standing is None:
         return ClaimConflict(group, detail="the claim was finished or given up by another writer")
-    return ClaimConflict(group, detail=f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}')
+    detail = f'"{standing.owner}" claims it at {standing.at}, with a lease until {standing.lease_until}'
+    return ClaimConflict(group, detail=detail, owner=standing.owner, lease_until=standing.lease_until)
 
 
 def _new_id() -> str:

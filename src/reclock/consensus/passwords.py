@@ -1,9 +1,14 @@
 """Passwords of roles, kept as their verifiers.
 
 They lie beside the catalog, not in it: what dumps it, copies it or logs its changes never sees them.
+The catalog names each by a reference that nothing had before. A verifier is stored before the catalog
+names it and removed after the catalog names another, so a crash between the two leaves a verifier
+that nothing names, never a role that has lost its password.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 
@@ -14,13 +19,13 @@ from reclock.consensus.store import Consensus, metadata
 _passwords = sa.Table(
     "reclock_passwords",
     metadata,
-    sa.Column("role_id", sa.Text, primary_key=True),
+    sa.Column("role_id", sa.Text, primary_key=True),  # the reference; the role's id before catalog version 4
     sa.Column("verifier", sa.Text, nullable=False),
 )
 
 
 class Passwords:
-    """The verifiers by id of the role. Ids are never reused, so what is left of a dropped role opens nothing."""
+    """The verifiers by reference."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
@@ -31,13 +36,21 @@ class Passwords:
             lambda connection: {row.role_id: row.verifier for row in connection.execute(sa.select(_passwords))}
         )
 
-    def set(self, role_id: str, verifier: str | None) -> None:
-        """None takes the password away."""
+    def put(self, verifiers: Mapping[str, str]) -> None:
+        """Store new verifiers by reference; they are durable when this returns."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.delete(_passwords).where(_passwords.c.role_id == role_id))
-            if verifier is not None:
-                connection.execute(sa.insert(_passwords).values(role_id=role_id, verifier=verifier))
+            for reference, verifier in verifiers.items():
+                connection.execute(sa.insert(_passwords).values(role_id=reference, verifier=verifier))
+
+        self._consensus.transact(write)
+
+    def forget(self, references: Iterable[str]) -> None:
+        """Remove verifiers; one that is gone already is no error."""
+
+        def write(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            connection.execute(sa.delete(_passwords).where(_passwords.c.role_id.in_(list(references))))
 
         self._consensus.transact(write)

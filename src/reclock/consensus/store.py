@@ -13,7 +13,10 @@ import sqlalchemy as sa
 import stamina
 
 from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.consensus.changes import CatalogChanges
+from reclock.consensus.clock import DatabaseClock
 from reclock.consensus.databases import WRITER_LOCK, Database, open_database
+from reclock.consensus.waiting import check, interruptible
 from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
 
 T = TypeVar("T")
@@ -23,8 +26,8 @@ metadata = sa.MetaData()
 
 sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
-ATTEMPTS = 50
 PATIENCE_S = 30.0
+"""For how long a transaction that lost races is run again."""
 
 
 class Consensus:
@@ -37,6 +40,8 @@ class Consensus:
         self.metadata = metadata
         self._database = database
         self._clock = clock
+        self._database_clock = DatabaseClock(lambda: self._outside_transaction(database.now))
+        self.catalog_changes = CatalogChanges(database.watch)
         self._known_tables = 0
         self._check: Callable[[sa.Connection], object] | None = None
         self._inside = threading.local()
@@ -92,7 +97,14 @@ class Consensus:
 
     def now(self, connection: sa.Connection) -> Timestamp:
         """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
-        return self._clock() if self._clock else self._database.now(connection)
+        if self._clock:
+            return self._clock()
+        return self._database_clock.observe(lambda: self._database.now(connection))
+
+    @property
+    def clock(self) -> Clock:
+        """The same clock for use outside of transactions. After the first call it needs no round trip."""
+        return self._clock or self._database_clock
 
     def close(self) -> None:
         """Gives back every connection. A later call opens new ones."""
@@ -122,18 +134,27 @@ class Consensus:
             self._patiently(lambda: _commit(self._database.creator, metadata.create_all))
         self._known_tables = wanted
 
+    def _outside_transaction(self, work: Callable[[sa.Connection], T]) -> T:
+        def attempt() -> T:
+            with self._database.looker.connect() as connection:
+                return work(connection)
+
+        return self._patiently(attempt)
+
     def _patiently(self, attempt: Callable[[], T]) -> T:
-        """Tries until a race is won, within a bound."""
+        """Tries until a race is won, within a bound, and no longer than the statement may wait."""
         try:
             for retry in stamina.retry_context(
                 on=self._is_worth_another_try,
-                attempts=ATTEMPTS,
+                attempts=None,
                 timeout=PATIENCE_S,
                 wait_initial=0.002,
                 wait_max=0.2,
                 wait_jitter=0.02,
             ):
                 with retry:
+                    if retry.num > 1:  # before the first attempt there is nothing that it waits for
+                        check("waiting for the consensus database")
                     return attempt()
             raise InternalError("a retried consensus transaction neither returned nor raised")
         except sa.exc.DBAPIError as error:
@@ -152,7 +173,8 @@ def _commit(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
         with connection.begin() as transaction:
             result = work(connection)
             try:
-                transaction.commit()
+                with interruptible(None):  # a commit that is interrupted would have an unknown outcome
+                    transaction.commit()
             except sa.exc.DBAPIError as error:
                 if error.connection_invalidated:
                     raise ConsensusOutcomeUnknown(detail=str(error.orig)) from error

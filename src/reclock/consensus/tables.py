@@ -54,6 +54,14 @@ backfills = sa.Table(  # the groups whose history is being given
     sa.Column("group_id", sa.Text, primary_key=True),
 )
 
+restarts = sa.Table(  # see ``reclock.consensus.restarts``
+    "reclock_restart",
+    metadata,
+    sa.Column("group_id", sa.Text, primary_key=True),
+    sa.Column("partition", sa.Text, primary_key=True),
+    sa.Column("reading", sa.BigInteger, nullable=False),
+)
+
 UNCLAIMED: dict[str, Any] = dict.fromkeys(("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload"))
 
 

@@ -37,8 +37,9 @@ class ClusterController(Protocol):
         """What it maintains, in the order it is to be refreshed, by the catalog as it is."""
         ...
 
-    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
-        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``."""
+    def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
+        """See `Replica.peek`; the controller has reached the peek's ``catalog_ts``. By the replica of that name, or without one by
+        any. Raises ``UnknownObject`` for a name that is none's."""
         ...
 
     def cancel(self, cancel: CancelPeek) -> None:
@@ -90,8 +91,8 @@ class ComputeController(Controller):
     def maintained(self) -> Set[GlobalId]:
         return self.replica.running().keys()
 
-    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
-        return self.replica.peek(peek)
+    def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
+        return self.target(replica).peek(peek)
 
     def cancel(self, cancel: CancelPeek) -> None:
         self.replica.carry_out(cancel)

@@ -28,14 +28,13 @@ AGAIN_S = 1.0
 class ElectedController(Controller):
     """See the module."""
 
-    poll_s = 0.02
-    """How often a leader looks whether it is behind."""
-
     def __init__(self, seat: Seat) -> None:
         super().__init__(seat.controller)
+        self._changes = seat.catalog_changes
         self._seat = seat
         self._lock = threading.Lock()
         self._wake = threading.Event()
+        self._must_step = False
         self._is_looping = False
         self._is_leading = False
         self._failure: Exception | None = None
@@ -80,14 +79,18 @@ class ElectedController(Controller):
             self._learn(self._seat.look().catalog_frontier)
 
     def loop(self, stopping: threading.Event) -> None:
-        """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then."""
+        """Lead whenever no other process does, and follow the catalog, until ``stopping`` is set; ``wake`` it then.
+
+        Between steps it sleeps until the catalog changes (``look``), somebody waits for it (``wake``), or a step is due.
+        """
         self._is_looping = True
         due = time.monotonic()
         try:
             while not stopping.is_set():
                 try:
-                    if self._wake.is_set() or time.monotonic() >= due or (self._is_leading and self._is_behind()):
-                        self._wake.clear()
+                    self._wake.clear()
+                    if self._must_step or time.monotonic() >= due or (self._is_leading and self._is_behind()):
+                        self._must_step = False
                         self.step(stays=True)
                         self._failure = None
                         due = time.monotonic() + self._rest_s()
@@ -95,8 +98,9 @@ class ElectedController(Controller):
                     if str(failure) != str(self._failure):
                         _logger.warning("controller does not get on", controller=self.name, error=str(failure))
                     self._failure = failure
+                    due = time.monotonic() + AGAIN_S
                     stopping.wait(AGAIN_S)
-                self._wake.wait(self.poll_s if self._is_leading else max(due - time.monotonic(), 0))
+                self._wake.wait(max(due - time.monotonic(), 0))
         finally:
             self._is_looping = False
             if self._is_leading:
@@ -110,7 +114,8 @@ class ElectedController(Controller):
         thread = threading.Thread(target=self.loop, args=(stopping,), name=f"{self.name}-controller", daemon=True)
         thread.start()
         try:
-            yield
+            with self._changes.calling(self.look):
+                yield
         finally:
             stopping.set()
             self.wake()
@@ -120,15 +125,25 @@ class ElectedController(Controller):
         """Who leads, as one read says; None if nobody does."""
         return self._seat.look().leader
 
+    @property
+    def is_fenced(self) -> bool:
+        """Whether the loop found that a newer epoch leads the catalog: this process can write nothing any more."""
+        return isinstance(self._failure, Fenced)
+
     def wake(self) -> None:
-        """The loop looks around at once."""
+        """The loop takes a step at once."""
+        self._must_step = True
+        self._wake.set()
+
+    def look(self) -> None:
+        """The loop looks at once whether it is behind the catalog."""
         self._wake.set()
 
     def brought_to(self, to: Timestamp) -> bool:
         if self.frontier >= to:
             return True
         if self._is_looping:
-            if isinstance(self._failure, Fenced):
+            if self._failure is not None and self.is_fenced:
                 raise self._failure
             self.wake()
         else:

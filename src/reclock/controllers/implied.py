@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
@@ -15,25 +16,32 @@ from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
 from reclock.sinks.description import SinkSpec
 from reclock.sources.description import SourceSpec, collections_of
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
+from reclock.sql.catalog import IndexEntry, PlannerCatalog, QuarantinedEntry, RelationEntry, SinkEntry
 from reclock.sql.planner.views import expand
 
 _STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 
 
-def storage_commands(present: Set[GlobalId], catalog: PlannerCatalog) -> list[CreateCollections | DropCollections]:
-    """What leads from the objects that have collections to those that ``catalog`` wants to, in the order of ids."""
+def storage_commands(present: Mapping[GlobalId, str], catalog: PlannerCatalog) -> list[CreateCollections | DropCollections]:
+    """What leads from the objects that have collections, with their incarnations, to those that ``catalog`` wants to, in the
+    order of ids. An object that is there in another incarnation is not there."""
     snapshot = _snapshot(catalog)
-    wanted = stored(catalog)
-    creates = [_create(catalog, snapshot.items[id]) for id in _in_order(wanted - present)]
-    gone = tuple(_in_order({id for id in present - wanted if is_dropped(snapshot, id)}))
+    wanted = incarnations(catalog)
+    missing = {id for id, incarnation in wanted.items() if present.get(id) != incarnation}
+    creates = [_create(catalog, snapshot.items[id]) for id in _in_order(missing)]
+    gone = tuple(_in_order({id for id in present.keys() - wanted.keys() if is_dropped(snapshot, id)}))
     return [*creates, *([DropCollections(gone)] if gone else [])]
 
 
-def stored(catalog: PlannerCatalog) -> frozenset[GlobalId]:
-    """The items that have collections, or a frontier group, of their own; a subsource's are its source's."""
-    items = _snapshot(catalog).items.values()
-    return frozenset(item.id for item in items if item.type in _STORED and not catalog.is_subsource(item.id))
+def incarnations(catalog: PlannerCatalog) -> dict[GlobalId, str]:
+    """The items that have collections, or a frontier group, of their own; a subsource's are its source's. What a quarantined
+    item has stays, and nothing new is made for it."""
+    items = (item for item in _snapshot(catalog).items.values() if item.type in _STORED)
+    return {item.id: item.incarnation for item in items if _is_stored(catalog, item)}
+
+
+def _is_stored(catalog: PlannerCatalog, item: Item) -> bool:
+    return not isinstance(catalog.entry(item.id), QuarantinedEntry) and not catalog.is_subsource(item.id)
 
 
 def is_dropped(snapshot: CatalogSnapshot, id: str) -> bool:
@@ -100,7 +108,11 @@ def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
 
 
 def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
-    begins, entry = item.created_at, catalog.entry(item.id)
+    return replace(_create_at(item.created_at, catalog, item), incarnation=item.incarnation)
+
+
+def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> CreateCollections:
+    entry = catalog.entry(item.id)
     if isinstance(entry, IndexEntry):
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
         own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Set
+from collections.abc import Callable, Generator, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -20,9 +22,10 @@ from reclock.consensus.replicas import Registration, Replicas
 from reclock.controllers.controller import PATIENCE_S, Follow, Pause, patiently
 from reclock.controllers.elected import ElectedController
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of
+from reclock.controllers.racing import Race
 from reclock.controllers.upkeep import Restarts, upkeep
 from reclock.crashpoints import reach
-from reclock.errors import ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
+from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
 from reclock.oracle.oracle import TimestampOracle
 from reclock.protocol.compute import (
     CancelPeek,
@@ -38,7 +41,7 @@ from reclock.protocol.compute import (
     Replica,
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.orchestration import Orchestrator
+from reclock.protocol.orchestration import Orchestrator, ReplicaDescription
 from reclock.sql.catalog import PlannerCatalog
 
 T = TypeVar("T")
@@ -47,6 +50,12 @@ Connect = Callable[[Registration], Replica]
 
 UPKEEP_S = 0.2
 """How often a leader looks at its replicas."""
+
+HEDGE_S = 0.25
+"""After how long without an answer another replica is asked too."""
+
+_PASSES = (ReplicaLost, ReplicaBehind)
+"""Errors that say nothing about what another replica would answer."""
 
 _POLL_S = 0.05
 _TEND_S = 0.5
@@ -95,8 +104,6 @@ class _Links:
 class SizedController(ElectedController):
     """See the module. A leader that begins goes on from what each replica says it runs."""
 
-    poll_s = 0.05
-
     def __init__(
         self,
         follow: Follow,
@@ -115,7 +122,7 @@ class SizedController(ElectedController):
         self._commanded, self._asked = _Links(connect), _Links(connect)
         self._term: Term | None = None
         self._restarts = Restarts()
-        self._asking: dict[str, Replica] = {}
+        self._asking: dict[str, list[Replica]] = {}
         self._preferred: int | None = None
 
     # --- leading ---
@@ -210,26 +217,34 @@ class SizedController(ElectedController):
         found = self._registry(None).of_cluster(self._cluster_id)
         return any(registration.is_alive for registration in found) or self._seat.is_taken()
 
-    def peek(self, peek: Peek, pause: Pause | None = None) -> PeekResponse:
-        """See `Replica.peek`. What is computed before a replica is lost is computed again by another, up to the first rows."""
+    def peek(self, peek: Peek, pause: Pause | None = None, *, replica: str = "") -> PeekResponse:
+        """See `ClusterController.peek`. A replica that does not answer within ``HEDGE_S`` has another one asked beside it. What is
+        computed before a replica is lost is computed again by another, up to the first rows."""
+        if replica:
+            self._named(replica)
 
         def ask(replica: Replica) -> PeekResponse:
-            self._asking[peek.id] = replica
+            self._asking.setdefault(peek.id, []).append(replica)
             return replica.peek(peek)
 
-        response = self._from_any(ask, pause)
-        return PeekResponse(response.engine, response.schema, self._batches(peek.id, response, ask, pause))
+        def begin() -> PeekResponse:
+            return self._from_any(ask, pause, only=replica, dispose=lambda late: late.batches.close())
 
-    def _batches(
-        self, id: str, response: PeekResponse, ask: Callable[[Replica], PeekResponse], pause: Pause | None
-    ) -> Generator[pa.RecordBatch, None, None]:
+        try:
+            response = begin()
+        except BaseException:
+            self._asking.pop(peek.id, None)
+            raise
+        return PeekResponse(response.engine, response.schema, self._batches(peek.id, response, begin))
+
+    def _batches(self, id: str, response: PeekResponse, begin: Callable[[], PeekResponse]) -> Generator[pa.RecordBatch, None, None]:
         try:
             while True:
                 try:
                     first = next(response.batches, None)
                     break
                 except ReplicaLost:
-                    response = self._from_any(ask, pause)
+                    response = begin()
             if first is not None:
                 yield first
                 yield from response.batches
@@ -238,15 +253,12 @@ class SizedController(ElectedController):
             response.batches.close()
 
     def cancel(self, cancel: CancelPeek) -> None:
-        replica = self._asking.get(cancel.id)
-        if replica is not None:
-            try:
+        for replica in self._asking.get(cancel.id, ()):
+            with suppress(ReplicaLost):
                 replica.carry_out(cancel)
-            except ReplicaLost:
-                return
 
     def engine_of(self, peek: Peek, pause: Pause | None = None) -> str:
-        return self._from_any(lambda replica: replica.engine_of(peek), pause)
+        return self._from_any(lambda replica: replica.engine_of(peek), pause, dispose=lambda late: None)
 
     def refresh(self, refresh: Refresh, pause: Pause | None = None) -> Refreshed:
         """See `Replica.refresh`. It is repeated where its replica is lost, which changes nothing."""
@@ -257,41 +269,71 @@ class SizedController(ElectedController):
         return self._from_any(lambda replica: replica.emit(emit), pause)
 
     def target(self, name: str) -> Replica:
-        replicas = {each.name: each.id for each in replicas_of(self._follow(), self._cluster_id)}
+        replicas = replicas_of(self._follow(), self._cluster_id)
         if not name and len(replicas) != 1:
-            raise UntargetedLogRead(sorted(replicas))
-        if name and name not in replicas:
-            raise UnknownObject("cluster replica", name, hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}")
-        id = replicas[name] if name else next(iter(replicas.values()))
-        found = next((each for each in self._ready() if each.replica_id == id), None)
+            raise UntargetedLogRead(sorted(each.name for each in replicas))
+        wanted = self._named(name) if name else replicas[0]
+        found = next((each for each in self._ready() if each.replica_id == wanted.id), None)
         if found is None:
-            raise ReplicaLost(name or next(iter(replicas)), detail="; ".join(self._absent()))
+            raise ReplicaLost(wanted.name, detail="; ".join(self._absent()))
         return self._asked.to(found).replica
+
+    def _named(self, name: str) -> ReplicaDescription:
+        """Raises ``UnknownObject``."""
+        replicas = {each.name: each for each in replicas_of(self._follow(), self._cluster_id)}
+        if name not in replicas:
+            raise UnknownObject("cluster replica", name, hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}")
+        return replicas[name]
 
     def led(self) -> dict[int, Replica]:
         """The replicas by id that this process, as their leader, has commanded."""
         return self._commanded.commanded() if self._is_leading else {}
 
-    def _from_any(self, ask: Callable[[Replica], T], pause: Pause | None) -> T:
-        """What the first replica answers that does. Waits for one: without a statement's patience, as long as a start may
+    def _from_any(
+        self,
+        ask: Callable[[Replica], T],
+        pause: Pause | None,
+        *,
+        only: str = "",
+        dispose: Callable[[T], None] | None = None,
+    ) -> T:
+        """What the first replica answers that does, or the one called ``only``. With ``dispose`` several may be asked at once, and
+        it is given the answers that come too late. Waits for a replica: without a statement's patience, as long as a start may
         take, anew when a replica was lost over it, a few times."""
         wait, losses = pause or self._patience(), 0
         tended = 0.0
         while True:
-            trouble: list[str] = []
-            for registration in self._ready():
-                try:
-                    answer = ask(self._asked.to(registration).replica)
-                    self._preferred = registration.replica_id
-                    return answer
-                except (ReplicaLost, ReplicaBehind) as failure:
-                    trouble.append(f"{failure.message}: {failure.detail}")
-                    if pause is None and isinstance(failure, ReplicaLost) and losses < _LOSSES:
-                        wait, losses = self._patience(), losses + 1
+            self._check_has_replicas()
+            ready = [each for each in self._ready() if not only or each.replica_id == self._named(only).id]
+            asks = [partial(self._ask, registration, ask) for registration in ready]
+            if dispose is not None and (len(asks) > 1 or pause is not None):
+                look = partial(pause, 0, "no replica of the cluster has answered yet") if pause is not None else _go_on
+                answer, errors = Race(asks, hedge_s=HEDGE_S, passes=_PASSES, dispose=dispose).run(look)
+            else:
+                answer, errors = _in_turn(asks)
+            for error in errors:
+                if pause is None and isinstance(error, ReplicaLost) and losses < _LOSSES:
+                    wait, losses = self._patience(), losses + 1
+            if answer is not None:
+                number, given = answer
+                self._preferred = ready[number].replica_id
+                return given
             if time.monotonic() >= tended + _TEND_S:
                 tended = time.monotonic()
                 self._tend()
-            wait(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()]) or 'it has none'}")
+            trouble = [f"{error.message}: {error.detail}" for error in errors]
+            wait(_POLL_S, f"no replica of the cluster answers: {'; '.join([*trouble, *self._absent()])}")
+
+    def _check_has_replicas(self) -> None:
+        """Raises ``NoReplicas``: without one in the catalog, waiting is in vain."""
+        catalog = self._follow()
+        if not replicas_of(catalog, self._cluster_id):
+            assert catalog.snapshot is not None
+            cluster = catalog.snapshot.clusters.get(self._cluster_id)
+            raise NoReplicas(cluster.name if cluster is not None else str(self._cluster_id))
+
+    def _ask(self, registration: Registration, ask: Callable[[Replica], T]) -> T:
+        return ask(self._asked.to(registration).replica)
 
     def _patience(self) -> Pause:
         return patiently(self._start_ms / 1000 + PATIENCE_S)
@@ -318,3 +360,18 @@ class SizedController(ElectedController):
                 yield f'"{description}" is not alive' + (f" ({registration.trouble})" if registration.trouble else "")
             elif registration.address is None:
                 yield f'"{description}" is being started' + (f" (before: {registration.trouble})" if registration.trouble else "")
+
+
+def _in_turn(asks: Sequence[Callable[[], T]]) -> tuple[tuple[int, T] | None, list[ReclockError]]:
+    """The first answer and who gave it, and the errors of those before that were lost or behind. Raises any other error."""
+    errors: list[ReclockError] = []
+    for number, ask in enumerate(asks):
+        try:
+            return (number, ask()), errors
+        except _PASSES as error:
+            errors.append(error)
+    return None, errors
+
+
+def _go_on() -> None:
+    """Who has no patience of a statement waits for a replica as long as it takes to compute."""

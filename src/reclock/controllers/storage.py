@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,12 +11,12 @@ from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.consensus.elections import Seat, Term
 from reclock.controllers.controller import Follow
 from reclock.controllers.elected import AGAIN_S, ElectedController
-from reclock.controllers.implied import storage_commands, stored
+from reclock.controllers.implied import incarnations, storage_commands
 from reclock.crashpoints import reach
 from reclock.errors import TermOver
 from reclock.oracle.oracle import TimestampOracle
 from reclock.protocol.frontier import AdvanceCatalogFrontier
-from reclock.protocol.storage import StoragePlane
+from reclock.protocol.storage import NotCreated, StoragePlane
 
 Plane = Callable[[Term, Callable[[Timestamp], None]], StoragePlane]
 """Makes the executing plane of a term, which publishes the catalog frontier by the function given."""
@@ -24,16 +24,18 @@ Plane = Callable[[Term, Callable[[Timestamp], None]], StoragePlane]
 
 @dataclass(slots=True)
 class _Stint:
-    """A term of this process: how far it has published, and the objects that have collections, or None if it must look."""
+    """A term of this process: how far it has published, and the objects that have collections, with their incarnations, or None
+    if it must look."""
 
     term: Term
     plane: StoragePlane
     frontier: Timestamp = MINIMUM
-    present: frozenset[GlobalId] | None = None
+    present: Mapping[GlobalId, str] | None = None
 
 
 class StorageController(ElectedController):
-    """See the module. A drop that readers hold up is carried out again until it succeeds."""
+    """See the module. A drop that readers hold up is carried out again until it succeeds, and so is a creation that failed: it
+    holds up nothing but what reads or writes that object."""
 
     def __init__(self, follow: Follow, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
         super().__init__(seat)
@@ -49,14 +51,19 @@ class StorageController(ElectedController):
         present = stint.plane.present() if stint.present is None else stint.present
         catalog = self._follow()  # after the election, so it has everything that an earlier leader saw
         assert catalog.snapshot is not None
-        stint.present = stored(catalog)
+        stint.present = incarnations(catalog)
+        failures: list[NotCreated] = []
         for command in storage_commands(present, catalog):
             reach("controllers.storage.before_command")
             if self._seat.take() != term:
                 raise TermOver(self.name, own=term)
-            if stint.plane.carry_out(command) is not None:
+            answer = stint.plane.carry_out(command)
+            if answer is not None:
                 stint.present = None
+            if isinstance(answer, NotCreated):
+                failures.append(answer)
             reach("controllers.storage.after_command")
+        stint.plane.report(failures)
         if stint.frontier < catalog.snapshot.upper or not stays:
             reach("controllers.storage.before_advance")
             stint.plane.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))

@@ -128,3 +128,16 @@ class DependentObjects(ReclockError):
             hint="use DROP ... CASCADE to drop the dependent objects too",
         )
         self.kind, self.name, self.dependents = kind, name, dependents
+
+
+class RequiredIndex(ReclockError):
+    """A drop would leave a materialized view without the index that keeps it."""
+
+    sqlstate = "2BP01"
+
+    def __init__(self, index: str, view: str) -> None:
+        super().__init__(
+            f'cannot drop index "{index}" because materialized view "{view}" requires it',
+            hint="create another index on the view first, or use DROP INDEX ... CASCADE to keep it as a plain view",
+        )
+        self.index, self.view = index, view

@@ -106,3 +106,16 @@ class UnsafeListener(ConfigurationError):
             hint="listen on 127.0.0.1, or give every role that may log in a password and set tls_certificate and tls_key",
         )
         self.host = host
+
+
+class NoReplicas(ReclockError):
+    """A query or a refresh is for a cluster that has no replica, and never will by itself."""
+
+    sqlstate = "55000"
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__(
+            f'cluster "{cluster}" has no replicas',
+            hint="add one with CREATE CLUSTER REPLICA, or choose another cluster with SET cluster",
+        )
+        self.cluster = cluster

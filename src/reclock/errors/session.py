@@ -150,14 +150,14 @@ class OutsideTransaction(ReclockError):
         self.names = names
 
 
-class TableChanged(ReclockError):
-    """A table was dropped or defined anew between a transaction's statements and its commit."""
+class RelationChanged(ReclockError):
+    """A table or view that a transaction used was dropped or defined anew before its commit."""
 
     sqlstate = "40001"
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f'table "{name}" was dropped or changed before the transaction could commit', hint="run the transaction again"
+            f'relation "{name}" was dropped or changed before the transaction could commit', hint="run the transaction again"
         )
         self.name = name
 

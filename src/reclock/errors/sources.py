@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reclock.errors.root import ReclockError
 
 
@@ -15,6 +17,20 @@ class UpstreamUnavailable(SourceError):
     """The upstream cannot be reached, or a part of it that should be there is missing."""
 
     sqlstate = "08001"
+
+
+class UpstreamBusy(SourceError):
+    """The upstream cannot begin to tell its changes as long as some of its transactions are open. The source waits for them."""
+
+    sqlstate = "55006"
+
+    def __init__(self, slot: str, transactions: Sequence[str]) -> None:
+        super().__init__(
+            f'replication slot "{slot}" cannot be made while transactions that began before are open upstream',
+            detail="; ".join(transactions) or None,
+            hint="the next tick tries again; end the transactions",
+        )
+        self.slot, self.transactions = slot, tuple(transactions)
 
 
 class SecretUnavailable(SourceError):
@@ -38,13 +54,24 @@ class UpstreamChanged(SourceError):
         self.partition, self.offset = partition, offset
 
 
+class UpstreamLost(UpstreamChanged):
+    """What a source would read next no longer exists, and no decision about offsets brings it back: the source begins anew."""
+
+    def __init__(self, partition: str, offset: int, *, message: str, detail: str | None = None, hint: str | None = None) -> None:
+        usual = "DROP the source and create it again"
+        super().__init__(partition, offset, message=message, detail=detail, hint=hint or usual)
+
+
 class OutputFailed(SourceError):
     """A relation that a source fills beside others cannot be followed from a time on: it is read before that time alone."""
 
     sqlstate = "58P03"
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
-        hint = "the source's other relations go on; DROP the source and create it again to have this one"
+        hint = (
+            "the source's other relations go on; CREATE SOURCE … FOR TABLES (…) reads this table anew, if a value does not fit with"
+            " its column in TEXT COLUMNS (…) or EXCLUDE COLUMNS (…)"
+        )
         super().__init__(message, detail=detail, hint=hint)
 
 
@@ -64,7 +91,7 @@ class DecodeFailed(SourceError):
     sqlstate = "22P02"
 
     def __init__(self, partition: str, offset: int, *, detail: str, unit: str = "byte") -> None:
-        correct = "correct the object, keeping its length, and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
+        correct = "correct the object and ALTER SOURCE … RETRY; or " if unit == "byte" else ""
         super().__init__(
             f'record at {unit} {offset} of "{partition}" does not decode',
             detail=detail,

@@ -41,6 +41,21 @@ class UnknownRelation(ReclockError):
         self.name = name
 
 
+class ObjectQuarantined(ReclockError):
+    """The definition that the catalog has of an object cannot be planned. It can be looked at and dropped, and nothing else;
+    other objects are not concerned."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, name: str, id: str, *, reason: str) -> None:
+        super().__init__(
+            f'the definition of "{name}" cannot be planned',
+            detail=reason,
+            hint='DROP it, or correct it with "reclock catalog edit"; see mz_internal.mz_broken_objects',
+        )
+        self.name, self.id, self.reason = name, id, reason
+
+
 class UnknownColumn(ReclockError):
     """No column of that name is in reach."""
 
@@ -56,9 +71,25 @@ class AmbiguousColumn(ReclockError):
 
     sqlstate = "42702"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'column reference "{name}" is ambiguous', hint="put the relation's name in front")
+    def __init__(self, name: str, clause: str | None = None) -> None:
+        hint = "put the relation's name in front" if clause is None else "several columns of the select list have that name"
+        super().__init__(f'{clause or "column reference"} "{name}" is ambiguous', hint=hint)
         self.name = name
+
+
+class AmbiguousFunction(ReclockError):
+    """Several functions or operators of that name take an argument whose type is open, and none is the better choice."""
+
+    sqlstate = "42725"
+
+    def __init__(self, name: str, argument_types: list[str], *, is_operator: bool = False) -> None:
+        if is_operator:
+            operands = f" {name} ".join(argument_types) if len(argument_types) > 1 else f"{name} {argument_types[0]}"
+            written = f"operator is not unique: {operands}"
+        else:
+            written = f"function {name}({', '.join(argument_types)}) is not unique"
+        super().__init__(written, hint="cast the arguments to the types that are meant")
+        self.name, self.argument_types = name, argument_types
 
 
 class UnknownFunction(ReclockError):
@@ -116,9 +147,33 @@ class NumberOutOfRange(ReclockError):
 
     sqlstate = "22003"
 
-    def __init__(self, number: str, type_name: str) -> None:
-        super().__init__(f'value "{number}" is out of range for type {type_name}')
+    def __init__(self, number: str, type_name: str, *, hint: str | None = None) -> None:
+        super().__init__(f'value "{number}" is out of range for type {type_name}', hint=hint)
         self.number, self.type_name = number, type_name
+
+
+class TextTooLong(ReclockError):
+    """A text has more characters than the column that it is assigned to."""
+
+    sqlstate = "22001"
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__(f"value too long for type {type_name}")
+        self.type_name = type_name
+
+
+class TooManyDigits(ReclockError):
+    """A numeric in a statement has more digits after the decimal point than its place keeps."""
+
+    sqlstate = "22003"
+
+    def __init__(self, number: str, scale: int) -> None:
+        super().__init__(f"numeric value {number} has more than {scale} digits after the decimal point", hint=DIGITS_HINT)
+        self.number, self.scale = number, scale
+
+
+DIGITS_HINT = "round the value, or declare the column with a precision and scale, such as numeric(38, 18)"
+"""What to do where an unconstrained numeric does not hold all digits of a value."""
 
 
 class DuplicateColumn(ReclockError):
@@ -145,6 +200,16 @@ class InvalidColumnReference(ReclockError):
     """An ORDER BY, GROUP BY or DISTINCT ON names a place in the select list that is not there, or is not allowed."""
 
     sqlstate = "42P10"
+
+
+class InvalidConstraint(ReclockError):
+    """A constraint that CREATE TABLE declares cannot hold of the table. Its SQLSTATE is PostgreSQL's."""
+
+    sqlstate = "42P16"
+
+    def __init__(self, message: str, *, sqlstate: str = sqlstate) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
 
 
 class ReservedName(ReclockError):
@@ -240,6 +305,12 @@ class InvalidGrouping(ReclockError):
     def __init__(self, message: str, *, sqlstate: str = sqlstate) -> None:
         super().__init__(message)
         self.sqlstate = sqlstate
+
+
+class InvalidWindow(ReclockError):
+    """The frame of a window function begins after it ends, or a window is defined twice."""
+
+    sqlstate = "42P20"
 
 
 class InvalidOption(ReclockError):

@@ -20,9 +20,16 @@ class ClaimConflict(ReclockError):
 
     sqlstate = "40001"
 
-    def __init__(self, group: str, *, detail: str | None = None) -> None:
+    def __init__(
+        self,
+        group: str,
+        *,
+        detail: str | None = None,
+        owner: str | None = None,
+        lease_until: int | None = None,
+    ) -> None:
         super().__init__(f'frontier group "{group}" is claimed by another writer', detail=detail)
-        self.group = group
+        self.group, self.owner, self.lease_until = group, owner, lease_until
 
 
 class Fenced(ReclockError):
@@ -68,6 +75,14 @@ class NotBegun(ReclockError):
             detail="of the transactions that were bound before it was made it does not hold its part yet",
             hint="it begins with the tick that finds all of them upstream",
         )
+
+
+class ErrorAtTime(ReclockError):
+    """A maintained view has no answer at a time, because its query raised an error there. The SQLSTATE is that of the error."""
+
+    def __init__(self, message: str, *, sqlstate: str, detail: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.sqlstate = sqlstate
 
 
 class UnknownCollection(ReclockError):
@@ -124,6 +139,53 @@ class CollectionExists(ReclockError):
         self.name = name
 
 
+class ForeignCollection(ReclockError):
+    """A store has a collection under this id, but of another incarnation: it belongs to an object that the catalog
+    has lost. Nobody reads it, writes it or drops it in that object's place."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, name: str, *, store: str, expected: str, found: str) -> None:
+        super().__init__(
+            f'{store} has another object\'s collection under "{name}"',
+            detail=f'it is of incarnation "{found}", the catalog says "{expected}"',
+            hint="a store was put back in time: restore both from one backup, or drop the object and create it again",
+        )
+        self.name, self.store, self.expected, self.found = name, store, expected, found
+
+    def named(self, name: str) -> ForeignCollection:
+        """The same of an object that people know by this name."""
+        return ForeignCollection(name, store=self.store, expected=self.expected, found=self.found)
+
+
+class CollectionDamaged(ReclockError):
+    """A collection is in the lake, but its Delta table cannot be read."""
+
+    sqlstate = "XX001"
+
+    def __init__(self, name: str, *, detail: str) -> None:
+        super().__init__(
+            f'collection "{name}" is damaged',
+            detail=detail,
+            hint="put its files back, restore both stores from a backup, or drop it",
+        )
+        self.name = name
+
+    def named(self, name: str) -> CollectionDamaged:
+        """The same of an object that people know by this name."""
+        return CollectionDamaged(name, detail=self.detail or "")
+
+
+class CollectionUnready(ReclockError):
+    """What storage keeps for an object could not be made. It is tried again; other objects are not concerned."""
+
+    sqlstate = "55000"
+
+    def __init__(self, name: str, *, error: str, hint: str | None = None) -> None:
+        super().__init__(f'"{name}" cannot be read or written: its collection could not be made', detail=error, hint=hint)
+        self.name = name
+
+
 class InvalidSchema(ReclockError):
     """A relation has columns that the lake cannot hold: reserved or repeated names, a type that is never stored."""
 
@@ -161,6 +223,21 @@ class StatementTimeout(ReclockError):
     def __init__(self, timeout_ms: int, *, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(f"canceling statement due to statement timeout ({timeout_ms} ms)", detail=detail, hint=hint)
         self.timeout_ms = timeout_ms
+
+
+class InputStalled(ReclockError):
+    """A read needs what a source has not published, because it is stalled by the error that this one repeats."""
+
+    sqlstate = "55000"
+
+    def __init__(self, name: str, error: str, *, detail: str | None, hint: str | None, behind: str) -> None:
+        way_out = hint and hint.replace("ALTER SOURCE …", f"ALTER SOURCE {name}")
+        super().__init__(
+            f'"{name}" is stalled: {error}',
+            detail="; ".join(part for part in (detail, behind) if part),
+            hint="; ".join(part for part in (way_out, "SET stalled_reads = 'last_complete' reads what is there") if part),
+        )
+        self.name = name
 
 
 class ConsensusUnavailable(ReclockError):
@@ -236,12 +313,16 @@ class NothingClaimed(ReclockError):
 
 
 class ReadHoldLost(ReclockError):
-    """A read hold ran out or was released; what it protected may be compacted."""
+    """A read hold ran out or was released; what it protected may be compacted. A new transaction reads at a later time."""
 
-    sqlstate = "72000"
+    sqlstate = "40001"
 
     def __init__(self, owner: str, *, at: int) -> None:
-        super().__init__(f'read hold of "{owner}" at {at} is gone', hint="read again, at a later time if need be")
+        super().__init__(
+            f'read hold of "{owner}" at {at} is gone',
+            detail="it ran out because the process did not renew it in time, and what it protected was compacted",
+            hint="the transaction might succeed if retried",
+        )
         self.owner, self.at = owner, at
 
 
@@ -292,6 +373,31 @@ class UnknownTimeline(ReclockError):
         self.timeline = timeline
 
 
+class StoreRolledBack(ConfigurationError):
+    """One of the two stores is older than the other knows: it was lost, or put back in time. Nothing is opened."""
+
+    sqlstate = "58030"
+
+    def __init__(self, store: str, other: str, *, found: int, expected: int) -> None:
+        lost = "it is empty" if not found else f"it is at {found}"
+        super().__init__(
+            f"{store} is older than {other}",
+            detail=f"{lost}, {other} knows it at {expected}: what was committed in between is missing",
+            hint='put back its newest files; or bring both stores to one time with "reclock restore"; '
+            'or go on without what is missing: "reclock init --accept-loss"',
+        )
+        self.store, self.found, self.expected = store, found, expected
+
+
+class BackupFailed(ReclockError):
+    """What was to be copied changed or went too fast. Nothing of the backup can be used."""
+
+    sqlstate = "58030"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="try again, and not while maintenance runs with a short vacuum_grace_ms")
+
+
 class TimelineBelowFloor(ConfigurationError):
     """Consensus holds an older state of a timeline than the catalog remembers: it was put back in time."""
 
@@ -304,3 +410,17 @@ class TimelineBelowFloor(ConfigurationError):
             hint="restore the newest consensus database, or an empty one to rebuild it from the catalog and the lake",
         )
         self.timeline, self.floor, self.found = timeline, floor, found
+
+
+class ClockImplausible(ReclockError):
+    """The clock is so far beyond the newest timestamp that it is taken to be wrong. Nothing was written."""
+
+    sqlstate = "58000"
+
+    def __init__(self, *, now: int, newest: int, max_jump_ms: int) -> None:
+        super().__init__(
+            f"the clock is {(now - newest) // 86_400_000} days beyond the newest timestamp",
+            detail=f"the clock says {now}, the newest timestamp is {newest}; time that has moved forward never goes back",
+            hint=f"correct the clock; if it is right, set RECLOCK_MAX_CLOCK_JUMP_MS above {max_jump_ms} for one statement or tick",
+        )
+        self.now, self.newest, self.max_jump_ms = now, newest, max_jump_ms

@@ -73,6 +73,7 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup
             for file in files
         ],
         updates_per_offset=source.connector.updates_per_offset,
+        changes=step.changes,
     )
 
 

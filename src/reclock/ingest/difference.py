@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 _DIFFERENCE = "difference"
 RETRACTED = "retracted"
-"""How the names of files begin that hold what an output had before it was emptied."""
+"""How the names of files begin that hold what an output had before it was emptied, or the difference to what replaced it. As
+many rows as the output had may be in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,27 @@ class DifferenceJob:
             ),
             RETRACTED,
         )
+
+    def replace(self, spark: Callable[[], SparkSession], state: Version) -> None:
+        """Afterwards the target holds, in place of its rows, the difference that they make to ``state``."""
+        session, columns = spark(), listed(self.desc.names)
+        rows = self._files(self.target)
+        frames = {
+            "rows": SparkEngine(session).files(self.desc, self._uris(self.target, rows)),
+            "state": self._before(session, state),
+        }
+        self._run(
+            session,
+            frames,
+            lambda names: (
+                f"SELECT {columns}, SUM({DIFF_COLUMN}) AS {DIFF_COLUMN} FROM ("
+                f"SELECT {columns}, {DIFF_COLUMN} FROM {names['rows']}"
+                f" UNION ALL SELECT {columns}, -{DIFF_COLUMN} FROM {names['state']}"
+                f") GROUP BY {columns} HAVING SUM({DIFF_COLUMN}) <> 0"
+            ),
+            RETRACTED,
+        )
+        Folder(self.target, self.options).delete([file.path for file in rows])
 
     def _before(self, session: SparkSession, state: Version | None) -> DataFrame:
         engine = SparkEngine(session)

@@ -35,6 +35,10 @@ class HeldClaim:
         with self._lock:
             self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=self._lease_ms)
 
+    def renew(self) -> None:
+        """Raises ``ClaimConflict`` if the claim is no longer ours."""
+        self.amend(self._claim.payload)
+
     def let_go(self, payload: Payload) -> None:
         """Leave the claim, with this payload, to whoever comes next; if somebody has it already, to them."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,6 +13,7 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.collection import Collection
+from reclock.collections.correction import replace_updates_at
 from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
@@ -35,7 +36,12 @@ _Key = TypeVar("_Key")
 
 def read_bindings(remap: Collection, lower: Timestamp, upper: Timestamp) -> list[Binding]:
     """What a remap collection binds at times in ``[lower, upper)``."""
-    rows = remap.pin().changes(lower, upper).to_pylist()
+    return bindings_in(remap.pin(), lower, upper)
+
+
+def bindings_in(remap: Version, lower: Timestamp, upper: Timestamp) -> list[Binding]:
+    """What a version of a remap collection binds at times in ``[lower, upper)``."""
+    rows = remap.changes(lower, upper).to_pylist()
     summed = _summed(((_partition(remap.desc, row), row[TIME_COLUMN]), row) for row in rows)
     return [Binding(partition, time, increment) for (partition, time), increment in summed.items()]
 
@@ -111,13 +117,31 @@ class Lineup:
         """Whether rows of the step at ``at`` are in an output."""
         return any(_has_landed(self.group, output, at) for output in self.outputs.values())
 
-    def bind(self, bindings: Sequence[Binding], at: Timestamp) -> None:
-        """The bindings are durable in the remap collection. Raises ``InternalError`` if they do not go on from its frontier."""
+    def bind(
+        self,
+        bindings: Sequence[Binding],
+        at: Timestamp,
+        *,
+        check_claim: Callable[[], None],
+        now: Timestamp,
+    ) -> None:
+        """Make ``bindings`` what the remap collection durably holds at ``at``.
+
+        A step that was read again may bind fewer or more offsets than it did before. Nobody has seen
+        the earlier ones, because the step is not published, so they are replaced. For ``check_claim``
+        and ``now`` see ``replace_updates_at``.
+        """
         if self.reclocking.is_wide:
-            rows = [((*_row(own.partition), place), digit) for own in bindings for place, digit in digits(own.increment)]
+            rows = [
+                ((*_row(binding.partition), place), digit) for binding in bindings for place, digit in digits(binding.increment)
+            ]
         else:
-            rows = [(_row(own.partition), own.increment) for own in bindings]
-        _append(self.group, self.remap, rows, at)
+            rows = [(_row(binding.partition), binding.increment) for binding in bindings]
+        updates = _updates(self.remap, rows, at)
+        if not _has_landed(self.group, self.remap, at):
+            _append(self.group, self.remap, updates, at)
+        elif set(self.read_bindings(at)) != set(bindings):
+            replace_updates_at(self.remap, at, updates, check_claim=check_claim, now=now)
 
     def check_frontier(self, increments: Iterable[Increment], at: Timestamp) -> None:
         """Raises ``InternalError`` unless every increment goes on where the remap collection ends before ``at``."""
@@ -160,7 +184,7 @@ class Lineup:
             own = [increment for increment in increments if increment.partition in known]
             changes = [(self._kept(increment.partition, *known[increment.partition]), -1) for increment in own]
             changes += [(self._kept(found.partition, found.upper, *found.evidence), 1) for found in increments]
-            _append(self.group, self.evidence, changes, at)
+            _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
         """The outputs that begin with a step of these increments: see ``reclock.sources.connector.Shared``."""
@@ -195,10 +219,14 @@ def _has_landed(group: str, collection: Collection, at: Timestamp) -> bool:
     return upper == at + 1
 
 
-def _append(group: str, collection: Collection, rows: Iterable[tuple[tuple[object, ...], int]], at: Timestamp) -> None:
-    """Append rows with their diffs at ``at``, unless that was done before."""
+def _updates(collection: Collection, rows: Iterable[tuple[tuple[object, ...], int]], at: Timestamp) -> pa.Table:
+    """Rows with their diffs, as updates at ``at``."""
     schema = arrow_schema(collection.desc, with_updates=True)
-    updates = pa.Table.from_pylist([dict(zip(schema.names, (*row, at, diff), strict=True)) for row, diff in rows], schema)
+    return pa.Table.from_pylist([dict(zip(schema.names, (*row, at, diff), strict=True)) for row, diff in rows], schema)
+
+
+def _append(group: str, collection: Collection, updates: pa.Table, at: Timestamp) -> None:
+    """Append updates at ``at``, unless that was done before."""
     if not updates.num_rows or _has_landed(group, collection, at):
         return
     try:

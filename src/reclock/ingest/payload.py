@@ -1,7 +1,8 @@
 """What a source's claim says: the whole state of a step, so that whoever takes it over can go on. JSON in consensus.
 
-Each phase is durable before the next begins. The bytes of a claim are bound for good as soon as it is ``CLAIMED``, though nobody
-can read them before it is published.
+Each phase is durable before the next begins. From ``CLAIMED`` on, every writer that continues the
+step binds the same offsets, until a person decides that the step is read again (``retry``). That is
+safe because nobody has seen a step that is not published.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Decisions:
     waive: tuple[str, ...] = ()
     skip: tuple[Skip, ...] = ()
     is_reread: bool = False
+    is_resnapshot: bool = False
+    """Whether the step takes all that the upstream has now in place of what the outputs have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ class Step:
     """Whether they are there before they are bound, because they cannot be read twice."""
     failed: Mapping[str, Failed] = field(default_factory=dict)
     """The outputs of which nothing is known from this step on."""
+    changes: int | None = None
+    """How many changes the reading found, if the connector counts them."""
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
@@ -129,6 +134,7 @@ class Step:
                 "files": {output: [asdict(file) for file in files] for output, files in self.staged.items()},
                 "rows": self.rows,
                 "once": self.is_read,
+                "changes": self.changes,
                 "failed": {output: asdict(failed) for output, failed in self.failed.items()},
             },
             "audit": None
@@ -143,6 +149,7 @@ class Step:
                 "waive": list(self.decisions.waive),
                 "skip": [list(skip) for skip in self.decisions.skip],
                 "reread": self.decisions.is_reread,
+                "resnapshot": self.decisions.is_resnapshot,
             },
             "error": self.error,
         }
@@ -167,9 +174,13 @@ class Step:
             {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
             payload["staged"].get("once", False),
             {output: Failed(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
+            payload["staged"].get("changes"),
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
             Decisions(
-                tuple(decisions["waive"]), tuple((key, low, high) for key, low, high in decisions["skip"]), decisions["reread"]
+                tuple(decisions["waive"]),
+                tuple((key, low, high) for key, low, high in decisions["skip"]),
+                decisions["reread"],
+                decisions.get("resnapshot", False),
             ),
             payload["error"],
         )
@@ -219,20 +230,39 @@ def skip(payload: Mapping[str, Any], key: str, lower: int, upper: int) -> dict[s
 
 
 def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what is claimed again, and trust what is found: the upstream may have been corrected, within what is claimed."""
+    """Read the upstream again and bind what is found: a step that is not published may be corrected.
+
+    Raises ``InvalidOption`` for a step that has passed its audit: a writer may be committing its rows,
+    which must match its bindings.
+    """
     step = Step.from_payload(payload)
+    if step.phase is Phase.AUDITED and not step.blocking:
+        raise _too_late()
     return _restaged(replace(step, decisions=replace(step.decisions, is_reread=True))).to_payload()
+
+
+def resnapshot(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind and read nothing of what the step was about, but all that the upstream has now. Nobody has seen a step that is not
+    published. Raises ``InvalidOption`` for a step that has passed its audit."""
+    step = Step.from_payload(payload)
+    if step.phase in PASSED and not step.blocking:
+        raise _too_late()
+    return Step(step.source, step.at, Phase.PROBING, staging=step.staging, decisions=Decisions(is_resnapshot=True)).to_payload()
 
 
 def _restaged(step: Step) -> Step:
     """The step with its rows still to be staged. Files that were complete are left to vacuum: a writer may be committing them."""
     if step.phase is Phase.COMMITTING:
-        raise InvalidOption("the step has passed its audit and is being committed", hint="run the next tick")
+        raise _too_late()
     if step.is_read:
         return replace(step, phase=min(step.phase, Phase.BOUND, key=list(Phase).index), audit=None, error=None)
     if step.phase in (Phase.STAGED, Phase.AUDITED):
-        return replace(step, phase=Phase.BOUND, staging=None, staged={}, failed={}, audit=None, error=None)
+        return replace(step, phase=Phase.BOUND, staging=None, staged={}, failed={}, changes=None, audit=None, error=None)
     return replace(step, error=None)
+
+
+def _too_late() -> InvalidOption:
+    return InvalidOption("the step has passed its audit and is being committed", hint="run the next tick")
 
 
 def _fields(increment: Increment) -> dict[str, Any]:

@@ -16,26 +16,37 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed, InternalError, OutputFailed, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import (
+    DecodeFailed,
+    InternalError,
+    OutputFailed,
+    SourceError,
+    UpstreamChanged,
+    UpstreamLost,
+    UpstreamUnavailable,
+)
 from reclock.ingest.payload import Failed
-from reclock.sources.connector import OFFSET_COLUMN, Connector
+from reclock.sources.connector import OFFSET_COLUMN, Connector, Found, Read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What readings told of outputs besides rows: those that were ``emptied`` before the rows came, and those that ``failed``."""
+class StagingOutcome:
+    """What a reading says of outputs besides their rows: those that were ``emptied`` before the rows came, and those that
+    ``failed``."""
 
     emptied: Collection[str] = ()
     failed: Mapping[str, Failed] = field(default_factory=dict)
+    changes: int | None = None
+    """How many changes were found at the bound offsets, if the connector counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +65,13 @@ class StagingJob:
     target_options: Mapping[str, str] = field(repr=False)
     messages: Mapping[str, RelationDesc] = field(default_factory=dict)
 
-    def run(self, spark: Callable[[], SparkSession]) -> Told:
+    def run(self, spark: Callable[[], SparkSession]) -> StagingOutcome:
         """Run every task on Spark. Afterwards the staging folders hold the rows of all of them.
 
         Raises the ``SourceError`` of the first bad offset, in order of partition. With nothing to read, Spark is not asked.
         """
         if not self.tasks:
-            return Told()
+            return StagingOutcome()
         count = len(self.tasks)
         columns = "task BIGINT, failure STRING, told STRING"
         outcome = spark().range(0, count, 1, count).mapInArrow(self._run_tasks, columns).collect()
@@ -71,7 +82,9 @@ class StagingJob:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
         told = [json.loads(row.told) for row in outcome]
         emptied = frozenset(output for each in told for output in each["emptied"])
-        return Told(emptied, {output: Failed(**failed) for each in told for output, failed in each["failed"].items()})
+        failed = {output: Failed(**failed) for each in told for output, failed in each["failed"].items()}
+        counts = [each["changes"] for each in told if each["changes"] is not None]
+        return StagingOutcome(emptied, failed, sum(counts) if counts else None)
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -81,14 +94,17 @@ class StagingJob:
                 arrays = [pa.array(column, type) for column, type in zip(columns, _OUTCOME.types, strict=True)]
                 yield pa.record_batch(arrays, schema=_OUTCOME)
 
-    def run_task(self, task: int) -> tuple[str | None, Told]:
+    def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
         """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
         emptied: list[str] = []
         failed: dict[str, Failed] = {}
+        changes: int | None = None
         try:
             for output, rows in self._read(task):
-                if rows is None or isinstance(rows, OutputFailed):
+                if isinstance(rows, Found):
+                    changes = (changes or 0) + rows.changes
+                elif rows is None or isinstance(rows, OutputFailed):
                     for key in [key for key in writers if key[0] == output]:
                         writers.pop(key).discard()
                     if rows is None:
@@ -101,17 +117,17 @@ class StagingJob:
                         writers[key] = self._writer(*key, f"part-{task:05}-{emptied.count(output)}.parquet")
                     writers[key].write(rows)
         except SourceError as failure:
-            return encode_failure(failure), Told()
+            return encode_failure(failure), StagingOutcome()
         for writer in writers.values():
             writer.close()
-        return None, Told(tuple(emptied), failed)
+        return None, StagingOutcome(tuple(emptied), failed, changes)
 
     def _writer(self, output: str, is_of_messages: bool, name: str) -> StagedWriter:
         target = self.targets[output]
         desc, folder = (self.messages[output], messages_of(target)) if is_of_messages else (self.outputs[output], target)
         return StagedWriter(Folder(folder, self.target_options), name, arrow_schema(desc, with_updates=True))
 
-    def _read(self, task: int) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
+    def _read(self, task: int) -> Iterator[Read]:
         for at, piece in self.tasks[task]:
             for output, rows in self.connector.read(piece):
                 yield output, stamped(rows, at) if isinstance(rows, pa.Table) else rows
@@ -141,7 +157,7 @@ class StagedWriter:
         self._written = f".{path}.{uuid4().hex}" if folder.is_local else path
         if folder.is_local:
             os.makedirs(folder.uri, exist_ok=True)
-        self._file = pq.ParquetWriter(self._written, schema, filesystem=folder.filesystem, compression="snappy")
+        self._file = parquet_writer(folder, self._written, schema, compression="snappy")
 
     def write(self, rows: pa.Table) -> None:
         self._file.write_table(rows.select(self._schema.names).cast(self._schema), row_group_size=1 << 20)
@@ -161,7 +177,7 @@ def encode_failure(failure: SourceError) -> str:
     """A failure as text, from an executor to the driver and into a claim."""
     fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
     if isinstance(failure, DecodeFailed | UpstreamChanged):
-        fields |= {"partition": failure.partition, "offset": failure.offset}
+        fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
     if isinstance(failure, DecodeFailed):
         fields |= {"unit": failure.unit}
     return json.dumps({"kind": type(failure).__name__, **fields})
@@ -173,7 +189,9 @@ def decode_failure(text: str) -> SourceError:
     match fields["kind"]:
         case "DecodeFailed":
             return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"])
-        case "UpstreamChanged":
-            return UpstreamChanged(fields["partition"], fields["offset"], message=fields["message"], detail=fields["detail"])
+        case "UpstreamChanged" | "UpstreamLost" as kind:
+            error = UpstreamLost if kind == "UpstreamLost" else UpstreamChanged
+            told = {name: fields.get(name) for name in ("message", "detail", "hint")}
+            return error(fields["partition"], fields["offset"], **told)
         case _:
             return UpstreamUnavailable(fields["message"], detail=fields["detail"])

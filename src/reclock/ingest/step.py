@@ -20,13 +20,13 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import Claim
 from reclock.consensus.frontiers import Frontiers
-from reclock.errors import ClaimConflict, DecodeFailed, SourceError
+from reclock.errors import ClaimConflict, DecodeFailed, SourceError, UpstreamBusy
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.difference import DifferenceJob, Engines
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Failed, Phase, Step
-from reclock.ingest.stage import StagingJob, decode_failure, encode_failure
+from reclock.ingest.stage import StagingJob, StagingOutcome, decode_failure, encode_failure
 from reclock.ingest.upsert import replacement
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
@@ -38,6 +38,7 @@ from reclock.sources.connector import (
     Hindrance,
     Increment,
     ReadsOnce,
+    Restarts,
     Shared,
     TrustsOutputs,
 )
@@ -53,6 +54,8 @@ class State(StrEnum):
     """A step waits for its audit."""
     BLOCKED = "blocked"
     """A step has failed its audit, and nobody has decided about it."""
+    WAITING = "waiting"
+    """The upstream cannot begin yet; ``waiting`` says what it waits for. The group stays claimed."""
     BUSY = "busy"
     """Another writer is at work on this source."""
 
@@ -71,7 +74,11 @@ class IngestReport:
     failed: tuple[tuple[str, Failed], ...] = ()
     """The outputs of which nothing is known from ``at`` on."""
     waiting: Mapping[GlobalId, Hindrance | None] = field(default_factory=dict)
-    """Those of the source's guests that have not begun, with what keeps them from it, if that was looked at."""
+    """The source itself, or those of its guests, that have not begun, with what keeps them from it, if that was looked at."""
+    claimed_by: str | None = None
+    """Who holds the claim of a source that is ``BUSY``, and for how long at most if that writer is gone."""
+    given_up: tuple[str, ...] = ()
+    """The names of what nothing more is read of, until it is restarted."""
 
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
@@ -102,6 +109,7 @@ def ingest(
     is_history: bool = False,
     has_gaps: Callable[[], bool] = lambda: False,
     is_wanted: Callable[[], bool] = lambda: True,
+    restarts: Callable[[], Mapping[str, int]] = dict,
 ) -> IngestReport:
     """Bring the source to a step that is staged, at ``at`` or at the time of the step that was left; nothing of it is visible yet.
 
@@ -109,21 +117,26 @@ def ingest(
     claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
     gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
     ``has_gaps`` tells whether offsets of the source were ever given up after they were bound, ``is_wanted`` whether it is
-    there still.
+    there still, ``restarts`` which readings were requested (see ``reclock.sources.connector.Restarts``).
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
     if isinstance(connector, FailsByOutput) and (failed := Lineup.open(lake, source).failed()):
         connector = connector.without(failed)
-    work = _Work(source, connector, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted)
+    if isinstance(connector, Restarts):
+        connector = connector.restarting(restarts())
+    work = _Work(source, connector, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted, at)
     try:
         if frontiers.get(source.id).claim is not None:
             report = work.finish()
             if report is not None:
                 return work.with_waiting(report)
         return work.begin(at)
-    except ClaimConflict:
-        return work.with_waiting(IngestReport(source.name, at, State.BUSY))
+    except ClaimConflict as conflict:
+        return work.with_waiting(IngestReport(source.name, at, State.BUSY, claimed_by=_holder(conflict, at)))
+    except UpstreamBusy as busy:
+        waits_for = f"{busy.message}: {busy.detail}" if busy.detail else busy.message
+        return IngestReport(source.name, at, State.WAITING, waiting=dict.fromkeys(source.all_ids, waits_for))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +151,8 @@ class _Work:
     is_history: bool
     has_gaps: Callable[[], bool]
     is_wanted: Callable[[], bool]
+    now: Timestamp
+    """About what the wall clock says: the time that was allocated for this call."""
 
     def finish(self) -> IngestReport | None:
         """Go on with the step that was left; None if nothing is claimed any more, so that a new one may begin."""
@@ -172,7 +187,13 @@ class _Work:
         return self.with_waiting(self.carry(claim, step, probed) or idle, probed)
 
     def with_waiting(self, report: IngestReport, probed: Probed | None = None) -> IngestReport:
-        """The report with what is known of guests that have not begun; nothing is known of one that has no collection yet."""
+        """The report with what was given up, and with what is known of guests that have not begun.
+
+        Nothing is known of a guest that has no collection yet.
+        """
+        if isinstance(self.connector, Restarts):
+            _, bound = Lineup.open(self.lake, self.source).read_bound()
+            report = replace(report, given_up=tuple(self.connector.given_up(bound)))
         if not self.source.guests:
             return report
         lineup = Lineup.open(self.lake, self.source)
@@ -211,9 +232,14 @@ class _Work:
                         return None
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_claimed")
+                if step.decisions.is_reread and not step.is_read:
+                    step = self._reread(step, lineup)
+                    held.amend(step.to_payload())
+                    crashpoints.reach("ingest.after_reread")
                 if step.phase is Phase.CLAIMED:
                     lineup.check_frontier(step.increments, step.at)
-                    lineup.bind(mint(_reached(step), _bound(step), step.at), step.at)
+                    bindings = mint(_reached(step), _bound(step), step.at)
+                    lineup.bind(bindings, step.at, check_claim=held.renew, now=self.now)
                     crashpoints.reach("ingest.after_bind")
                     step = replace(step, phase=Phase.BOUND)
                     held.amend(step.to_payload())
@@ -255,7 +281,7 @@ class _Work:
     def _probe(self, step: Step, lineup: Lineup, probed: Probed | None, held: HeldClaim) -> Step:
         """What to bind. A probe from before the claim counts if no other step was published in between."""
         upper, bound = lineup.read_bound()
-        if self._reads_once(bound):
+        if step.decisions.is_resnapshot or self._reads_once(bound):
             return self._read_once(step, lineup, bound, held)
         if probed is not None and probed.upper == upper:
             increments = probed.increments
@@ -271,10 +297,19 @@ class _Work:
         with self.connector.read_once(bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
             job = StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
-            failed = job.run(self.engines.spark).failed
+            outcome = job.run(self.engines.spark)
+        if step.decisions.is_resnapshot:
+            self._replace(step, lineup, targets, outcome)
         crashpoints.reach("ingest.after_read_once")
         step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
-        return self._with_staged(step, lineup, failed)
+        return self._with_staged(step, lineup, outcome)
+
+    def _replace(self, step: Step, lineup: Lineup, targets: Mapping[str, str], outcome: StagingOutcome) -> None:
+        """What was staged is all that there is now. Afterwards the difference that it makes to the outputs is staged instead."""
+        for output, desc in self.source.outputs.items():
+            if output in targets and output not in outcome.failed and lineup.outputs[output].pin().failure is None:
+                job = DifferenceJob(desc, step.at, targets[output], self.lake.storage_options)
+                job.replace(self.engines.spark, lineup.outputs[output].pin())
 
     def _new_staging(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
         """The step with a new name to stage under, in place of one that was never complete."""
@@ -290,18 +325,16 @@ class _Work:
             return replace(step, phase=Phase.STAGED)
         if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed) and self._is_read(known, step):
             raise known  # the same bytes would not decode any better
-        if step.decisions.is_reread:
-            step = self._reread(step, lineup)
         step = self._new_staging(step, lineup, held)
         staging = step.staging
         assert staging is not None
         tasks = self._trusted().tasks(step.increments, step.decisions.skip)
         try:
-            failed = self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
+            outcome = self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
         except SourceError:
             lineup.discard_staged(staging)
             raise
-        return self._with_staged(replace(step, phase=Phase.STAGED), lineup, failed)
+        return self._with_staged(replace(step, phase=Phase.STAGED), lineup, outcome)
 
     def _trusted(self) -> Connector:
         """The connector; told, if it matters to it, that the outputs lack what was given up once."""
@@ -314,41 +347,53 @@ class _Work:
         own = [increment for increment in step.increments if increment.name == failure.partition]
         return not isinstance(self.connector, Shared) or bool(self.connector.tasks(own, step.decisions.skip))
 
-    def _with_staged(self, step: Step, lineup: Lineup, failed: Mapping[str, Failed]) -> Step:
+    def _with_staged(self, step: Step, lineup: Lineup, outcome: StagingOutcome) -> Step:
         """The step with the files that were staged under its name, durable from now on, but for outputs that failed."""
         assert step.staging is not None
-        staged = {output: files for output, files in lineup.staged(step.staging).items() if output not in failed}
-        return replace(step, staged=staged, failed=failed)
+        staged = {output: files for output, files in lineup.staged(step.staging).items() if output not in outcome.failed}
+        return replace(step, staged=staged, failed=outcome.failed, changes=outcome.changes)
 
-    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> Mapping[str, Failed]:
-        """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key.
-        Answers which outputs failed."""
+    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> StagingOutcome:
+        """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key."""
         options, rule = self.lake.storage_options, replacement(self.source.connector)
         messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
-        told = StagingJob(self.connector, _alone(tasks, at), self.source.outputs, targets, options, messages).run(
+        outcome = StagingJob(self.connector, _alone(tasks, at), self.source.outputs, targets, options, messages).run(
             self.engines.spark
         )
         for output, desc in self.source.outputs.items():
-            if output in told.failed:
+            if output in outcome.failed:
                 continue
-            state = lineup.outputs[output].pin() if output in messages or output in told.emptied else None
-            if output in told.emptied and state is not None:
+            state = lineup.outputs[output].pin() if output in messages or output in outcome.emptied else None
+            if output in outcome.emptied and state is not None:
                 DifferenceJob(desc, at, targets[output], options).retract(self.engines.spark, state)
                 state = None
             if output in messages:
                 DifferenceJob(desc, at, targets[output], options).upsert(self.engines, rule, state)
-        return told.failed
+        return outcome
 
     def _reread(self, step: Step, lineup: Lineup) -> Step:
-        """The step over the upstream as it is now: corrected, within what is claimed."""
+        """The step over the upstream as it is now, to be bound anew: what is not published may have been corrected.
+
+        Offsets of a corrected partition that were skipped are read again: they hold something else now.
+        """
         _, bound = lineup.read_bound()
-        increments = [
-            self.connector.reread(increment, bound.get(increment.partition))
-            if increment.size and not step.is_given_up(increment)
-            else increment
-            for increment in step.increments
-        ]
-        return replace(step, increments=tuple(increments), decisions=replace(step.decisions, is_reread=False))
+        increments = []
+        for claimed in step.increments:
+            if not claimed.size or step.is_given_up(claimed):
+                increments.append(claimed)
+            elif (found := self.connector.reread(claimed, bound.get(claimed.partition))) is not None:
+                increments.append(found)
+        unchanged = {found.name for found in increments if found in step.increments}
+        skip = tuple(skip for skip in step.decisions.skip if skip[0] in unchanged)
+        decisions = replace(step.decisions, skip=skip, is_reread=False)
+        return replace(step, phase=Phase.CLAIMED, increments=tuple(increments), decisions=decisions, error=None)
+
+
+def _holder(conflict: ClaimConflict, now: Timestamp) -> str:
+    """The holder of the claim, for people: ``claimed by tick-17, 40 s left``."""
+    if conflict.owner is None or conflict.lease_until is None:
+        return "claimed by another writer"
+    return f"claimed by {conflict.owner}, {max(conflict.lease_until - now, 0) / 1000:.0f} s left"
 
 
 def _alone(tasks: Iterable[Any], at: Timestamp) -> list[list[tuple[Timestamp, Any]]]:

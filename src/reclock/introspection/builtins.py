@@ -95,7 +95,7 @@ def _defined(item: Item) -> tuple[object, ...]:
 
 def _sources(state: State) -> Rows:
     for item in _items(state, ItemType.SOURCE):
-        kind = state.source_types[item.id]
+        kind = state.source_types.get(item.id)
         yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
 
 

@@ -17,9 +17,10 @@ from typing import Protocol
 
 import structlog
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.consensus.reporters import Token
 from reclock.errors import Fenced, InternalError, ReclockError, ReportersGone, WriteConflict
+from reclock.introspection import farewells
 from reclock.protocol.introspection import Change, IntrospectionType, Reporter, Row
 
 _logger = structlog.get_logger(__name__)
@@ -132,6 +133,7 @@ class CollectionManager:
     collections: ManagedCollections
     names: Names
     histories: Set[IntrospectionType]
+    clock: Clock = system_clock
     monotonic_ms: Callable[[], float] = lambda: time.monotonic() * 1000
     _queues: dict[IntrospectionType, deque[tuple[_Reporter, Request]]] = field(default_factory=dict)
     _reporters: dict[Token, _Reporter] = field(default_factory=dict)
@@ -266,10 +268,14 @@ class CollectionManager:
         self._due = now + self.names.lease_ms / 3
         own = set(self._reporters)
         self._lose(own - self.names.renew(own))
-        for name, token in self.names.take_abandoned().items():
+        taken = self.names.take_abandoned()
+        rows = self.collections.read(set(farewells.LAST_ROWS)).rows if taken else {}
+        for name, token in taken.items():
             abandoned = _Reporter(self, name, token, lambda: None)
             with self._guard:
                 self._reporters[token] = abandoned
+            for collection, row in farewells.farewells(name, rows, self.clock()):
+                abandoned.append(collection, [(row, 1)])
             abandoned.close()
 
     def _leave(self) -> None:

@@ -17,7 +17,7 @@ def _secrets(state: State) -> Rows:
 def _connections(state: State) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.CONNECTION:
-            kind = state.connection_types[item.id]
+            kind = state.connection_types.get(item.id)
             yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import TEXTS, object_oid, type_modifier, type_oid, type_rows
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, OIDVECTOR, REGPROC, SMALLINT, TEXT, array
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
 from reclock.compute.functions.moments import zones
 from reclock.introspection.relation import Builtin, Rows, State, desc, view
+from reclock.introspection.type_functions import functions_of, type_function_rows
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 
@@ -22,9 +24,10 @@ def _types(state: State) -> Rows:
     for each in type_rows():
         element = each.type.element
         of = 0 if element is None else type_oid(element)
-        yield each.oid, each.array_oid, each.name, _sql_name(each.type), each.size, each.category, of
+        functions = astuple(functions_of(each.name))
+        yield each.oid, each.array_oid, each.name, _sql_name(each.type), each.size, each.category, of, *functions
     for name, (oid, array_oid, sql_name, size, category) in TEXTS.items():
-        yield oid, array_oid, name, sql_name, size, category, 0
+        yield oid, array_oid, name, sql_name, size, category, 0, *astuple(functions_of(name))
 
 
 def _sql_name(type: object) -> str:
@@ -77,7 +80,8 @@ def _indexes(state: State) -> Rows:
         positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
         key = ", ".join(part.sql for part in facts.key)
-        yield object_oid(id_), object_oid(facts.on_id), positions, (0,) * len(positions), key, expressions
+        options = (0,) * len(positions)
+        yield object_oid(id_), object_oid(facts.on_id), positions, options, key, expressions, facts.is_view_default
 
 
 def _queries(state: State) -> Rows:
@@ -96,8 +100,27 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_types",
-        desc("oid", oid=OID, array_oid=OID, name=TEXT, sql_name=TEXT, size=SMALLINT, category=TEXT, element_oid=OID),
+        desc(
+            "oid",
+            oid=OID,
+            array_oid=OID,
+            name=TEXT,
+            sql_name=TEXT,
+            size=SMALLINT,
+            category=TEXT,
+            element_oid=OID,
+            input=REGPROC,
+            output=REGPROC,
+            receive=REGPROC,
+            send=REGPROC,
+        ),
         _types,
+    ),
+    Builtin(
+        "mz_internal",
+        "mz_type_functions",
+        desc("oid", oid=OID, name=TEXT, argument_types=OIDVECTOR, result_type=OID),
+        type_function_rows,
     ),
     Builtin(
         "mz_internal",
@@ -126,7 +149,16 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
         "mz_index_keys",
-        desc("oid", oid=OID, on_oid=OID, positions=array(SMALLINT), options=array(SMALLINT), key=TEXT, expressions=TEXT),
+        desc(
+            "oid",
+            oid=OID,
+            on_oid=OID,
+            positions=array(SMALLINT),
+            options=array(SMALLINT),
+            key=TEXT,
+            expressions=TEXT,
+            is_view_default=BOOLEAN,
+        ),
         _indexes,
     ),
     Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),

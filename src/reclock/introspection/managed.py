@@ -22,6 +22,7 @@ from reclock.consensus.reporters import Token, require
 from reclock.consensus.store import Consensus
 from reclock.introspection.collection_manager import Contents
 from reclock.introspection.types import MANAGED
+from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS
 from reclock.protocol.introspection import IntrospectionType, Row
 
 Ids = Callable[[], Mapping[IntrospectionType, GlobalId]]
@@ -38,12 +39,14 @@ class Managed:
     clock: Clock
     ids: Ids
     apply_delay_ms: int | None
+    max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS
     tables: Tables = field(init=False)
     _writing_as: Set[Token] = frozenset()
     _known: frozenset[GlobalId] = frozenset()
 
     def __post_init__(self) -> None:
-        log = TableLog(self.consensus.guarded(self._check), self.leadership, self.clock, OF_INTROSPECTION)
+        consensus, bound_ms = self.consensus.guarded(self._check), self.max_clock_jump_ms
+        log = TableLog(consensus, self.leadership, self.clock, OF_INTROSPECTION, max_clock_jump_ms=bound_ms)
         self.tables = Tables(self.lake, log, apply_delay_ms=self.apply_delay_ms)
 
     def rows(self, id: GlobalId, desc: RelationDesc, at: Timestamp | None = None) -> pa.Table:

@@ -26,6 +26,10 @@ def _dependencies(state: State) -> Rows:
     return ((id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on))
 
 
+def _broken(state: State) -> Rows:
+    return ((own.id, own.name, own.type, own.what, own.error, own.hint) for own in state.broken())
+
+
 def _lags(state: State) -> Rows:
     now = state.now()
     return ((id, frontier.lag_ms(now)) for id, frontier in state.frontiers().items())
@@ -50,7 +54,10 @@ def _sinks(state: State) -> Rows:
 
 _SINK_STATISTICS = desc(id=TEXT, name=TEXT, emissions=BIGINT, messages_committed=BIGINT, bytes_committed=BIGINT)
 
+_BROKEN = desc(id=TEXT, name=TEXT, type=TEXT, broken=TEXT, error=TEXT, hint=TEXT)
+
 OPERATIONS = (
+    Builtin("mz_internal", "mz_broken_objects", _BROKEN, _broken),
     Builtin("mz_internal", "mz_object_dependencies", desc(object_id=TEXT, referenced_object_id=TEXT), _dependencies),
     Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
     Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),

@@ -49,10 +49,6 @@ pg_policies: schemaname text, tablename text, policyname text, permissive text, 
     with_check text
 pg_policy: oid! oid, polname text, polrelid oid, polcmd text, polpermissive boolean, polroles oid[], polqual text,
     polwithcheck text
-pg_proc: oid! oid, proname text, pronamespace oid, proowner oid, prolang oid, prokind text, prosecdef boolean,
-    proleakproof boolean, proisstrict boolean, proretset boolean, provolatile text, proparallel text, pronargs smallint,
-    prorettype oid, proargtypes oidvector, proallargtypes oid[], proargmodes text[], proargnames text[], prosrc text,
-    proargdefaults text, proacl text[]
 pg_publication: oid! oid, pubname text, pubowner oid, puballtables boolean, pubinsert boolean, pubupdate boolean,
     pubdelete boolean, pubtruncate boolean, pubviaroot boolean
 pg_publication_namespace: oid! oid, pnpubid oid, pnnspid oid

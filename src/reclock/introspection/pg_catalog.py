@@ -66,9 +66,11 @@ PG_CATALOG: tuple[Builtin, ...] = (
         FROM mz_catalog.mz_objects o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id
         LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id JOIN mz_catalog.mz_roles r ON r.id = o.owner_id
         LEFT JOIN (SELECT oid, count(*) AS columns FROM mz_internal.mz_attributes GROUP BY oid) c ON c.oid = o.oid
-        LEFT JOIN (SELECT DISTINCT on_oid FROM mz_internal.mz_index_keys) i ON i.on_oid = o.oid
+        LEFT JOIN (SELECT DISTINCT on_oid FROM mz_internal.mz_index_keys WHERE NOT is_view_default) i ON i.on_oid = o.oid
+        LEFT JOIN mz_internal.mz_index_keys k ON k.oid = o.oid
         LEFT JOIN mz_internal.mz_acls a ON a.kind = 'relation' AND a.oid = o.oid
-        WHERE (s.database_id IS NULL OR d.name = current_database()) AND o.type NOT IN ('secret', 'connection')""",
+        WHERE (s.database_id IS NULL OR d.name = current_database()) AND o.type NOT IN ('secret', 'connection')
+        AND (k.oid IS NULL OR NOT k.is_view_default)""",
         ("oid",),
         oid=OID,
         relname=TEXT,
@@ -143,7 +145,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
         "pg_index",
         """SELECT oid, on_oid, cardinality(positions), cardinality(positions), FALSE, FALSE, FALSE, FALSE, TRUE, FALSE, TRUE, TRUE,
         FALSE,
-        positions, options, options, options, expressions, NULL FROM mz_internal.mz_index_keys""",
+        positions, options, options, options, expressions, NULL FROM mz_internal.mz_index_keys WHERE NOT is_view_default""",
         ("indexrelid",),
         indexrelid=OID,
         indrelid=OID,
@@ -168,7 +170,7 @@ PG_CATALOG: tuple[Builtin, ...] = (
     _view(
         "pg_type",
         """SELECT t.oid, t.name, n.oid, 10001, t.size, t.size IN (1, 2, 4, 8), 'b', t.category, FALSE, TRUE, ',', 0, t.element_oid,
-        t.array_oid, CASE WHEN t.category = 'A' THEN 'array_in'::regproc ELSE 0 END, 0, 0, 0, FALSE, 0, -1, 0,
+        t.array_oid, t.input, t.output, t.receive, t.send, FALSE, 0, -1, 0,
         CASE WHEN t.category = 'S' THEN 100 ELSE 0 END, NULL, NULL
         FROM mz_internal.mz_types t JOIN pg_catalog.pg_namespace n ON n.nspname = 'pg_catalog'""",
         ("oid",),
@@ -197,6 +199,34 @@ PG_CATALOG: tuple[Builtin, ...] = (
         typcollation=OID,
         typdefault=TEXT,
         typacl=array(TEXT),
+    ),
+    _view(
+        "pg_proc",
+        """SELECT f.oid, f.name, n.oid, 10001, 12, 'f', FALSE, FALSE, TRUE, FALSE, 'i', 's', 1, f.result_type, f.argument_types,
+        NULL, NULL, NULL, f.name, NULL, NULL
+        FROM mz_internal.mz_type_functions f JOIN pg_catalog.pg_namespace n ON n.nspname = 'pg_catalog'""",
+        ("oid",),
+        oid=OID,
+        proname=TEXT,
+        pronamespace=OID,
+        proowner=OID,
+        prolang=OID,
+        prokind=TEXT,
+        prosecdef=BOOLEAN,
+        proleakproof=BOOLEAN,
+        proisstrict=BOOLEAN,
+        proretset=BOOLEAN,
+        provolatile=TEXT,
+        proparallel=TEXT,
+        pronargs=SMALLINT,
+        prorettype=OID,
+        proargtypes=OIDVECTOR,
+        proallargtypes=array(OID),
+        proargmodes=array(TEXT),
+        proargnames=array(TEXT),
+        prosrc=TEXT,
+        proargdefaults=TEXT,
+        proacl=array(TEXT),
     ),
     _view(
         "pg_roles",

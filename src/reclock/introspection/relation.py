@@ -31,6 +31,9 @@ class IndexFacts:
     on_id: GlobalId
     cluster_id: int
     key: tuple[KeyPart, ...]
+    is_view_default: bool
+    """Whether it is the default index by which a materialized view is kept. PostgreSQL's views have none, so clients that
+    compare indexes with what they asked for do not see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,18 @@ class SinkFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenObject:
+    """``what`` is broken of the object: its ``definition`` or its ``collection``."""
+
+    id: GlobalId
+    name: str
+    type: str
+    what: str
+    error: str
+    hint: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
 
@@ -54,6 +69,8 @@ class State:
     source_types: Mapping[GlobalId, str]
     """What sources are from; ``SUBSOURCE``, if from another."""
     sinks: Mapping[GlobalId, SinkFacts]
+    broken: Callable[[], Sequence[BrokenObject]]
+    """Those whose definition cannot be planned, and those whose collection could not be made."""
     frontiers: Callable[[], Mapping[GlobalId, GroupFrontier]]
     """How far the collection of each object is."""
     statuses: Callable[[], Sequence[Status]]

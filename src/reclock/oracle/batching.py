@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.waiting import INTERRUPTIONS, LOOK_S, InterruptibleLock, check
 from reclock.errors import UnknownTimeline
 from reclock.oracle.oracle import TimestampOracle
 
@@ -24,7 +25,7 @@ class BatchingOracle:
         self._inner = inner
         self._guard = threading.Lock()
         self._gathering: _Batch | None = None
-        self._turn = threading.Lock()
+        self._turn = InterruptibleLock("waiting for the timestamp oracle")
 
     def read_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`."""
@@ -43,9 +44,11 @@ class BatchingOracle:
             if leads:
                 return self._serve(batch)
             try:
-                return batch.result()
+                return batch.result(LOOK_S)
             except CancelledError:
                 pass  # the thread that led the batch was interrupted: ask again
+            except TimeoutError:
+                check("waiting for the timestamp oracle")
 
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`."""
@@ -62,10 +65,10 @@ class BatchingOracle:
                 with self._guard:
                     self._gathering = None  # who arrives from here on is not served by the call below
                 answer = self._inner.read_all()
-        except Exception as error:
-            batch.set_exception(error)
-            raise
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, Exception) and not isinstance(error, INTERRUPTIONS):
+                batch.set_exception(error)
+                raise
             with self._guard:
                 if self._gathering is batch:
                     self._gathering = None

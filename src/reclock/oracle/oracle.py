@@ -12,9 +12,13 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
-from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp
+from reclock.consensus.changes import notify
 from reclock.consensus.store import Consensus, metadata
-from reclock.errors import TimelineBelowFloor, UnknownTimeline
+from reclock.errors import ClockImplausible, TimelineBelowFloor, UnknownTimeline
+
+MAX_CLOCK_JUMP_MS = 366 * 86_400_000
+"""How far, unless the setting says otherwise, a clock may be beyond the newest timestamp and be believed."""
 
 _timelines = sa.Table(
     "reclock_timeline",
@@ -27,9 +31,17 @@ _timelines = sa.Table(
 _OF_TIMELINE = _timelines.c.timeline == sa.bindparam("of")
 _READ = sa.select(_timelines.c.read_ts).where(_OF_TIMELINE)
 _READ_ALL = sa.select(_timelines.c.timeline, _timelines.c.read_ts)
+_NEWEST = sa.select(sa.func.max(sa.alias(_timelines).c.write_ts))
+"""The newest timestamp of any timeline: all count milliseconds of one clock, and one may be idle for long."""
 _WRITE = (
     sa.update(_timelines)
-    .where(_OF_TIMELINE)
+    .where(
+        _OF_TIMELINE,
+        sa.or_(
+            _NEWEST.scalar_subquery() < sa.bindparam("max_jump_ms"),  # in 1970: no clock was followed yet
+            _NEWEST.scalar_subquery() >= sa.bindparam("now") - sa.bindparam("max_jump_ms"),
+        ),
+    )
     .values(write_ts=sa.case((_timelines.c.write_ts < sa.bindparam("now"), sa.bindparam("now")), else_=_timelines.c.write_ts + 1))
     .returning(_timelines.c.write_ts)
 )
@@ -73,11 +85,21 @@ class TimelineState:
 
 
 class ConsensusOracle:
-    """The oracle whose state is one row a timeline in consensus. ``clock`` may jump; it counts only where it is ahead."""
+    """The oracle whose state is one row a timeline in consensus. ``clock`` may jump; it counts only where it is ahead.
 
-    def __init__(self, consensus: Consensus, clock: Clock) -> None:
+    Since time never goes back, one timestamp from a wrong clock would hold for all processes and for good: a clock that is
+    more than ``max_clock_jump_ms`` beyond the newest timestamp is refused with ``ClockImplausible``.
+    """
+
+    def __init__(self, consensus: Consensus, clock: Clock, *, max_clock_jump_ms: int = MAX_CLOCK_JUMP_MS) -> None:
         self._consensus = consensus
         self._clock = clock
+        self._max_clock_jump_ms = max_clock_jump_ms
+
+    def check_clock(self) -> None:
+        """Raises ``ClockImplausible`` if the clock could give no timestamp now."""
+        now, bound_ms = self._clock(), self._max_clock_jump_ms
+        self._consensus.read(lambda connection: require_plausible(connection, now, bound_ms))
 
     def open_timeline(self, timeline: str, floor: Timestamp) -> None:
         """The timeline is there, and everything given out from now on lies above ``floor``; the catalog remembers the floor.
@@ -111,11 +133,18 @@ class ConsensusOracle:
     def write_ts(self, timeline: str) -> Timestamp:
         """See `TimestampOracle`: ``write_ts = max(write_ts + 1, now)``. One statement."""
         now = self._clock()
-        return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now))
+        bound_ms = self._max_clock_jump_ms
+        return self._consensus.transact(lambda connection: allocate_write(connection, timeline, now, max_jump_ms=bound_ms))
 
     def apply_write(self, timeline: str, ts: Timestamp) -> None:
-        """See `TimestampOracle`: both numbers become ``max(self, ts)``. One statement."""
-        self._consensus.transact(lambda connection: record_write(connection, timeline, ts))
+        """See `TimestampOracle`: both numbers become ``max(self, ts)``. Who watches the catalog wakes up."""
+
+        def apply(connection: sa.Connection) -> None:
+            record_write(connection, timeline, ts)
+            if timeline == CATALOG:
+                notify(connection)
+
+        self._consensus.transact(apply)
 
     def state(self, timeline: str) -> TimelineState:
         """Both numbers at one moment, to be looked at: only ``read_ts`` and ``write_ts`` give timestamps to work with."""
@@ -125,12 +154,23 @@ class ConsensusOracle:
         return state
 
 
-def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp) -> Timestamp:
-    """``WriteTs`` as a part of a larger write transaction, which is its moment."""
-    given = connection.scalar(_WRITE, {"of": timeline, "now": now})
+def allocate_write(connection: sa.Connection, timeline: str, now: Timestamp, *, max_jump_ms: int = MAX_CLOCK_JUMP_MS) -> Timestamp:
+    """``WriteTs`` as a part of a larger write transaction, which is its moment. Raises ``ClockImplausible``."""
+    given = connection.scalar(_WRITE, {"of": timeline, "now": now, "max_jump_ms": max_jump_ms})
     if given is None:
+        require_plausible(connection, now, max_jump_ms)
         raise UnknownTimeline(timeline)
     return Timestamp(given)
+
+
+def require_plausible(connection: sa.Connection, now: Timestamp, max_jump_ms: int, *, seen: Timestamp = MINIMUM) -> None:
+    """Raises ``ClockImplausible`` if ``now`` is too far beyond ``seen`` and every timestamp of the oracle.
+
+    Timestamps in 1970 followed no clock, and say nothing about this one.
+    """
+    newest = max(seen, connection.scalar(_NEWEST) or MINIMUM)
+    if newest >= max_jump_ms and now - newest > max_jump_ms:
+        raise ClockImplausible(now=now, newest=newest, max_jump_ms=max_jump_ms)
 
 
 def record_write(connection: sa.Connection, timeline: str, ts: Timestamp) -> None:
@@ -145,6 +185,11 @@ def applied(connection: sa.Connection, timeline: str) -> Timestamp:
     if found is None:
         raise UnknownTimeline(timeline)
     return Timestamp(found)
+
+
+def written_times(connection: sa.Connection) -> dict[str, Timestamp]:
+    """The highest timestamp that each timeline ever gave out or applied."""
+    return {row.timeline: Timestamp(row.write_ts) for row in connection.execute(sa.select(_timelines))}
 
 
 def _create(connection: sa.Connection, timeline: str, floor: Timestamp) -> TimelineState:

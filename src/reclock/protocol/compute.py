@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from reclock.algebra.error_intervals import ErrorInterval
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
@@ -127,13 +128,14 @@ class PeekResponse:
 @dataclass(frozen=True, slots=True)
 class Refreshed:
     """How far the index is complete now (``upper``, exclusive), at which times it was refreshed, and how many updates that gave;
-    and ``how`` the last of these was made, None without one."""
+    and ``how`` the last of these was made, None without one. ``error`` is what the query raises at the newest times, if it does."""
 
     index: str
     upper: Timestamp
     times: tuple[Timestamp, ...]
     updates: int
     how: str | None = None
+    error: ErrorInterval | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,8 @@ class CreateCollections:
     collections: tuple[CollectionDescription, ...]
     since: Timestamp
     upper: Timestamp
+    incarnation: str = ""
+    """The catalog's UUID for the object, which its collections carry."""
     inputs: frozenset[str] = frozenset()
     """The groups of which it holds what it reads, from ``since`` on."""
     is_backfilled: bool = False
@@ -58,13 +61,27 @@ class NotDropped:
     ids: tuple[GlobalId, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NotCreated:
+    """The answer to a creation that failed: command it again later. Only what reads or writes that object is concerned."""
+
+    id: GlobalId
+    error: str
+    hint: str | None
+
+
 class StoragePlane(Protocol):
     """Whoever carries out the commands of the storage controller, for one term of it."""
 
-    def present(self) -> frozenset[GlobalId]:
-        """The objects that have collections, whole or half made: what a controller that begins reconciles with."""
+    def present(self) -> Mapping[GlobalId, str]:
+        """The objects that have collections, whole or half made, and the incarnation of each: what a controller that begins
+        reconciles with."""
         ...
 
-    def carry_out(self, command: StorageCommand) -> NotDropped | None:
+    def carry_out(self, command: StorageCommand) -> NotCreated | NotDropped | None:
         """Returns when it is durable. Raises ``TermOver`` if another process leads the controller by now."""
+        ...
+
+    def report(self, failures: Sequence[NotCreated]) -> None:
+        """Everyone may know that these objects, and no others, could not be made."""
         ...

@@ -42,7 +42,7 @@ def staged_frame(slice_: AuditSlice) -> pd.DataFrame:
                 "max_time": slice_.max_time,
                 "null_diffs": slice_.null_diffs,
                 "read_offsets": sum(slice_.covered.values()),
-                "rows_limit": sum(slice_.covered.values()) * slice_.updates_per_offset + slice_.retracted,
+                "rows_limit": slice_.rows_limit,
                 "staged_files": len(slice_.staged_files),
             }
         ]

@@ -28,6 +28,15 @@ class AuditSlice:
     covered: dict[str, int]
     staged_files: list[str]
     updates_per_offset: int = 1
-    """How many rows, and rows that go, one offset may yield."""
+    """How many rows, and rows that go, one offset (or one of the ``changes``) may yield."""
+    changes: int | None = None
+    """How many changes the reading found at the bound offsets, if it counts them. It must where an offset says nothing about the
+    number of rows: the changes of a PostgreSQL transaction may lie anywhere before the commit record that is bound."""
     retracted: int = 0
     """How many rows of outputs that were emptied go besides."""
+
+    @property
+    def rows_limit(self) -> int:
+        """How many rows may be staged."""
+        sources_of_rows = sum(self.covered.values()) if self.changes is None else self.changes
+        return sources_of_rows * self.updates_per_offset + self.retracted

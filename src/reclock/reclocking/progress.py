@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +26,24 @@ class ProgressRow:
         return self.time, *partition, self.offset
 
 
-def progress_at(remap: Remap, time: Timestamp) -> list[ProgressRow]:
-    """``SELECT … AS OF time``: one row for every partition bound by then."""
-    frontier = remap.frontier_at(time)
-    return [
-        ProgressRow(max(t for t in remap.partitions[partition].times if t <= time), partition, offset)
-        for partition, offset in frontier.items()
-    ]
+@dataclass(frozen=True, slots=True)
+class ProgressUpdate:
+    """``row`` comes or goes (``diff`` is 1 or -1) at ``time``."""
+
+    row: ProgressRow
+    time: Timestamp
+    diff: int
+
+
+def progress_updates(remap: Remap) -> Iterator[ProgressUpdate]:
+    """The progress relation as a changelog: at each binding of a partition its new row replaces the one before.
+
+    At a time it adds up to one row for every partition bound by then.
+    """
+    for partition, stairs in remap.partitions.items():
+        before: ProgressRow | None = None
+        for time, offset in zip(stairs.times, stairs.offsets, strict=True):
+            if before is not None:
+                yield ProgressUpdate(before, time, -1)
+            before = ProgressRow(time, partition, offset)
+            yield ProgressUpdate(before, time, 1)

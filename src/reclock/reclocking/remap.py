@@ -9,7 +9,7 @@ from itertools import accumulate
 from operator import itemgetter
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.algebra.updates import advance, consolidate
+from reclock.algebra.updates import consolidate
 from reclock.errors import InternalError
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding, bindings_of, updates_of
@@ -91,7 +91,3 @@ class Remap:
             for time, start, end in zip(stairs.times, (0, *stairs.offsets), stairs.offsets, strict=False)
             if lower <= time and (upper is None or time < upper)
         ]
-
-    def compact(self, since: Timestamp) -> Remap:
-        """The history as readers at ``since`` or later may see it: what was bound earlier is bound at ``since``."""
-        return Remap.of(bindings_of(advance(updates_of(self.bindings), since)))

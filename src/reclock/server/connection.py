@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import structlog
@@ -14,9 +14,9 @@ from reclock.adapter.prepared import Prepared
 from reclock.adapter.results import Result
 from reclock.adapter.session import Answer, Session
 from reclock.adapter.transactions import TransactionStatus
-from reclock.algebra.object_ids import type_oid
 from reclock.errors import (
     DuplicateCursor,
+    Fenced,
     InternalError,
     ProtocolViolation,
     ReclockError,
@@ -216,6 +216,8 @@ class Connection:
     def _failed(self, raised: BaseException) -> None:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
+        if isinstance(raised, Fenced):
+            self._session.environment.storage_controller.wake()  # finds out at once, and the server with it
         self._session.fail()
         self._stream.send(reports.error(raised))
 
@@ -308,7 +310,9 @@ class Connection:
         if not message.name:
             self._session.kept.prepared.pop("", None)
         types = [type_of(number) for number in message.parameter_oids]
-        self._session.kept.keep(await self._run(self._session.prepare, message.text, types, message.name))
+        prepared = await self._run(self._session.prepare, message.text, types, message.name)
+        declared = tuple(oid if type else 0 for oid, type in zip(message.parameter_oids, types, strict=True))
+        self._session.kept.keep(replace(prepared, declared_oids=declared))
         self._stream.send(messages.PARSE_COMPLETE)
 
     def _bind(self, message: messages.Bind) -> None:
@@ -334,7 +338,7 @@ class Connection:
         formats: tuple[int, ...] = ()
         if message.kind == "S":
             prepared = self._session.kept.statement(message.name)
-            self._stream.send(messages.parameter_description([type_oid(type) for type in prepared.parameter_types]))
+            self._stream.send(messages.parameter_description(prepared.parameter_oids))
         else:
             cursor = self._session.kept.cursors.get(message.name)
             if cursor is not None:

@@ -21,7 +21,7 @@ Run = Callable[..., Awaitable[Any]]
 
 async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
     """Answers the command tag. Raises what computing the data raises."""
-    stream.send(messages.copy_out_response(copy.width))
+    stream.send(messages.copy_out_response(copy.width, is_binary=copy.is_binary))
     try:
         while (found := await run(_next, copy.lines)) is not None:
             stream.send(found.data)
@@ -34,7 +34,7 @@ async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
 
 async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
     """Raises what is wrong with the data, ``QueryCanceled`` if the client gives up, and ``ProtocolViolation``."""
-    stream.send(messages.copy_in_response(copy.width))
+    stream.send(messages.copy_in_response(copy.width, is_binary=copy.is_binary))
     await stream.flush()
     waiting: list[bytes] = []
     size = 0

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from reclock.adapter.texts import decode_utf8
 from reclock.errors import ProtocolViolation
 
 PROTOCOL_3_0 = 3 << 16
@@ -178,7 +179,7 @@ class Reader:
         if end < 0:
             raise ProtocolViolation("a string of a message does not end")
         raw, self.at = self.body[self.at : end], end + 1
-        return decoded(raw)
+        return decode_utf8(raw)
 
     def take(self, length: int) -> bytes:
         if length < 0 or self.at + length > len(self.body):
@@ -199,15 +200,6 @@ class Reader:
     def end(self) -> None:
         if self.at != len(self.body):
             raise ProtocolViolation("a message is longer than its fields")
-
-
-def decoded(raw: bytes) -> str:
-    """Text of a client, which is UTF-8."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        at = raw[error.start : error.start + 1].hex()
-        raise ProtocolViolation(f'invalid byte sequence for encoding "UTF8": 0x{at}', sqlstate="22021") from None
 
 
 def read(tag: bytes, body: bytes) -> Frontend:
@@ -231,7 +223,7 @@ def _read(tag: bytes, reader: Reader) -> Frontend:
             parameters = tuple(_value(reader) for _ in range(reader.count()))
             return Bind(portal, statement, formats, parameters, _formats(reader))
         case b"D" | b"C":
-            kind = decoded(reader.take(1))
+            kind = decode_utf8(reader.take(1))
             if kind not in ("S", "P"):
                 raise ProtocolViolation(f'"{kind}" is neither a statement nor a portal')
             return (Describe if tag == b"D" else Close)(kind, reader.string())
@@ -355,9 +347,14 @@ def _report(fields: Mapping[str, str]) -> bytes:
     return b"".join(code.encode() + string(value) for code, value in fields.items()) + b"\0"
 
 
-def copy_in_response(columns: int) -> bytes:
-    return message(b"G", struct.pack(f"!bH{columns}h", 0, columns, *[0] * columns))
+def copy_in_response(columns: int, *, is_binary: bool) -> bytes:
+    return message(b"G", _copy_formats(columns, is_binary))
 
 
-def copy_out_response(columns: int) -> bytes:
-    return message(b"H", struct.pack(f"!bH{columns}h", 0, columns, *[0] * columns))
+def copy_out_response(columns: int, *, is_binary: bool) -> bytes:
+    return message(b"H", _copy_formats(columns, is_binary))
+
+
+def _copy_formats(columns: int, is_binary: bool) -> bytes:
+    """The format of the whole, and that of each column, which is the same."""
+    return struct.pack(f"!bH{columns}h", is_binary, columns, *[is_binary] * columns)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reclock.catalog.objects import Role
 from reclock.errors import AuthenticationFailed, ConnectionRefused, ProtocolViolation
 from reclock.server import messages
 from reclock.server.authentication import MECHANISM, Scram
@@ -18,10 +20,22 @@ NEWEST_MINOR = 2
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What is known of a user: whether there is a role that may log in, and the verifier of its password, if it has one."""
+    """What a user must prove to log in. An open role needs no password on this machine; any other one needs
+    the password of ``verifier``, and cannot log in without one."""
 
-    may_log_in: bool
+    is_open: bool
     verifier: str | None
+
+
+def credential_of(role: Role | None, verifiers: Mapping[str, str]) -> Credential:
+    """That of a role, or of a user that is none, by the verifiers that consensus keeps."""
+    if role is None or "login" not in role.attributes:
+        return Credential(is_open=False, verifier=None)
+    if role.password is None:
+        return Credential(is_open=True, verifier=None)
+    verifier = verifiers.get(role.password)
+    is_from_before_references = role.password == role.id
+    return Credential(is_open=verifier is None and is_from_before_references, verifier=verifier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +101,9 @@ async def authenticate(stream: Stream, user: str, credential: Credential, server
     """
     if not stream.is_local and not stream.is_encrypted:
         raise ConnectionRefused(f'connection of user "{user}" is not encrypted', sqlstate="28000", hint="use sslmode=require")
-    if credential.may_log_in and credential.verifier is None and stream.is_local:
+    if credential.is_open and stream.is_local:
         return
-    scram = Scram(user, credential.verifier if credential.may_log_in else None, server_secret)
+    scram = Scram(user, credential.verifier, server_secret)
     stream.send(messages.authentication_sasl([MECHANISM]))
     answer = scram.first(await _password(stream))
     stream.send(messages.authentication_sasl_continue(answer))

@@ -32,11 +32,12 @@ from reclock.errors import (
 from reclock.introspection.backends import Backend
 from reclock.server import messages, reports
 from reclock.server.connection import Connection
-from reclock.server.opening import Credential, Opened, authenticate, open_connection, start
+from reclock.server.opening import Credential, Opened, authenticate, credential_of, open_connection, start
 from reclock.server.stream import Stream
 
 _log = structlog.get_logger(__name__)
 _OPENING_S = 60
+_OPENING_THREADS = 8
 _GRACE_S = 5
 _LAST_WORDS_S = 1
 _LOOK_S = 0.5
@@ -55,15 +56,19 @@ class Server:
         self._environment = environment
         self._settings = environment.settings
         self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
-        self._threads = ThreadPoolExecutor(self._settings.server_threads, thread_name_prefix="statement")
+        self._threads = ThreadPoolExecutor(self._settings.max_connections + _OPENING_THREADS, thread_name_prefix="statement")
+        """One for each session, so that statements that wait do not make those of others wait."""
         self._server_secret = secrets.token_bytes(32)
         self._connections: dict[int, tuple[bytes, Connection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_id = 1
         self._is_stopping = False
+        self.was_fenced = False
+        """Whether it stopped because a newer epoch leads the catalog."""
 
     async def run(self, host: str, port: int, ready: Callable[[str, int], None]) -> None:
-        """Serves until SIGTERM or SIGINT. ``ready`` is told the address, once it takes connections. Raises ``UnsafeListener``."""
+        """Serves until SIGTERM or SIGINT, or until it ``was_fenced``. ``ready`` is told the address, once it takes
+        connections. Raises ``UnsafeListener``."""
         self._check_safe(host)
         loop = asyncio.get_running_loop()
         stopping = asyncio.Event()
@@ -73,7 +78,7 @@ class Server:
             listener = await asyncio.start_server(self._accept, host, port)
         except OSError as error:
             raise ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror) from error
-        looking = loop.create_task(self._cancel_abandoned())
+        looking = loop.create_task(self._look_around(stopping))
         async with listener:
             address = listener.sockets[0].getsockname()
             ready(address[0], address[1])
@@ -84,10 +89,13 @@ class Server:
         looking.cancel()
         self._threads.shutdown()
 
-    async def _cancel_abandoned(self) -> None:
-        """While a statement runs nobody reads from its client."""
+    async def _look_around(self, stopping: asyncio.Event) -> None:
+        """While a statement runs nobody reads from its client. The controller's lease tells who leads the catalog."""
         while True:
             await asyncio.sleep(_LOOK_S)
+            if self._environment.storage_controller.is_fenced:
+                self.was_fenced = True
+                stopping.set()
             for _, connection in self._connections.values():
                 connection.cancel_if_abandoned()
 
@@ -121,15 +129,14 @@ class Server:
             raise UnsafeListener(host, detail=f"roles without a password: {', '.join(open_roles)}")
 
     def _roles_without_password(self) -> list[str]:
-        known = self._environment.passwords.get_all()
+        verifiers = self._environment.passwords.get_all()
         roles = self._environment.catalog.sync().roles.values()
-        return sorted(role.name for role in roles if "login" in role.attributes and role.id not in known)
+        return sorted(role.name for role in roles if credential_of(role, verifiers).is_open)
 
     def _credential(self, user: str) -> Credential:
+        # The catalog first: a verifier is there before the catalog names it.
         role = self._environment.catalog.sync().role_by_name(user)
-        if role is None or "login" not in role.attributes:
-            return Credential(may_log_in=False, verifier=None)
-        return Credential(may_log_in=True, verifier=self._environment.passwords.get_all().get(role.id))
+        return credential_of(role, self._environment.passwords.get_all())
 
     # --- one client ---
 

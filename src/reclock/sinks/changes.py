@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from reclock.algebra.error_intervals import ErrorIntervals, answered_through, with_answer, with_error
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
+from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
-from reclock.compute.engines.engine import CollectionInput, Engine
+from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.plan import Get, collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Frontiers
-from reclock.errors import NotReadable, UnsupportedSql
+from reclock.errors import NotReadable, ReclockError, UnsupportedSql
+from reclock.ingest.progress import plan_input
 from reclock.sinks.description import SinkSpec
 
 
@@ -42,11 +45,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """``times`` are those at which something may have changed. ``stream`` gives what changed in a range within the one asked for:
-    the relation's columns, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time."""
+    """What changed in ``range``, the part of the range asked for up to the last time at which the relation has rows. ``error`` is
+    what it has instead at the times after that, if there are any.
 
+    ``times`` are those at which something may have changed. ``stream`` gives what changed in a range within ``range``:
+    the relation's columns, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time.
+    """
+
+    range: Range
     times: tuple[Timestamp, ...]
     stream: Callable[[Range], pa.RecordBatchReader]
+    error: ReclockError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +77,16 @@ class Reader:
         kept = self._kept(sink, wanted)
         if kept is None:
             return self._computed(sink, wanted)
-        times = {*maintenance.change_times([kept], wanted.lower, wanted.upper)}
+        answered, error = _answered(wanted, kept.errors)
+        rows = kept.without_errors if kept.errors else kept
+        times = {*maintenance.change_times([rows], answered.lower, answered.upper)}
         if wanted.with_snapshot:
-            times.add(wanted.lower)
+            times.add(answered.lower)
         return Changes(
+            answered,
             tuple(sorted(times)),
-            lambda some: kept.streamed(some.lower, some.upper, with_snapshot=some.with_snapshot),
+            lambda some: rows.streamed(some.lower, some.upper, with_snapshot=some.with_snapshot),
+            error,
         )
 
     def _kept(self, sink: SinkSpec, wanted: Range) -> Version | None:
@@ -93,36 +106,65 @@ class Reader:
         return None
 
     def _computed(self, sink: SinkSpec, wanted: Range) -> Changes:
-        inputs = {id: CollectionInput(self.lake.open(id).pin()) for id in collections(sink.plan)}
+        versions = {id: self.lake.open(id).pin() for id in collections(sink.plan)}
+        inputs = {id: plan_input(id, version) for id, version in versions.items()}
         times = maintenance.refresh_times(
             upper=wanted.lower,
             at=Timestamp(wanted.upper - 1),
-            changes=maintenance.change_times([given.version for given in inputs.values()], wanted.lower, wanted.upper),
+            changes=maintenance.change_times(list(versions.values()), wanted.lower, wanted.upper),
             is_new=wanted.with_snapshot,
             readable_from=wanted.lower,
             limit=self.settings.refresh_times_limit,
         ).times
-        return Changes(times, lambda some: self._difference(sink, inputs, times, some))
+        updates, errors = self._difference(sink, inputs, times, wanted)
+        answered, error = _answered(wanted, errors)
+        return Changes(
+            answered,
+            tuple(time for time in times if answered.lower <= time < answered.upper),
+            lambda some: updates.filter(pc.field(TIME_COLUMN) >= some.lower).to_reader(),
+            error,
+        )
 
     def _difference(
         self,
         sink: SinkSpec,
-        inputs: Mapping[StorageCollectionId, CollectionInput],
+        inputs: Inputs,
         times: tuple[Timestamp, ...],
         wanted: Range,
-    ) -> pa.RecordBatchReader:
-        """Before the first of the times the plan is computed too, if there is a before."""
-        shown = [time for time in times if time >= wanted.lower]
-        before = [] if wanted.with_snapshot else [wanted.needs]
+    ) -> tuple[pa.Table, ErrorIntervals]:
+        """The changes at ``times``, and the times without an answer. Before the first of the times the plan is computed too, if
+        there is a before; where it has no answer then, the first answer is what changes are counted from."""
         kept = maintenance.maintainer(sink.plan, sink.desc)
+        if not times:
+            return arrow_schema(sink.desc, with_updates=True).empty_table(), ()
+        computed = list(times) if wanted.with_snapshot else [wanted.needs, *times]
         engine = self.large() if peek.is_large(inputs, wanted.upper, self.settings.spark_threshold_bytes) else self.small
         try:
-            updates = maintenance.refresh(kept, engine, inputs, None, None, [*before, *shown])
+            found = maintenance.answers(kept, engine, inputs, None, None, computed)
         except UnsupportedSql:
             if engine is self.small:
                 raise
-            updates = maintenance.refresh(kept, self.small, inputs, None, None, [*before, *shown])
-        return updates.filter(pc.field(TIME_COLUMN) >= wanted.lower).to_reader()
+            found = maintenance.answers(kept, self.small, inputs, None, None, computed)
+        errors: ErrorIntervals = ()
+        for time in computed:
+            error = found.errors.get(time)
+            errors = with_answer(errors, time) if error is None else with_error(errors, time, error, is_first=False)
+        if wanted.with_snapshot:
+            return found.updates, errors
+        first = next((time for time in computed if time not in found.errors), wanted.upper)
+        return found.updates.filter(pc.field(TIME_COLUMN) > first), errors
+
+
+def _answered(wanted: Range, errors: ErrorIntervals) -> tuple[Range, ReclockError | None]:
+    """The part of ``wanted`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
+    lower = wanted.lower
+    for interval in errors if wanted.with_snapshot else ():
+        if interval.overlaps(lower, Timestamp(lower + 1)):
+            lower = wanted.upper if interval.upper is None else min(interval.upper, wanted.upper)
+    through = answered_through(errors, wanted.upper)
+    upper = lower if through is None else max(lower, Timestamp(through + 1))
+    at_end = [interval.error() for interval in errors if interval.overlaps(Timestamp(wanted.upper - 1), wanted.upper)]
+    return Range(lower, upper, wanted.with_snapshot), at_end[0] if at_end else None
 
 
 def by_time(updates: pa.RecordBatchReader) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:

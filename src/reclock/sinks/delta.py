@@ -16,13 +16,13 @@ from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder, fsync
 from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema
@@ -167,7 +167,7 @@ class DeltaWriter:
     def _files(self, batches: Iterator[pa.RecordBatch]) -> Iterator[AddAction]:
         for first in batches:
             path, written = f"part-{uuid4().hex}.parquet", 0
-            with pq.ParquetWriter(path, self._schema, filesystem=self._folder.filesystem, compression="zstd") as writer:
+            with parquet_writer(self._folder, path, self._schema) as writer:
                 batch: pa.RecordBatch | None = first
                 while batch is not None:
                     writer.write(batch)

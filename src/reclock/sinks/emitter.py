@@ -18,14 +18,14 @@ from reclock import crashpoints
 from reclock.algebra.relations import TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import collections
-from reclock.consensus.claims import GroupFrontier
+from reclock.consensus.claims import Claim, GroupFrontier
 from reclock.consensus.frontiers import Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import ReclockError, TargetChanged
 from reclock.ingest.lease import HeldClaim
 from reclock.protocol.compute import Emitted
-from reclock.sinks.changes import Range, Reader, by_time
+from reclock.sinks.changes import Changes, Range, Reader, by_time
 from reclock.sinks.description import SinkSpec
 from reclock.sinks.target import Writer
 
@@ -48,8 +48,9 @@ class Emitter:
     def emit(self, sink: SinkSpec, at: Timestamp) -> Emitted:
         """Bring the target up to ``at``, or as far as the sink's inputs are complete. Repeating it changes nothing.
 
-        The target is not touched if nothing changed. Raises ``ClaimConflict`` while another process emits, and ``SinkError``: what
-        was committed before that is in the target.
+        The target is not touched if nothing changed. Raises ``ClaimConflict`` while another process emits, ``SinkError``, and what
+        the relation's query raises at the newest times: what was committed before that is in the target. Times without an answer
+        that lie before an answer are passed over.
         """
         groups = {id.group for id in collections(sink.plan)}
         hold_inputs(sink.id, groups, self.frontiers, self.holds)
@@ -60,21 +61,32 @@ class Emitter:
             through = max(through, claim.at)
         frontier = self.frontiers.get(sink.id)
         wanted = _range(sink, frontier, max((frontier.since for frontier in inputs), default=Timestamp(0)), through)
-        done = Emitted(sink.name, frontier.upper)
+        done, error = Emitted(sink.name, frontier.upper), None
         if wanted.upper > wanted.lower:
             changes = self.reader.changes(sink, wanted)
-            if claim is None and not changes.times:
-                self.frontiers.advance_idle([sink.id], wanted.upper)
-                done = Emitted(sink.name, wanted.upper)
-            else:
-                if claim is None:
-                    payload = {"kind": "emit", "sink": sink.id}
-                    claim = self.frontiers.claim(sink.id, at=through, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
-                with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
-                    crashpoints.reach("sinks.emit.after_claim")
-                    done = self._write(sink, frontier, wanted, changes.stream, held)
+            error = changes.error
+            if claim is not None and changes.range.upper <= claim.at:
+                self.frontiers.abandon(sink.id, claim)
+                claim = None
+            if changes.range.upper > changes.range.lower:
+                done = self._emit(sink, frontier, changes, claim)
         let_inputs_go(sink.id, self.frontiers, self.holds)
+        if error is not None:
+            raise error
         return done
+
+    def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: Changes, claim: Claim | None) -> Emitted:
+        """The target has ``changes`` afterwards; under ``claim``, if that stands."""
+        wanted = changes.range
+        if claim is None and not changes.times:
+            self.frontiers.advance_idle([sink.id], wanted.upper)
+            return Emitted(sink.name, wanted.upper)
+        if claim is None:
+            at, payload = Timestamp(wanted.upper - 1), {"kind": "emit", "sink": sink.id}
+            claim = self.frontiers.claim(sink.id, at=at, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
+        with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
+            crashpoints.reach("sinks.emit.after_claim")
+            return self._write(sink, frontier, wanted, changes.stream, held)
 
     def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: Range, stream: Stream, held: HeldClaim) -> Emitted:
         """Everything in ``wanted`` that the target does not have, and publish. What fails gives the claim back."""

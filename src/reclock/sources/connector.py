@@ -58,6 +58,17 @@ PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "
 """What a reading adds to its rows if they replace each other by key: their place, and whether there is a row at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """So many changes of an output were found at the bound offsets. The audit compares what was staged with it."""
+
+    changes: int
+
+
+Read = tuple[str, pa.Table | OutputFailed | Found | None]
+"""What a connector reads of an output (see ``Connector.read``)."""
+
+
 class Connector(Protocol):
     """A source's upstream, opened: a value that travels to executors. Its probes and readings are bounded in time.
 
@@ -71,17 +82,22 @@ class Connector(Protocol):
         Raises a ``SourceError``; of several, that of the first partition.
         """
 
-    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
-        """``claimed`` over the upstream as it is now, corrected in place: the same range. Raises a ``SourceError``."""
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment | None:
+        """What of the partition is beyond ``before`` in the upstream as it is now, in place of ``claimed``, which is not published.
+
+        Where an upstream never changes, that is ``claimed``; where it can be corrected, the upper may differ.
+        None if nothing is left. Raises a ``SourceError``.
+        """
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> Sequence[Any]:
         """The ranges as pieces of work for executors, without what is given up whole. It follows from the arguments alone."""
 
-    def read(self, task: Any) -> Iterator[tuple[str, pa.Table | OutputFailed | None]]:
+    def read(self, task: Any) -> Iterator[Read]:
         """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
         also go; of an output with a key, rows with their place, which replace each other, or without, if it has none of their keys.
         None in place of rows: all that the output held until here is gone, which only one task of a step may say. An error: from
-        this step on nothing is known of the output. Raises a ``SourceError``."""
+        this step on nothing is known of the output. A ``Found``: how many changes were read, which a connector tells if its offsets
+        do not bound the number of rows. Raises a ``SourceError``."""
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
@@ -137,6 +153,26 @@ class Shared(Connector, Protocol):
         ``SourceError`` if that cannot be told of any."""
 
 
+RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginning"
+
+
+@runtime_checkable
+class Restarts(Connector, Protocol):
+    """A connector that can read a partition that was given up again, from its beginning."""
+
+    def given_up(self, bound: Bound) -> list[str]:
+        """The names of what nothing more is read of, in order."""
+
+    def next_reading(self, bound: Bound, name: str, stalled: str | None) -> int:
+        """The number of the reading with which a restart begins; ``stalled`` is the partition that stalls the source, if any.
+
+        Raises ``InvalidOption`` if there is nothing to restart.
+        """
+
+    def restarting(self, restarts: Mapping[str, int]) -> Connector:
+        """The same connector, which begins these readings, by name, where they have not begun."""
+
+
 @runtime_checkable
 class HasHistory(Connector, Protocol):
     """A connector that can tell what its upstream had at an earlier moment, by the upstream's own clock."""
@@ -165,6 +201,7 @@ class ReadsOnce(Connector, Protocol):
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> AbstractContextManager[tuple[Sequence[Increment], Sequence[Any]]]:
         """The increments of the step, and the tasks that read them inside the context, and only there; none, if nothing is new.
+        Of a source that is copied anew, the tasks read all that the upstream has now; the increments go on from what is ``bound``.
 
         ``skips`` are decisions about what an earlier attempt raised. Nothing is made upstream for a source that
         is dropped: ``is_wanted`` is asked. Raises a ``SourceError``.

@@ -61,13 +61,20 @@ class Reclocking:
     def _offset_type(self) -> ScalarType:
         return TEXT if self.is_wide else BIGINT
 
-    def progress_offset(self, offset: int) -> int | str:
-        """An offset as the progress relation shows it."""
-        return self.shown(offset // self.unit)
-
     def shown(self, offset: int) -> int | str:
         """An offset as relations hold it; ``int`` of it is the offset again."""
         return str(offset) if self.is_wide else offset
+
+
+def frontiers_desc(remap: RelationDesc) -> RelationDesc:
+    """What the bindings of a remap collection add up to: of each partition the time of its last binding, and its frontier.
+
+    A progress relation is a view over this, with names of its own.
+    """
+    is_wide = PLACE_COLUMN in remap.names
+    partition = tuple(column for column in remap.columns if column.name != PLACE_COLUMN)
+    frontier = Column("frontier", TEXT if is_wide else BIGINT, is_nullable=False)
+    return RelationDesc((Column("bound_at", BIGINT, is_nullable=False), *partition, frontier))
 
 
 COMPRESSIONS = ("AUTO", "GZIP", "NONE")
@@ -279,8 +286,9 @@ class PostgresConnector:
 
     is_monotonic: ClassVar[bool] = False
     lacks_history: ClassVar[str] = "a replication slot tells nothing of what was before it was made"
+    cannot_skip: ClassVar[str] = "a transaction is published whole; a table with a value that does not fit fails alone"
     type_name: ClassVar[str] = "postgres"
-    updates_per_offset: ClassVar[int] = 1  # an LSN counts bytes of a log in which every change takes many
+    updates_per_offset: ClassVar[int] = 2  # of a change: the reading counts changes, which LSNs say nothing about
     reclocking: ClassVar[Reclocking] = Reclocking(
         partition=(), offset="lsn", progress=("lsn",), evidence=(Column("system_id", TEXT, is_nullable=False),)
     )
@@ -361,7 +369,8 @@ Upstream = (
 )
 """What a source reads. Each has a ``type_name`` and its ``reclocking``, and says whether its rows are only inserted
 (``is_monotonic``), how many updates one offset may yield, and why nobody can tell what it had at an earlier time, if that is so
-(``lacks_history``). Rows of an output whose desc has a key replace each other by it.
+(``lacks_history``); ``cannot_skip``, if it has one, says why no offsets can be given up. Rows of an output whose desc has a key
+replace each other by it.
 """
 
 

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import Range
 from reclock.sources.connector import (
@@ -203,7 +203,7 @@ class Kafka:
             consumer.close()
         topic_id, _ = self._describe(self._admin(), {task.partition: (task.lower,)})
         if topic_id != task.topic_id:  # and so it is not known of which topic these messages were
-            raise self._changed(task.partition, task.lower, "was deleted and created again", f"its id was {task.topic_id}")
+            raise self._lost(task.partition, task.lower, "was deleted and created again", f"its id was {task.topic_id}")
 
     def _messages(self, consumer: Consumer, task: Piece) -> Iterator[list[Message]]:
         """The messages of the piece in batches, until one beyond it or the end of the partition shows that there are no more."""
@@ -282,7 +282,7 @@ class Kafka:
             code = error.args[0].code() if isinstance(error, KafkaException) else None
             if code == KafkaError.UNKNOWN_TOPIC_OR_PART and bound:
                 partition, kept = min(bound.items())
-                raise self._changed(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
+                raise self._lost(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
             raise self._unavailable(error) from error
         return str(found.topic_id), sorted(partition.id for partition in found.partitions)
 
@@ -309,7 +309,7 @@ class Kafka:
     def _check_same(self, bound: Bound, topic_id: str, partitions: Sequence[int]) -> None:
         for partition, kept in sorted(bound.items()):
             if kept[1] != topic_id or partition not in partitions:
-                raise self._changed(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
+                raise self._lost(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
 
     def _begin(self, admin: AdminClient, partitions: Sequence[int], timed: Sequence[int], end: Mapping[int, int]) -> dict[int, int]:
         """Where the source begins in each partition; by START TIMESTAMP only in those that are ``timed``."""
@@ -341,6 +341,10 @@ class Kafka:
     def _changed(self, partition: Any, offset: int, what: str, detail: str) -> SourceError:
         message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
         return UpstreamChanged(str(partition), offset, message=message, detail=detail)
+
+    def _lost(self, partition: Any, offset: int, what: str, detail: str) -> UpstreamLost:
+        message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
+        return UpstreamLost(str(partition), offset, message=message, detail=detail)
 
     def _unavailable(self, error: Exception) -> SourceError:
         detail = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"

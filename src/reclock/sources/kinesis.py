@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, given_up, left
 from reclock.sources.description import Format, KinesisConnector
@@ -122,7 +122,7 @@ class Kinesis:
         for number, (offset, created_at, _, _) in sorted(bound.items()):
             if created_at != stream.created_at:
                 what = "is of a stream that was deleted and created again"
-                raise self._changed(int(str(number)), offset, what, f"it was made at {created_at}, now {stream.created_at}")
+                raise self._lost(int(str(number)), offset, what, f"it was made at {created_at}, now {stream.created_at}")
 
     def _gone(self, stream: Stream, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         """Shards that have expired before they were bound to their end, where that is given up."""
@@ -306,7 +306,7 @@ class Kinesis:
             answer = error.response["Error"]
             code, detail = answer["Code"], f"{answer['Code']}: {answer.get('Message', '')}"
             if bound is not None and bound[1][0] and code in ("ResourceNotFoundException", "InvalidArgumentException"):
-                raise self._changed(int(bound[0]), bound[1][0], "is gone, or is another one", detail) from error
+                raise self._lost(int(bound[0]), bound[1][0], "is gone, or is another one", detail) from error
             raise self._unavailable(detail) from error
         except BotoCoreError as error:
             raise self._unavailable(str(error)) from error
@@ -314,6 +314,10 @@ class Kinesis:
     def _changed(self, shard: int, number: int, what: str, detail: str) -> SourceError:
         message = f'shard {shard} of stream "{self.upstream.stream}" {what}'
         return UpstreamChanged(str(shard), number, message=message, detail=detail)
+
+    def _lost(self, shard: int, number: int, what: str, detail: str) -> UpstreamLost:
+        message = f'shard {shard} of stream "{self.upstream.stream}" {what}'
+        return UpstreamLost(str(shard), number, message=message, detail=detail)
 
     def _unavailable(self, detail: str) -> SourceError:
         at = self.upstream.endpoint or self.upstream.region

@@ -11,14 +11,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.errors import DecodeFailed, UpstreamChanged
+from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.remap import Range
 from reclock.sources import connector as protocol
@@ -29,6 +30,14 @@ from reclock.sources.description import CsvFormat, LineFormat, ObjectsConnector
 from reclock.sources.notifications import NotificationQueue
 from reclock.sources.object_store import ListedObject, ObjectMissing
 from reclock.sources.patterns import compile_pattern, literal_prefix
+from reclock.sources.readings import (
+    UNKNOWN_VERSION,
+    Evidence,
+    by_partition,
+    newest_readings,
+    partition_of,
+    restarted,
+)
 from reclock.sources.records import last_end, parse_header, quote_of, record_ends
 
 SPLIT_BYTES = 16 << 20
@@ -37,22 +46,13 @@ SPLIT_BYTES = 16 << 20
 RECORD_LIMIT_BYTES = 64 << 20
 """A record longer than this is taken for a quote that was never closed."""
 
-SET_ASIDE = "set aside"
-"""The version of an object that was given up: what was bound of it stays, nothing more is read under its key."""
-
-_UNKNOWN_VERSION = ""
+_NOT_PUBLISHED = "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP gives the bytes up"
+_PUBLISHED = (
+    "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "
+    "ALTER SOURCE … RESTART '<object>', or give it up with ALTER SOURCE … SKIP"
+)
 _HEADER_BYTES = 64 << 10
 _THREADS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What was known of an object when its first ``length`` bytes were bound; ``crc32`` is theirs."""
-
-    key: str
-    length: int
-    crc32: int
-    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,10 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One split of one object, with what its records need to be understood."""
+    """One split of one object, with what its records need to be understood. Errors name the ``partition``."""
 
     key: str
+    partition: str
     split: Split
     header: tuple[str, ...] | None
     header_end: int
@@ -101,27 +102,66 @@ class Objects:
     format: LineFormat
     desc: RelationDesc
     queue: NotificationQueue | None = None
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """The reading with which an object is to be read again from its beginning, by key."""
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         if self.queue is None:
             return self.probe_until(bound, MAXIMUM, skips)
-        known = _known(bound)
-        told = self.queue.told(self.connector.bucket, {key: evidence.length for key, evidence in known.items()})
+        known = self._known(bound)
+        lengths = {key: evidence.length for key, evidence in known.items()}
+        told = self.queue.told(self.connector.bucket, lengths)
+        if told is not None:
+            told |= {key for key in self.restarts if key in known and not known[key].length}
         growths = probe(self.store, self.connector, self.format, self.desc, known, skips, told=told)
         self.queue.looked(told, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
-        return [_increment(growth) for growth in growths]
+        return self._increments(growths, bound)
 
     def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
         """An object was there from its last modification on: what it was before that, nobody knows."""
-        growths = probe(self.store, self.connector, self.format, self.desc, _known(bound), skips, until=moment)
-        return [_increment(growth) for growth in growths]
+        known = self._known(bound)
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
+        return self._increments(growths, bound)
 
-    def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment:
-        known = Evidence(claimed.name, *before) if before is not None else None
-        return _increment(reread(self.store, self.connector, self.format, self.desc, _growth(claimed), known))
+    def _known(self, bound: Bound) -> dict[str, Evidence]:
+        return restarted(newest_readings(bound), self.restarts)
+
+    def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
+        """What a probe found, and the end of each reading in the place of which another one begins."""
+        ended = [
+            Growth(key, evidence.length, evidence.length, evidence.given_up())
+            for key, evidence in newest_readings(bound).items()
+            if evidence.number < self.restarts.get(key, 0) and not evidence.is_given_up
+        ]
+        return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda found: found.name)
+
+    def restarting(self, restarts: Mapping[str, int]) -> Objects:
+        return replace(self, restarts=restarts)
+
+    def given_up(self, bound: Bound) -> list[str]:
+        return sorted(key for key, evidence in self._known(bound).items() if evidence.is_given_up)
+
+    def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
+        """Raises ``InvalidOption`` unless the object is given up, or its partition is ``stalled``."""
+        newest = newest_readings(bound).get(key)
+        if newest is None:
+            raise InvalidOption(f'nothing of object "{key}" is bound', hint="it is read from its beginning when it is there")
+        if not newest.is_given_up and newest.partition != stalled:
+            raise InvalidOption(
+                f'object "{key}" is being read',
+                detail="a restart would read rows again that are published already",
+                hint="only an object that is given up, or that stalls its source, can be restarted",
+            )
+        return next(number for number in count(newest.number + 1) if partition_of(key, number) not in bound)
+
+    def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment | None:
+        known = _growth(claimed).evidence
+        bound = Evidence.of(claimed.partition, before) if before is not None else known.next_reading(known.number)
+        growth = reread(self.store, self.connector, self.format, self.desc, bound)
+        return _increment(growth) if growth is not None else None
 
     def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        growths = recall(self.store, self.connector, self.format, self.desc, ranges, _known(bound))
+        growths = recall(self.store, self.connector, self.format, self.desc, ranges, by_partition(bound))
         return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
@@ -129,14 +169,15 @@ class Objects:
         tasks: list[list[Piece]] = []
         size = SPLIT_BYTES
         for growth in map(_growth, increments):
-            own = given_up(growth.key, skips)
+            partition = growth.evidence.partition
+            own = given_up(partition, skips)
             for split in growth.splits:
-                if not left(growth.key, split.lower, split.upper, skips):
+                if not left(partition, split.lower, split.upper, skips):
                     continue
                 if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
                     tasks.append([])
                     size = 0
-                tasks[-1].append(Piece(growth.key, split, growth.header, growth.header_end, own))
+                tasks[-1].append(Piece(growth.key, partition, split, growth.header, growth.header_end, own))
                 size += split.upper - split.lower
         return tasks
 
@@ -149,21 +190,23 @@ class Objects:
             buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
         except ObjectMissing as missing:
             raise UpstreamChanged(
-                key,
+                piece.partition,
                 split.lower,
                 message=f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}',
                 detail=missing.detail,
+                hint=_NOT_PUBLISHED,
             ) from missing
         if zlib.crc32(buffer, split.crc_before) != split.crc_after:
             raise UpstreamChanged(
-                key,
+                piece.partition,
                 split.lower,
                 message=f'object "{key}" changed under its bytes from {split.lower} to {split.upper}',
                 detail="their crc32 is not the one they had when they were bound",
+                hint=_NOT_PUBLISHED,
             )
         start = max(split.lower, min(piece.header_end, split.upper))
         records = buffer[start - split.lower :] if start > split.lower else buffer
-        return decode(records, self.format, self.desc, piece.header, key=key, offset=start, skips=piece.skips)
+        return decode(records, self.format, self.desc, piece.header, key=piece.partition, offset=start, skips=piece.skips)
 
     def check(self) -> Iterator[Finding]:
         prefix = literal_prefix(self.connector.pattern)
@@ -183,25 +226,22 @@ class Objects:
         """A bucket is told nothing."""
 
 
-def _known(bound: Bound) -> dict[str, Evidence]:
-    return {str(key): Evidence(str(key), *kept) for key, kept in bound.items()}
-
-
 def _increment(growth: Growth) -> Increment:
     detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}
     evidence = growth.evidence
     covered = sum(split.upper - split.lower for split in growth.splits)
-    return Increment(growth.key, growth.lower, growth.upper, covered, (evidence.crc32, evidence.version), detail)
+    return Increment(evidence.partition, growth.lower, growth.upper, covered, evidence.kept, detail)
 
 
 def _growth(increment: Increment) -> Growth:
     """The inverse of ``_increment``, after a way through JSON too."""
     detail: Any = increment.detail
+    evidence = Evidence.of(increment.partition, (increment.upper, *increment.evidence))
     return Growth(
-        increment.name,
+        evidence.key,
         increment.lower,
         increment.upper,
-        Evidence(increment.name, increment.upper, *increment.evidence),
+        evidence,
         tuple(Split(*split) for split in detail["splits"]),
         tuple(detail["header"]) if detail["header"] is not None else None,
         detail["header_end"],
@@ -223,8 +263,9 @@ def probe(
     Objects modified at ``until`` or later are not looked at; of those ``told``, if given, and no others.
 
     An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
-    remembered; or if one of ``skips`` holds the byte of its error: then it is set aside.
-    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank, changed under its bytes or is gone though bound;
+    remembered; if it was deleted, which is remembered as its version; or if one of ``skips`` holds the byte of its error: then it
+    is set aside.
+    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or changed under its bytes;
     ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
     """
     listed = _listed(store, connector, told)
@@ -233,19 +274,21 @@ def probe(
         key
         for key in listed.keys() | known
         if key not in listed or key not in evidence or listed[key].version != evidence[key].version
-        if key not in evidence or evidence[key].version != SET_ASIDE
+        if key not in evidence or not evidence[key].is_given_up
+        if key in listed or not evidence[key].is_deleted
         if key not in listed or listed[key].modified_at < until
     )
 
     def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
-        before = evidence.get(key, Evidence(key, 0, 0, _UNKNOWN_VERSION))
+        before, found = evidence.get(key, Evidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
+        if found is None:
+            return Growth(key, before.length, before.length, before.deleted()) if before.length else None
         try:
-            found = listed.get(key)
             measured = store.measured(connector.bucket, found) if found is not None else None
             return grow(store, connector.bucket, measured, before, format, desc)
         except (UpstreamChanged, DecodeFailed) as error:
-            if any(key == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
-                return Growth(key, before.length, before.length, replace(before, version=SET_ASIDE))
+            if any(before.partition == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
+                return Growth(key, before.length, before.length, before.given_up())
             return error
 
     if len(keys) < 2:
@@ -278,29 +321,18 @@ def reread(
     connector: ObjectsConnector,
     format: LineFormat,
     desc: RelationDesc,
-    claimed: Growth,
-    before: Evidence | None,
-) -> Growth:
-    """``claimed`` as the object is now, corrected in place: the same range of bytes, with other bytes in it.
+    before: Evidence,
+) -> Growth | None:
+    """The growth of an object since ``before``, as the object is now: longer, shorter or with other bytes than were claimed.
 
-    Raises ``UpstreamChanged`` unless what was bound before stands and a record still ends where the range does.
+    None if nothing is left, also because the object is gone and nothing of it was bound before.
+    Raises ``UpstreamChanged`` unless the bytes that were bound before stand.
     """
-    before = before or Evidence(claimed.key, 0, 0, _UNKNOWN_VERSION)
-    found = store.find(connector.bucket, claimed.key)
-    if found is not None:
-        found = store.measured(connector.bucket, found)
-    if found is not None and found.size > claimed.upper:
-        # what follows is not looked at, so the version must not vouch for it
-        found = ListedObject(found.key, claimed.upper, _UNKNOWN_VERSION)
-    growth = grow(store, connector.bucket, found, before, format, desc, is_bound=True)
-    if growth is None or growth.upper != claimed.upper:
-        raise UpstreamChanged(
-            claimed.key,
-            claimed.upper,
-            message=f'object "{claimed.key}" no longer has a record that ends at byte {claimed.upper}',
-            detail=f"its bytes up to {claimed.upper} are bound already; a correction must keep the length",
-        )
-    return growth
+    found = store.find(connector.bucket, before.key)
+    if found is None and not before.length:
+        return None
+    measured = store.measured(connector.bucket, found) if found is not None else None
+    return grow(store, connector.bucket, measured, before, format, desc)
 
 
 def grow(
@@ -310,10 +342,8 @@ def grow(
     before: Evidence,
     format: LineFormat,
     desc: RelationDesc,
-    *,
-    is_bound: bool = False,
 ) -> Growth | None:
-    """The growth of one object since ``before``; None if there is none. ``is_bound`` tells that its growth is claimed already."""
+    """The growth of one object since ``before``; None if there is none."""
     key = before.key
     listed = _still_there(listed, before)
     try:
@@ -322,13 +352,14 @@ def grow(
         upper, crc = (splits[-1].upper, splits[-1].crc_after) if splits else (before.length, before.crc32)
         if upper == before.length:
             is_same = listed.size == before.length > 0
-            return Growth(key, upper, upper, Evidence(key, upper, crc, listed.version)) if is_same else None
-        header, header_end = _header(store, bucket, key, upper, format, desc)
+            return Growth(key, upper, upper, replace(before, version=listed.version)) if is_same else None
+        header, header_end = _header(store, bucket, before, upper, format, desc)
     except ObjectMissing:
-        if before.length or is_bound:
+        if before.length:
             raise
         return None  # it went between the listing and now, and nothing of it was bound
-    return Growth(key, before.length, upper, Evidence(key, upper, crc, listed.version), splits, header, header_end)
+    evidence = replace(before, length=upper, crc32=crc, version=listed.version)
+    return Growth(key, before.length, upper, evidence, splits, header, header_end)
 
 
 def recall(
@@ -343,17 +374,18 @@ def recall(
     had when they were bound."""
     bucket, quote = connector.bucket, quote_of(format)
     listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
-    by_key: dict[str, list[Range]] = {}
+    by_name: dict[str, list[Range]] = {}
     for own in sorted(ranges, key=lambda own: own.lower):
-        by_key.setdefault(str(own.partition), []).append(own)
+        by_name.setdefault(str(own.partition), []).append(own)
 
-    def look(key: str) -> list[Growth]:
-        evidence, growths = bound[key], []
+    def look(name: str) -> list[Growth]:
+        evidence, growths = bound[name], []
+        key = evidence.key
         found = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
-        header, header_end = _header(store, bucket, key, found.size, format, desc)
+        header, header_end = _header(store, bucket, evidence, found.size, format, desc)
         crc = 0
-        for own in by_key[key]:
-            splits = _scan(store, bucket, Evidence(key, own.lower, crc, _UNKNOWN_VERSION), own.upper, quote)
+        for own in by_name[name]:
+            splits = _scan(store, bucket, replace(evidence, length=own.lower, crc32=crc), own.upper, quote)
             if not splits or splits[-1].upper != own.upper:
                 raise _changed(evidence, "no record ends where one did")
             crc = splits[-1].crc_after
@@ -363,22 +395,23 @@ def recall(
         return growths
 
     with ThreadPoolExecutor(_THREADS) as pool:
-        return {(growth.key, growth.upper): growth for growths in pool.map(look, sorted(by_key)) for growth in growths}
+        looks = pool.map(look, sorted(by_name))
+        return {(growth.evidence.partition, growth.upper): growth for growths in looks for growth in growths}
 
 
 def _still_there(listed: ListedObject | None, before: Evidence) -> ListedObject:
     key, detail = before.key, f"its first {before.length} bytes are bound"
     if listed is None:
-        raise UpstreamChanged(key, 0, message=f'object "{key}" is gone', detail=detail)
+        raise UpstreamChanged(before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED)
     if listed.size < before.length:
         message = f'object "{key}" shrank: it ends at byte {listed.size}'
-        raise UpstreamChanged(key, listed.size, message=message, detail=detail)
+        raise UpstreamChanged(before.partition, listed.size, message=message, detail=detail, hint=_PUBLISHED)
     return listed
 
 
 def _changed(before: Evidence, detail: str) -> UpstreamChanged:
     message = f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}'
-    return UpstreamChanged(before.key, 0, message=message, detail=detail)
+    return UpstreamChanged(before.partition, 0, message=message, detail=detail, hint=_PUBLISHED)
 
 
 def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
@@ -409,7 +442,7 @@ def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: byte
         at += len(chunk)
         if at - end > RECORD_LIMIT_BYTES:
             raise DecodeFailed(
-                before.key, end, detail=f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
+                before.partition, end, detail=f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
             )
     if end > start:
         splits.append(Split(start, end, start_crc, end_crc))
@@ -417,13 +450,13 @@ def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: byte
 
 
 def _header(
-    store: Unzipped, bucket: str, key: str, upper: int, format: LineFormat, desc: RelationDesc
+    store: Unzipped, bucket: str, evidence: Evidence, upper: int, format: LineFormat, desc: RelationDesc
 ) -> tuple[tuple[str, ...] | None, int]:
     """What the first record of an object names, if it is a header, and where that ends."""
     if not isinstance(format, CsvFormat) or not format.has_header:
         return None, 0
-    record = _first_record(store, bucket, key, upper, quote_of(format))
-    return parse_header(record, key, format, desc), len(record)
+    record = _first_record(store, bucket, evidence.key, upper, quote_of(format))
+    return parse_header(record, evidence.partition, format, desc), len(record)
 
 
 def _first_record(store: Unzipped, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:

@@ -12,25 +12,27 @@ An update or a delete says which row went: by all of it, where the table has ``R
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, LiteralString
 
+import numpy as np
 import psycopg
 import pyarrow as pa
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
-from reclock.errors import InvalidOption, OutputFailed, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.errors import InvalidOption, OutputFailed, UpstreamLost, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.sources import pgoutput, postgres_types
-from reclock.sources.connector import Bound, Evidence, Finding, Increment, Skip, left
+from reclock.sources import pgoutput, postgres_slots, postgres_types
+from reclock.sources.connector import Bound, Evidence, Finding, Found, Increment, Read, Skip, left
 from reclock.sources.description import PostgresConnector, PublishedTable
-from reclock.sources.postgres_changes import Range, Read, Reading, undecodable
+from reclock.sources.postgres_changes import Range, Reading
+from reclock.sources.postgres_values import convert
 
 BATCH_ROWS = 25_000
 """How many changes of a table are decoded at once."""
@@ -43,6 +45,8 @@ SNAPSHOT_PAGES = 4_096
 
 IDLE_BYTES = 16 << 20
 """How far the upstream's log may run on without a change of the publication before that is bound, so that the slot lets it go."""
+
+_COPY_AGAIN = "ALTER SOURCE … RESNAPSHOT copies the tables anew"
 
 _CONNECT_S = 10
 _STATEMENT_MS = 60_000
@@ -104,14 +108,15 @@ class Postgres:
     def read_once(
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
     ) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
-        """Make the slot, and hold its snapshot while the tables are copied. One that an earlier attempt left is made anew.
+        """Make the slot, and hold its snapshot while the tables are copied. One that is there, such as an earlier attempt left, is
+        made anew.
 
         Who drops the source waits for whoever makes its slot, and then drops that; and who makes it has seen the source after all
         that were dropped before. The server holds the lock for as long as it is making the slot, though its client be killed.
         """
         with self._connected() as connection:
             system_id = self._system_id(connection)
-            gone = self._gone(connection)
+            gone = self._changed(connection) | self._gone(connection)
             pages = {table: self._pages(connection, table) for table in self.outputs if table not in gone}
             with self._connected(replication="database") as walsender:
                 self._lock_slot(walsender)
@@ -120,14 +125,18 @@ class Postgres:
                     return
                 if self._slot(connection) is not None:
                     connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
-                lsn, snapshot = self._create_slot(walsender)
+                began, snapshot = postgres_slots.create_slot(walsender, connection, self.upstream.slot)
+                lsn, lower = _lsn(began), bound[()][0] if () in bound else 0
+                if lsn <= lower:
+                    behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
+                    raise self._lost(lower, "is another one", behind, "DROP the source and create it again")
                 tasks: list[CopyPages | Changes] = [Changes((), gone)] if gone else []
                 tasks += [
                     CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
                     for table, count in pages.items()
                     for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
                 ]
-                yield [Increment((), 0, lsn, lsn, (system_id,))], tasks
+                yield [Increment((), lower, lsn, lsn - lower, (system_id,))], tasks
 
     def must_read_once(self, bound: Bound) -> bool:
         return () not in bound
@@ -137,18 +146,18 @@ class Postgres:
         with self._connected() as connection:
             system_id = self._system_id(connection)
             if system_id != known:
-                raise self._changed(lower, "is another one", f"its system identifier was {known}, now {system_id}")
+                raise self._lost(lower, "is another one", f"its system identifier was {known}, now {system_id}")
             slot = self._slot(connection)
             if slot is None or slot.is_lost:
                 what = "no longer has" if slot is None else "let changes go that were not read, behind"
-                raise self._changed(lower, f'{what} the replication slot "{self.upstream.slot}"', _LOST)
+                raise self._lost(lower, f'{what} the replication slot "{self.upstream.slot}"', _MISSED)
             if slot.confirmed > lower:
                 ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
-                raise self._changed(lower, f'let another reader move the replication slot "{self.upstream.slot}"', ahead)
+                raise self._lost(lower, f'let another reader move the replication slot "{self.upstream.slot}"', ahead)
             [reached] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or [""]
             upper = _lsn(reached)
             if upper < lower:
-                raise self._changed(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
+                raise self._lost(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
             gone = self._gone(connection) if upper > lower else {}
             if upper == lower or not (gone or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
                 return []
@@ -212,8 +221,11 @@ class Postgres:
         of what happens."""
         with self._connected() as connection:
             self._refuse_partial(connection)
-            known = {table.name: table for table in self._published(connection)}
-            rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
+            return self._described(connection)
+
+    def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
+        known = {table.name: table for table in self._published(connection)}
+        rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
         found: dict[str, list[Column]] = {}
         keys: dict[str, list[str]] = {}
         for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
@@ -232,14 +244,17 @@ class Postgres:
     def read(self, task: CopyPages | Changes) -> Iterator[Read]:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
-                yield from self._copy(connection, task)
+                try:
+                    yield from self._copy(connection, task)
+                except OutputFailed as failure:
+                    yield task.table, failure
             else:
                 if task.ranges:
                     yield from self._changes(connection, task)
                 for table, why in task.gone.items():
                     yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
 
-    def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[tuple[str, pa.Table]]:
+    def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[Read]:
         desc, name = self.outputs[task.table], task.table.split(".", 1)
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
@@ -255,15 +270,9 @@ class Postgres:
             sql.SQL(" AND ").join(sql.SQL("({})").format(condition) for condition in conditions),
         )
         with connection.cursor() as cursor, cursor.copy(query) as copy:
-            lines, size = [], 0
-            for line in copy:  # a row each
-                lines.append(line)
-                size += len(line)
-                if size >= BATCH_BYTES:
-                    yield task.table, _copied(task.table, desc, b"".join(lines))
-                    lines, size = [], 0
-            if lines:
-                yield task.table, _copied(task.table, desc, b"".join(lines))
+            for count, lines in _batches(copy):
+                yield task.table, Found(count)
+                yield task.table, _copied(task.table, desc, lines)
         connection.execute("COMMIT")
 
     def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[Read]:
@@ -304,17 +313,6 @@ class Postgres:
         key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
         connection.execute(sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(_LOCK_MS, key))
 
-    def _create_slot(self, walsender: psycopg.Connection[Any]) -> tuple[int, str]:
-        """The LSN at which its changes begin, and the name of the snapshot that shows what was before."""
-        command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(self.upstream.slot))
-        made = walsender.pgconn.exec_(command.as_bytes(walsender))  # its protocol knows no other form of statement
-        if made.status != psycopg.pq.ExecStatus.TUPLES_OK:
-            raise psycopg.OperationalError(made.error_message.decode())
-        lsn, snapshot = made.get_value(0, 1), made.get_value(0, 2)
-        assert lsn is not None
-        assert snapshot is not None
-        return _lsn(lsn.decode()), snapshot.decode()
-
     def _slot(self, connection: psycopg.Connection[Any]) -> Slot | None:
         query = "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s"
         row = connection.execute(query, [self.upstream.slot]).fetchone()
@@ -338,6 +336,15 @@ class Postgres:
             elif known[table].entries and not {*known[table].entries} & {*published[table].entries}:
                 gone[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
         return gone
+
+    def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+        """The tables that cannot be copied into their outputs any more, and why."""
+        found = {table: described.desc for table, described in self._described(connection).items()}
+        changed = {}
+        for table, desc in self.outputs.items():
+            if table in found and (why := _difference(desc, found[table])):
+                changed[table] = why
+        return changed
 
     def _published(self, connection: psycopg.Connection[Any]) -> list[PublishedTable]:
         """The tables of the publication."""
@@ -365,13 +372,14 @@ class Postgres:
         [found] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone() or [""]
         return str(found)
 
-    def _changed(self, lsn: int, what: str, detail: str) -> SourceError:
-        return UpstreamChanged("", lsn, message=f'the server of publication "{self.upstream.publication}" {what}', detail=detail)
+    def _lost(self, lsn: int, what: str, detail: str, hint: str = _COPY_AGAIN) -> UpstreamLost:
+        message = f'the server of publication "{self.upstream.publication}" {what}'
+        return UpstreamLost("", lsn, message=message, detail=detail, hint=hint)
 
 
-_LOST = "the changes since the last step cannot be had any more; DROP the source and create it again"
+_MISSED = "the changes since the last step cannot be had any more"
 
-GONE = "it was dropped, renamed, or taken out of the publication"
+GONE = "it was dropped, renamed, altered, or taken out of the publication"
 
 _PUBLISHED: LiteralString = """
     SELECT t.schemaname, t.tablename, c.oid::int8, ARRAY(
@@ -427,6 +435,33 @@ _DESCRIBE: LiteralString = """
 """
 
 
+def _difference(desc: RelationDesc, found: RelationDesc) -> str:
+    """What keeps a table, as it is ``found``, from being copied into an output; nothing if it can be."""
+    types = dict(zip(found.names, found.types, strict=True))
+    for column in desc.columns:
+        if column.name not in types:
+            return f'has no column "{column.name}" any more'
+        if column.type.name not in (types[column.name].name, TypeName.TEXT):
+            return f'has a column "{column.name}" that is no {column.type} any more'
+    if set(desc.key or ()) != set(found.key or ()) or (desc.key is None) != (found.key is None):
+        return "no longer tells which row went as it did"
+    return ""
+
+
+def _batches(copy: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, about ``BATCH_BYTES`` at once, with their number. ``copy`` has a row each."""
+    lines: list[bytes | bytearray | memoryview] = []
+    size = 0
+    for line in copy:
+        lines.append(line)
+        size += len(line)
+        if size >= BATCH_BYTES:
+            yield len(lines), b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield len(lines), b"".join(lines)
+
+
 def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
     """What ``COPY`` sent: NULL is nothing, an empty text has quotes."""
     import pyarrow.csv as csv
@@ -438,12 +473,7 @@ def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
         csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         csv.ConvertOptions(column_types=strings, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False),
     )
-    arrays = []
-    for column, text in zip(desc.columns, texts.columns, strict=True):
-        try:
-            arrays.append(postgres_types.column(text.combine_chunks(), column.type))
-        except (pa.ArrowInvalid, ValueError) as error:
-            raise undecodable(table, column, 0, error) from error
+    arrays = convert(table, desc, [column.combine_chunks().slice for column in texts.columns], np.zeros(len(texts), np.int64))
     return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
 
 

@@ -9,15 +9,14 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed, OutputFailed
+from reclock.errors import OutputFailed
 from reclock.sources import pgoutput, postgres_types
+from reclock.sources.connector import Found, Read
 from reclock.sources.lineages import lineage_desc, spelled_unsent, was
 from reclock.sources.pgoutput import UNSENT, Changes, Messages, Numbers, Texts, Values
-
-Read = tuple[str, pa.Table | OutputFailed | None]
-"""What is read of a table (see ``Connector.read``)."""
+from reclock.sources.postgres_values import convert
 
 _Key = tuple[str | None, ...]
 
@@ -42,7 +41,7 @@ class Reading:
         """Whether the rest is beyond the ranges."""
 
     def take(self, messages: Messages) -> None:
-        """Raises ``DecodeFailed``, and ``ValueError`` for what is no message."""
+        """Raises ``ValueError`` for what is no message."""
         kinds = messages.kinds()
         begins = np.flatnonzero(kinds == pgoutput.BEGIN)
         lsns = messages[begins].commit_lsns()
@@ -81,13 +80,13 @@ class Reading:
             followed = self._relations[id]
             if followed is None:
                 continue
+            self._told.append((followed.table.name, Found(int(np.count_nonzero(ids == id)))))
             try:
                 positions = followed.positions()
+                changes = messages[ids == id].changes(len(followed.relation.columns))
+                followed.table.take(changes.of(positions), lsns[ids == id])
             except OutputFailed as failure:
                 self._fail(followed.table.name, failure)
-                continue
-            changes = messages[ids == id].changes(len(followed.relation.columns))
-            followed.table.take(changes.of(positions), lsns[ids == id])
 
     def _fail(self, name: str, failure: OutputFailed) -> None:
         """From here on nothing is known of the table."""
@@ -113,7 +112,8 @@ class _Table(Protocol):
     def size(self) -> int: ...
 
     def take(self, changes: Changes, lsns: Numbers) -> None:
-        """These are next; the transaction of each is at one of ``lsns``."""
+        """These are next; the transaction of each is at one of ``lsns``. Raises ``OutputFailed`` for a value that its column cannot
+        hold: then nothing is known of the table any more."""
 
     def empty(self) -> None: ...
 
@@ -182,7 +182,7 @@ class _Whole:
         diffs = np.repeat(np.array([-1, 1], np.int64), [len(gone), len(come)])
         if (rows.sizes == UNSENT).any():
             raise ValueError(f'a change of table "{self.name}" does not say what the row was')
-        arrays = _arrays(self.name, self.desc.columns, rows, np.concatenate((gone, come)))
+        arrays = _convert(self.name, self.desc, rows, np.concatenate((gone, come)))
         self._updates.add([*arrays, pa.array(diffs)])
 
     def empty(self) -> None:
@@ -219,15 +219,15 @@ class _ByKey:
         has_gone = np.logical_or.accumulate(changes.has_old) | self._may_be_there
         self._may_be_there = bool(has_gone[-1])
         has_come = changes.is_insert & ~has_gone
-        self._come.add(_arrays(self.name, self.desc.columns, changes.new[has_come], lsns[has_come]))
+        self._come.add(_convert(self.name, self.desc, changes.new[has_come], lsns[has_come]))
         rest = ~has_come
         self._follow(changes[rest], numbers[rest], lsns[rest])
 
     def _follow(self, changes: Changes, numbers: Numbers, lsns: Numbers) -> None:
         rows = changes.rows()
-        arrays = _arrays(self.name, self.desc.columns, rows, lsns)
+        arrays = _convert(self.name, self.desc, rows, lsns)
         began, born = self._lineages(changes, rows, numbers)
-        arrays += [_array(self.name, column, own, lsns) for column, own in zip(was(self.desc), began, strict=True)]
+        arrays += convert(self.name, RelationDesc(was(self.desc)), began, lsns)
         unsent = rows.sizes == UNSENT
         spelled: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(unsent.any(axis=0)).tolist():
@@ -285,27 +285,5 @@ class _Gathered:
         return [pa.concat_tables(parts)] if parts else []
 
 
-def _arrays(name: str, columns: Sequence[Column], rows: Values, lsns: Numbers) -> list[pa.Array]:
-    return [_array(name, column, rows.column(i), lsns) for i, column in enumerate(columns)]
-
-
-def _array(name: str, column: Column, texts: Texts, lsns: Numbers) -> pa.Array:
-    """The values of a column from their texts. Raises ``DecodeFailed`` for the first that does not fit."""
-    lower, upper = 0, len(lsns)
-    try:
-        return postgres_types.column(texts(lower, upper), column.type)
-    except ValueError as error:
-        found: ValueError = error
-    while upper - lower > 1:  # it is in [lower, upper)
-        middle = (lower + upper) // 2
-        try:
-            postgres_types.column(texts(lower, middle - lower), column.type)
-            lower = middle
-        except ValueError as error:
-            found, upper = error, middle
-    raise undecodable(name, column, int(lsns[lower]), found) from found
-
-
-def undecodable(table: str, column: Column, lsn: int, error: Exception) -> DecodeFailed:
-    """A value that does not fit."""
-    return DecodeFailed("", lsn, detail=f'table "{table}", column "{column.name}": {error}', unit="LSN")
+def _convert(name: str, desc: RelationDesc, rows: Values, lsns: Numbers) -> list[pa.Array]:
+    return convert(name, desc, [rows.column(i) for i in range(len(desc.columns))], lsns)

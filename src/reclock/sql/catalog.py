@@ -14,7 +14,7 @@ from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.plan import Plan
 from reclock.consensus.claims import GroupFrontier
-from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
+from reclock.errors import DuplicateObject, ObjectQuarantined, SystemObjectProtected, UnknownObject, UnknownRelation
 from reclock.sources.connections import Connection
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
 from reclock.sql.statements import SinkDefinition, SourceDefinition, TableDefinition
@@ -127,7 +127,25 @@ class SinkEntry:
         return self.name.database is None
 
 
-Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry | SinkEntry
+@dataclass(frozen=True, slots=True)
+class QuarantinedEntry:
+    """An item whose definition cannot be planned, and why; it stands on what is quarantined itself, if that is why."""
+
+    id: GlobalId
+    name: QualifiedName
+    type: ItemType
+    create_sql: str | None
+    reason: str
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+    @property
+    def refusal(self) -> ObjectQuarantined:
+        """The error of a statement that needs the item."""
+        return ObjectQuarantined(str(self.name), self.id, reason=self.reason)
+
+
+Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry | SinkEntry | QuarantinedEntry
 
 
 @dataclass(slots=True)
@@ -187,8 +205,10 @@ class PlannerCatalog:
         return self._entries.get(id)
 
     def relation(self, id: GlobalId) -> RelationEntry:
-        """Raises ``UnknownRelation`` for an id that is no relation's."""
+        """Raises ``UnknownRelation`` for an id that is no relation's, ``ObjectQuarantined``."""
         entry = self._entries.get(id)
+        if isinstance(entry, QuarantinedEntry):
+            raise entry.refusal
         if not isinstance(entry, RelationEntry):
             raise UnknownRelation(id)
         return entry
@@ -219,6 +239,10 @@ class PlannerCatalog:
 
     def sinks(self) -> Iterator[SinkEntry]:
         return (entry for entry in self._entries.values() if isinstance(entry, SinkEntry))
+
+    def quarantined(self) -> list[QuarantinedEntry]:
+        """The items whose definitions cannot be planned, in the order of their ids."""
+        return [entry for entry in self._entries.values() if isinstance(entry, QuarantinedEntry)]
 
     def dependents(self, id: GlobalId) -> list[Entry]:
         """The items that directly stand on ``id``, in the order of their ids."""
@@ -263,8 +287,10 @@ class PlannerCatalog:
         return None
 
     def resolve(self, parts: Sequence[str], session: SessionNames) -> RelationEntry:
-        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint."""
+        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint, ``ObjectQuarantined``."""
         entry = self.find(parts, session)
+        if isinstance(entry, QuarantinedEntry):
+            raise entry.refusal
         if isinstance(entry, RelationEntry):
             return entry
         raise UnknownRelation(".".join(parts), hint=self._suggestion(parts, session))

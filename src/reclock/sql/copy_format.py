@@ -1,4 +1,4 @@
-"""How COPY writes rows as text."""
+"""How COPY writes rows: as lines of text, or in PostgreSQL's binary format."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class CopyFormat:
-    """How COPY writes rows; ``null`` is what stands for NULL. ``quote`` and ``escape`` are CSV's."""
+class LineFormat:
+    """Rows are lines; ``null`` is what stands for NULL. ``quote`` and ``escape`` are CSV's."""
 
     is_csv: bool
     delimiter: str
@@ -15,3 +15,11 @@ class CopyFormat:
     has_header: bool
     quote: str
     escape: str
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryFormat:
+    """Rows are written as the wire's binary values. It has no options."""
+
+
+CopyFormat = LineFormat | BinaryFormat

@@ -18,8 +18,11 @@ from reclock.sql import (  # noqa: F401  (they register what they write)
     sink_writers,
     stream_writers,
 )
+from reclock.sql.constraint_nodes import TableConstraint
 from reclock.sql.grammar import ReclockParser
 from reclock.sql.writing import WRITERS, clause, filtered, formats, joined, listed, when, writes
+
+_FOREIGN_KEY_WORDS = (("MATCH", "match"), ("ON DELETE", "on_delete"), ("ON UPDATE", "on_update"))
 
 
 @writes(nodes.QueryStatement)
@@ -126,7 +129,11 @@ def _kafka_from(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.PostgresFrom)
 def _postgres_from(write: Generator, node: exp.Expression) -> str:
     connection = f"POSTGRES CONNECTION {write.sql(node, 'connection')}"
-    options = (f"PUBLICATION {write.sql(node, 'publication')}", clause(write, "SLOT", node, "slot"))
+    columns = [
+        f"{kind} COLUMNS ({listed(write, node, name)})" if node.args.get(name) else ""
+        for kind, name in (("TEXT", "text_columns"), ("EXCLUDE", "exclude_columns"))
+    ]
+    options = (f"PUBLICATION {write.sql(node, 'publication')}", clause(write, "SLOT", node, "slot"), *columns)
     if isinstance(node.args["connection"], exp.Table):
         return f"{connection} ({', '.join(option for option in options if option)})"
     return joined(connection, *options)
@@ -224,6 +231,11 @@ def _retry(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} RETRY"
 
 
+@writes(nodes.AlterSourceResnapshotStatement)
+def _resnapshot(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SOURCE {write.sql(node, 'this')} RESNAPSHOT"
+
+
 @writes(nodes.AlterSourceWaiveStatement)
 def _waive(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} WAIVE {write.sql(node, 'check')}"
@@ -233,6 +245,11 @@ def _waive(write: Generator, node: exp.Expression) -> str:
 def _skip(write: Generator, node: exp.Expression) -> str:
     skipped = f"ALTER SOURCE {write.sql(node, 'this')} SKIP {write.sql(node, 'partition')}"
     return joined(skipped, clause(write, "FROM", node, "lower"), clause(write, "TO", node, "upper"))
+
+
+@writes(nodes.AlterSourceRestartStatement)
+def _restart(write: Generator, node: exp.Expression) -> str:
+    return f"ALTER SOURCE {write.sql(node, 'this')} RESTART {write.sql(node, 'partition')}"
 
 
 @writes(nodes.AlterSourceRetainStatement)
@@ -291,6 +308,21 @@ def _table_column(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
 
 
+@writes(TableConstraint)
+def _table_constraint(write: Generator, node: exp.Expression) -> str:
+    words = (clause(write, keyword, node, name) for keyword, name in _FOREIGN_KEY_WORDS)
+    target_columns = f"({listed(write, node, 'target_columns')})" if node.args.get("target_columns") else ""
+    return joined(
+        clause(write, "CONSTRAINT", node, "this"),
+        node.args["kind"],
+        when(node, "are_nulls_equal", "NULLS NOT DISTINCT"),
+        f"({write.sql(node, 'check') or listed(write, node, 'columns')})",
+        joined(clause(write, "REFERENCES", node, "target"), target_columns, *words),
+        node.args.get("deferrable") or "",
+        when(node, "is_not_enforced", "NOT ENFORCED"),
+    )
+
+
 @writes(nodes.CreateTableAsStatement)
 def _create_table_as(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
@@ -301,7 +333,8 @@ def _create_table_as(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.CreateTableStatement)
 def _create_table(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
-    return f"{name} ({listed(write, node, 'columns')})"
+    elements = [listed(write, node, "columns"), listed(write, node, "constraints")]
+    return f"{name} ({', '.join(element for element in elements if element)})"
 
 
 def _returning(write: Generator, node: exp.Expression) -> str:
@@ -336,6 +369,11 @@ def _delete(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.TruncateStatement)
 def _truncate(write: Generator, node: exp.Expression) -> str:
     return f"TRUNCATE TABLE {listed(write, node, 'names')}"
+
+
+@writes(nodes.RefreshViewStatement)
+def _refresh_view(write: Generator, node: exp.Expression) -> str:
+    return f"REFRESH MATERIALIZED VIEW {write.sql(node, 'this')}"
 
 
 @writes(nodes.CopyStatement)
@@ -377,6 +415,11 @@ def _fetch(write: Generator, node: exp.Expression) -> str:
 @writes(nodes.CloseStatement)
 def _close(write: Generator, node: exp.Expression) -> str:
     return f"CLOSE {write.sql(node, 'this') or 'ALL'}"
+
+
+@writes(nodes.UnlistenStatement)
+def _unlisten(write: Generator, node: exp.Expression) -> str:
+    return joined("UNLISTEN", write.sql(node, "this") or "*")
 
 
 @writes(nodes.DiscardStatement)

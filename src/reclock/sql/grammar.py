@@ -176,6 +176,13 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
 
     # --- DROP, ALTER ---
 
+    def _refresh(self) -> nodes.RefreshViewStatement:
+        self._expect("MATERIALIZED", "VIEW")
+        self._match_text_seq("CONCURRENTLY")
+        statement = nodes.RefreshViewStatement(this=self._object_name())
+        self._match_text_seq("WITH", "DATA")
+        return statement
+
     def _drop(self) -> nodes.Statement:
         if self._match_texts(("ROLE", "USER")):
             return self._drop_roles()
@@ -224,12 +231,16 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             self.raise_error("Expected RENAME TO")
         if self._match_text_seq("RETRY"):
             return nodes.AlterSourceRetryStatement(this=name)
+        if self._match_text_seq("RESNAPSHOT"):
+            return nodes.AlterSourceResnapshotStatement(this=name)
         if self._match_text_seq("WAIVE"):
             return nodes.AlterSourceWaiveStatement(this=name, check=self._text())
+        if self._match_text_seq("RESTART"):
+            return nodes.AlterSourceRestartStatement(this=name, partition=self._text())
         if (retention := self._alter_retention(name)) is not None:
             return retention
         if not self._match_text_seq("SKIP"):
-            self.raise_error("Expected RETRY, WAIVE, SKIP, SET, RESET or RENAME TO")
+            self.raise_error("Expected RETRY, RESNAPSHOT, RESTART, WAIVE, SKIP, SET, RESET or RENAME TO")
         partition, lower, upper = self._text(), None, None
         if self._match_text_seq("FROM"):
             lower = self._integer()
@@ -290,8 +301,17 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             self.raise_error("Expected a query")
         return nodes.ExplainStatement(this=self._query_statement(), kind=kind)
 
+    def _set_anything(self) -> nodes.Statement:
+        for kind in ("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION"):
+            if self._match_text_seq(*kind.split()[1:]):
+                return self._modes(kind)
+        return self._set()
+
     def _begin(self) -> nodes.TransactionStatement:
         self._match_texts(("WORK", "TRANSACTION"))
+        return self._modes("BEGIN")
+
+    def _modes(self, kind: str) -> nodes.TransactionStatement:
         isolation = access = None
         while self._curr:
             if self._match_text_seq("ISOLATION", "LEVEL"):
@@ -302,10 +322,12 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
                 access = "READ ONLY"
             elif self._match_text_seq("READ", "WRITE"):
                 access = "READ WRITE"
+            elif self._match_text_seq("NOT", "DEFERRABLE") or self._match_text_seq("DEFERRABLE"):
+                pass  # nothing is deferred
             else:
                 self.raise_error("Invalid expression")
             self._match(TokenType.COMMA)
-        return nodes.TransactionStatement(kind="BEGIN", isolation=isolation, access=access)
+        return nodes.TransactionStatement(kind=kind, isolation=isolation, access=access)
 
     def _start(self) -> nodes.TransactionStatement:
         if not self._match_text_seq("TRANSACTION", advance=False):
@@ -332,6 +354,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         "VALIDATE": SinkParser._validate,
         "TRUNCATE": TableParser._truncate,
         "COPY": TableParser._copy,
+        "REFRESH": _refresh,
         "DROP": _drop,
         "ALTER": _alter,
         "GRANT": RoleParser._grant,
@@ -345,7 +368,8 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         "FETCH": SessionParser._fetch,
         "CLOSE": SessionParser._close,
         "DISCARD": SessionParser._discard,
-        "SET": RoleParser._set,
+        "UNLISTEN": SessionParser._unlisten,
+        "SET": _set_anything,
         "RESET": RoleParser._reset,
         "SUBSCRIBE": SessionParser._subscribe,
         "TAIL": SessionParser._subscribe,

@@ -173,9 +173,16 @@ class ShardStart(exp.Expression):
 
 class PostgresFrom(exp.Expression):
     """``FROM POSTGRES CONNECTION … PUBLICATION …``, read through the replication slot ``slot``. ``connection`` is libpq's
-    text, or the name of a connection: then what follows stands in parentheses."""
+    text, or the name of a connection: then what follows stands in parentheses. ``text_columns`` and ``exclude_columns`` are gone
+    once the tables have their columns."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"connection": True, "publication": True, "slot": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "connection": True,
+        "publication": True,
+        "slot": False,
+        "text_columns": False,
+        "exclude_columns": False,
+    }
 
 
 class Metadata(exp.Expression):
@@ -291,12 +298,20 @@ class AlterSourceRetryStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class AlterSourceResnapshotStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
 class AlterSourceWaiveStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "check": True}
 
 
 class AlterSourceSkipStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True, "lower": False, "upper": False}
+
+
+class AlterSourceRestartStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": True}
 
 
 class AlterSourceRetainStatement(Statement):
@@ -345,7 +360,8 @@ class ResetVariableStatement(Statement):
 
 class TransactionStatement(Statement):
     """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``, ``isolation`` and ``access`` are as written, upper case; or ``kind`` is
-    ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this`` names the savepoint."""
+    ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, and ``this`` names the savepoint; or ``SET TRANSACTION`` or ``SET SESSION
+    CHARACTERISTICS AS TRANSACTION``, with the modes of ``BEGIN``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "isolation": False, "access": False}
 
@@ -365,7 +381,7 @@ class TableColumn(exp.Expression):
 
 
 class CreateTableStatement(Statement):
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "columns": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "columns": True, "constraints": False}
 
 
 class CreateTableAsStatement(Statement):
@@ -400,6 +416,10 @@ class DeleteStatement(Statement):
 
 class TruncateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True}
+
+
+class RefreshViewStatement(Statement):
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class CopyStatement(Statement):
@@ -438,6 +458,12 @@ class FetchStatement(Statement):
 
 class CloseStatement(Statement):
     """Without ``this`` it is ``CLOSE ALL``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False}
+
+
+class UnlistenStatement(Statement):
+    """Of ``this`` channel, or of all: nothing listens."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False}
 

@@ -10,8 +10,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
 from reclock.sql import connection_nodes, nodes
+from reclock.sql.consumption import track
 from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.grammar import ReclockParser
+from reclock.sql.lexical import check_numbers, read_escapes
 from reclock.sql.query_grammar import Rejected
 
 _DIALECT = Reclock()
@@ -55,9 +57,15 @@ def _tokenize(text: str) -> list[Token]:
     if "\0" in text:
         raise SqlSyntaxError("a statement cannot hold a null character", position=text.index("\0") + 1)
     try:
-        return list(_DIALECT.tokenize(text))
+        tokens = list(_DIALECT.tokenize(text))
     except TokenError as error:
         raise SqlSyntaxError("a quote or comment is not closed, or a character has no meaning", hint=_first_line(error)) from error
+    check_numbers(tokens, text)
+    read_escapes(tokens, text)
+    for token in tokens:
+        if token.token_type is TokenType.IDENTIFIER and not token.text:
+            raise SqlSyntaxError("zero-length delimited identifier", position=token.start + 1)
+    return tokens
 
 
 def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
@@ -82,6 +90,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
         raise SqlSyntaxError("syntax error", position=start + 1, hint=_first_line(error)) from error
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
+    track(node)
     is_secret = isinstance(node, connection_nodes.CreateSecretStatement | connection_nodes.AlterSecretStatement)
     return ParsedStatement(node, to_sql(node) if is_secret else text[start:end], start + 1)
 

@@ -24,7 +24,7 @@ _AS_OF_STARTS = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.L_PAREN
 _AS_OF_WORDS = frozenset({"AT", "CAST", "TIMESTAMP", "TIMESTAMPTZ", "DATE", "NULL"})
 _INTERVAL_UNITS = frozenset({"SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"})
 _STRINGS = (TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.BYTE_STRING)
-"""Other ways of writing a string: dollar quotes, ``E'…'``. The tokenizer has resolved their escapes."""
+"""Other ways of writing a string: dollar quotes, ``E'…'``. Their escapes are already resolved."""
 
 
 class Rejected(ParseError):
@@ -166,6 +166,43 @@ class QueryParser(MaterializeParser):
         if isinstance(primary, exp.Concat):  # two strings side by side
             self.raise_error("Expected an operator between strings", start)
         return primary
+
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """sqlglot does not look for ``[]`` after ``oid`` and ``regclass``."""
+        kind = super()._parse_types(*args, **options)
+        if isinstance(kind, exp.ObjectIdentifier) and self._match_pair(TokenType.L_BRACKET, TokenType.R_BRACKET):
+            return exp.DataType(this=exp.DType.ARRAY, expressions=[kind], nested=True)
+        return kind
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        # sqlglot takes every `array[…]` and `list[…]` for a constructor and loses what stands before the bracket.
+        if this is None or self._is_array_word() or not self._match(TokenType.L_BRACKET):
+            return super()._parse_bracket(this)
+        positions = self._parse_csv(lambda: self._parse_bracket_key_value())
+        if not self._match(TokenType.R_BRACKET):
+            self.raise_error("Expected ]")
+        return self._parse_bracket(exp.Bracket(this=this, expressions=positions))
+
+    def _is_array_word(self) -> bool:
+        """Whether the token before is ``ARRAY`` as a word of its own, not the last part of a name."""
+        if self._prev.token_type != TokenType.ARRAY:
+            return False
+        return self._index < 2 or self._tokens[self._index - 2].token_type != TokenType.DOT
+
+    def _parse_window(self, this: exp.Expr | None, alias: bool = False) -> exp.Expr | None:
+        window = super()._parse_window(this, alias)
+        spec = window.args.get("spec") if isinstance(window, exp.Window) else None
+        if spec is not None and spec.args.get("end") is None:  # as it is printed
+            spec.set("end", "CURRENT ROW")
+        return window
+
+    def _parse_window_spec(self) -> dict[str, str | exp.Expr | None]:
+        bound = super()._parse_window_spec()
+        if bound["value"] is None:
+            self._missing()
+        if (bound["side"] is None) != (bound["value"] == "CURRENT ROW"):
+            self.raise_error("Expected PRECEDING or FOLLOWING")
+        return bound
 
     def _parse_type_size(self) -> exp.DataTypeParam:
         return exp.DataTypeParam(this=self._integer())

@@ -80,6 +80,9 @@ class SessionParser(SubscribeParser):
     def _close(self) -> nodes.CloseStatement:
         return nodes.CloseStatement(this=None if self._match_text_seq("ALL") else self._name())
 
+    def _unlisten(self) -> nodes.UnlistenStatement:
+        return nodes.UnlistenStatement(this=None if self._match(TokenType.STAR) else self._name())
+
     def _discard(self) -> nodes.DiscardStatement:
         if not self._match_texts(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
             self.raise_error("Expected ALL")

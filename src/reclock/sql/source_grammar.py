@@ -150,14 +150,33 @@ class SourceParser(StreamParser, ConnectionParser):
                 {
                     "PUBLICATION": lambda: named.update(publication=self._text()),
                     "SLOT": lambda: named.update(slot=self._text()),
+                    "TEXT COLUMNS": lambda: named.update(text_columns=self._upstream_columns()),
+                    "EXCLUDE COLUMNS": lambda: named.update(exclude_columns=self._upstream_columns()),
                 }
             )
             return nodes.PostgresFrom(**named)
         connection = self._text()
         self._expect("PUBLICATION")
         publication = self._text()
-        slot = self._text() if self._match_text_seq("SLOT") else None
-        return nodes.PostgresFrom(connection=connection, publication=publication, slot=slot)
+        return nodes.PostgresFrom(
+            connection=connection,
+            publication=publication,
+            slot=self._text() if self._match_text_seq("SLOT") else None,
+            text_columns=self._upstream_columns() if self._match_text_seq("TEXT", "COLUMNS") else None,
+            exclude_columns=self._upstream_columns() if self._match_text_seq("EXCLUDE", "COLUMNS") else None,
+        )
+
+    def _upstream_columns(self) -> list[exp.Column]:
+        """``([schema.]table.column, …)``"""
+        return list(self._parse_wrapped_csv(self._upstream_column))
+
+    def _upstream_column(self) -> exp.Column:
+        names = [self._name()]
+        while self._match(TokenType.DOT):
+            names.append(self._name())
+        if not 2 <= len(names) <= 3:
+            self.raise_error("Expected table.column or schema.table.column")
+        return exp.Column(this=names[-1], table=names[-2], db=names[0] if len(names) == 3 else None)
 
     # --- how it is written ---
 

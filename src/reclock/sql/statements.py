@@ -234,10 +234,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax."""
+    """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax.
+
+    ``primary_key`` and ``references`` (full names of the tables that foreign keys refer to) are declared, not enforced: only
+    other definitions may use them, never a plan.
+    """
 
     desc: RelationDesc
     defaults: tuple[Any, ...]
+    primary_key: tuple[str, ...] = ()
+    references: frozenset[tuple[str, ...]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +253,7 @@ class CreateTable:
     table: TableDefinition
     query: Select | None = None
     """Whose rows it begins with."""
+    notices: tuple[str, ...] = ()
     tag: str = "CREATE TABLE"
 
 
@@ -315,12 +322,31 @@ class RetrySource:
 
 
 @dataclass(frozen=True, slots=True)
+class ResnapshotSource:
+    """The next step of the source takes all that the upstream has then in place of what its relations have."""
+
+    id: GlobalId
+    name: QualifiedName
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
 class WaiveCheck:
     """The standing claim is published although ``check`` failed."""
 
     id: GlobalId
     name: QualifiedName
     check: str
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPartition:
+    """What was given up under the name ``partition`` is read again from its beginning, as a new partition."""
+
+    id: GlobalId
+    name: QualifiedName
+    partition: str
     tag: str = "ALTER SOURCE"
 
 
@@ -402,7 +428,10 @@ class ResetVariable:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``."""
+    """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``.
+
+    ``SET TRANSACTION`` and ``SET SESSION CHARACTERISTICS AS TRANSACTION`` have the modes of ``BEGIN``.
+    """
 
     kind: str
     isolation: str | None = None
@@ -411,7 +440,7 @@ class Transaction:
 
     @property
     def tag(self) -> str:
-        return self.kind.removesuffix(" TO")
+        return "SET" if self.kind.startswith("SET ") else self.kind.removesuffix(" TO")
 
 
 Statement = (
@@ -425,8 +454,10 @@ Statement = (
     | Drop
     | Skipped
     | RetrySource
+    | ResnapshotSource
     | WaiveCheck
     | SkipRange
+    | RestartPartition
     | RetainHistory
     | Rename
     | CreateTable

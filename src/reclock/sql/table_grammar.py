@@ -6,17 +6,21 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql import nodes
-from reclock.sql.subscribe_grammar import SubscribeParser
+from reclock.sql.constraint_grammar import ConstraintParser
+from reclock.sql.constraint_nodes import TableConstraint
 
 
-class TableParser(SubscribeParser):
+class TableParser(ConstraintParser):
     """Parses what makes a table and what changes its rows."""
 
     def _create_table(self) -> nodes.CreateTableStatement | nodes.CreateTableAsStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         if self._match(TokenType.L_PAREN, advance=False) and not self._is_name_list():
-            return nodes.CreateTableStatement(this=name, exists=exists, columns=self._parse_wrapped_csv(self._table_column))
+            elements = [element for parsed in self._parse_wrapped_csv(self._table_elements) for element in parsed]
+            columns = [element for element in elements if isinstance(element, nodes.TableColumn)]
+            constraints = [element for element in elements if isinstance(element, TableConstraint)]
+            return nodes.CreateTableStatement(this=name, exists=exists, columns=columns, constraints=constraints)
         names = self._parse_wrapped_csv(self._name) if self._match(TokenType.L_PAREN, advance=False) else None
         if not self._match(TokenType.ALIAS):
             self.raise_error("Expected the list of columns, or AS")
@@ -34,22 +38,31 @@ class TableParser(SubscribeParser):
         self._expect("DATA")
         return {"is_empty": is_empty}
 
-    def _table_column(self) -> nodes.TableColumn:
+    def _table_elements(self) -> list[nodes.TableColumn | TableConstraint]:
+        """A column and its constraints, or a constraint of the table."""
+        if self._is_table_constraint():
+            return [self._table_constraint()]
         name = self._name()
         kind = self._parse_types(check_func=False)
         if kind is None:
             self.raise_error("Expected a type")
         not_null, default = None, None
+        constraints: list[TableConstraint] = []
         while self._curr and self._curr.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+            constraint_name = self._constraint_name()
             if not_null is None and self._match_text_seq("NOT", "NULL"):
                 not_null = True
             elif not_null is None and self._match_text_seq("NULL"):
                 not_null = False
             elif default is None and self._match_text_seq("DEFAULT"):
                 default = self._parse_bitwise() or self._missing()
+            elif (constraint := self._column_constraint(constraint_name, name)) is not None:
+                constraints.append(constraint)
             else:
-                self.raise_error("Expected NOT NULL, NULL, DEFAULT, a comma or the end of the columns")
-        return nodes.TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default)
+                self.raise_error("Expected NOT NULL, NULL, DEFAULT, a constraint, a comma or the end of the columns")
+        if not_null is False and any(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints):
+            self.raise_error(f'conflicting NULL/NOT NULL declarations for column "{name.name}"', self._prev)
+        return [nodes.TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
 
     # --- rows ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reclock.errors import EvaluationError, InternalError, ReclockError
+from reclock.errors import DIGITS_HINT, EvaluationError, InternalError, ReclockError
 
 _OWN = re.compile(r"reclock:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: \w{5}|$)", re.MULTILINE)
 
@@ -30,7 +30,7 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
     if own:
         if own[1] == "XX000":
             return InternalError(own[2])
-        return EvaluationError(own[2], sqlstate=own[1])
+        return EvaluationError(own[2], sqlstate=own[1], hint=DIGITS_HINT if "digits after the decimal point" in own[2] else None)
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if is_of_data:
         for pattern, sqlstate, message in _PATTERNS:
@@ -40,5 +40,6 @@ def failure(error: BaseException, text: str, *, is_of_data: bool) -> ReclockErro
 
 
 def _plain(text: str) -> str:
-    """The engine's sentence without its kind of error and its advice, which is about the engine's own settings."""
-    return re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text).split(" Use TRY")[0].rstrip(".")
+    """The engine's sentence without its kind of error and its advice, which is about the engine's own functions and settings."""
+    sentence = re.sub(r"^([A-Z][A-Za-z ]* Error: |\[[A-Z_.]+\] )", "", text)
+    return re.split(r" Use (?:TRY|`try_)", sentence)[0].rstrip(".")

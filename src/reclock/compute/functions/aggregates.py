@@ -8,13 +8,28 @@ fraction.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTERVAL, TEXT, ScalarType, TypeName, array, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTERVAL,
+    MAX_PRECISION,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+    numeric,
+)
 from reclock.compute.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
+from reclock.compute.functions.casts import write_cast
+from reclock.compute.functions.digits import FLOAT_SCALE
+from reclock.compute.functions.floats import within_range
 from reclock.compute.functions.registry import Site, Types, Writer, aggregate
 from reclock.compute.functions.spelling import string, type_sql
-from reclock.compute.functions.typing import MAX_PRECISION, exact, parameters
-from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.compute.functions.typing import exact, parameters
+from reclock.errors import EvaluationError, UnsupportedSql
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
 
@@ -33,9 +48,9 @@ def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
         case TypeName.BIGINT:
             return (BIGINT,), numeric(MAX_PRECISION, 0)
         case TypeName.NUMERIC:
-            return (type,), numeric(MAX_PRECISION, parameters(type)[1])
+            return (type,), replace(type, precision=MAX_PRECISION)
         case TypeName.REAL | TypeName.DOUBLE:
-            return (DOUBLE,), DOUBLE
+            return (DOUBLE,), type
         case TypeName.INTERVAL:
             return (INTERVAL,), INTERVAL
         case _:
@@ -46,7 +61,12 @@ def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
     summed = _sum(types, constants)
     if summed is None or summed[1].name is TypeName.INTERVAL:
         return None
-    return summed[0], DOUBLE if summed[1].is_float else numeric(MAX_PRECISION, QUOTIENT_SCALE)
+    if summed[1].is_float:
+        return summed[0], DOUBLE
+    argument = summed[0][0]
+    if not argument.is_integer and parameters(argument)[1] > QUOTIENT_SCALE:
+        argument = numeric(scale=QUOTIENT_SCALE)
+    return (argument,), numeric(MAX_PRECISION, QUOTIENT_SCALE)
 
 
 def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -80,9 +100,10 @@ def _total(engine: str, site: Site) -> str:
     x = site.arguments[0]
     if site.types[0].is_float:
         if engine == "duckdb":
-            return _plain("sum", site, f"{x} ORDER BY {x}")
+            return within_range(engine, _plain("sum", site, f"{x} ORDER BY {x}"), _plain("max", site, f"abs({x})"))
         folded = f"aggregate({_ascending(engine, site)}, CAST(0 AS DOUBLE), (total, x) -> total + x)"
-        return f"(CASE WHEN {_plain('count', site)} = 0 THEN CAST(NULL AS DOUBLE) ELSE {folded} END)"
+        total = f"(CASE WHEN {_plain('count', site)} = 0 THEN CAST(NULL AS DOUBLE) ELSE {folded} END)"
+        return within_range(engine, total, _plain("max", site, f"abs({x})"))
     if site.types[0].name is TypeName.NUMERIC and engine == "spark":
         return _plain("sum", site, f"CAST({x} AS DECIMAL(38, {parameters(site.types[0])[1]}))")
     if site.types[0].name is TypeName.BIGINT and engine == "spark":
@@ -91,7 +112,13 @@ def _total(engine: str, site: Site) -> str:
 
 
 def _write_sum(engine: str) -> Writer:
-    return lambda site: f"CAST({_total(engine, site)} AS {type_sql(engine, site.result)})"
+    def write(site: Site) -> str:
+        total = _total(engine, site)
+        if site.result.is_float:
+            return write_cast(engine, total, DOUBLE, site.result)
+        return f"CAST({total} AS {type_sql(engine, site.result)})"
+
+    return write
 
 
 def _write_average(engine: str) -> Writer:
@@ -119,9 +146,19 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
         else:
             squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
         variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
-        return f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
+        found = f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
+        largest = _plain("max", site, f"abs({site.arguments[0]})")
+        return write_cast(engine, within_range(engine, found, largest), DOUBLE, site.result)
 
     return write
+
+
+def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """Computed in floating point. Of exact numbers it is a numeric of 15 significant digits."""
+    type = _one(types)
+    if type is None or not type.is_number:
+        return None
+    return (DOUBLE,), DOUBLE if type.is_float else numeric(scale=FLOAT_SCALE)
 
 
 def _joined(engine: str) -> Writer:
@@ -165,7 +202,7 @@ def _fraction(site: Site) -> object:
     if not isinstance(fraction, float):
         raise UnsupportedSql("a fraction of a percentile that is not a constant is not supported")
     if not 0 <= fraction <= 1:
-        raise InvalidOption(f"percentile value {fraction} is not between 0 and 1")
+        raise EvaluationError(f"percentile value {fraction} is not between 0 and 1", sqlstate="22003")
     return fraction
 
 
@@ -225,7 +262,7 @@ for _name, _root, _sample in (
 ):
     aggregate(
         _name,
-        exact(((DOUBLE,), DOUBLE)),
+        _deviation,
         duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
         spark=_write_deviation("spark", is_root=_root, is_sample=_sample),
     )

@@ -1,8 +1,10 @@
 """``+ - * / %`` and negation: on numbers, and on moments and intervals; ``&`` and ``|`` on the bits of integers.
 
 Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
-products of numerics are exact within 38 digits (products keep 18 digits after the point, or an operand's if those are more);
-a numeric quotient has 18 digits after the point, rounded half away from zero. Division by zero is an error for every type.
+products of numerics are exact, and an error where 38 digits do not hold them. Where the type of a product would be longer than 38
+digits, 18 digits after the point are kept (or an operand's, if those are more), and a value that has more is an error too.
+A numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have no more is checked.
+Division by zero is an error for every type.
 An interval is a number of microseconds in both engines.
 """
 
@@ -10,10 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BIGINT, DATE, DOUBLE, INTEGER, INTERVAL, TIMESTAMP, ScalarType, TypeName, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    MAX_PRECISION,
+    TIMESTAMP,
+    ScalarType,
+    TypeName,
+    numeric,
+)
+from reclock.compute.functions import floats
+from reclock.compute.functions.digits import narrowed
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, type_sql
-from reclock.compute.functions.typing import MAX_PRECISION, as_numeric, common_type, parameters, widened
+from reclock.compute.functions.typing import as_numeric, common_type, parameters, widened
 
 QUOTIENT_SCALE = 18
 PRODUCT_SCALE = 18
@@ -33,17 +48,29 @@ def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Sign
     scale, integral = max(s1, s2), max(p1 - s1, p2 - s2)
     match operator:
         case "+" | "-":
-            result = widened(integral + 1, scale)
+            result = widened(integral + 1, scale, left, right)
             return (result, result), result
         case "*":
-            kept = min(s1 + s2, max(PRODUCT_SCALE, s1, s2))
-            return None if s1 + s2 > MAX_PRECISION else ((left, right), widened(p1 - s1 + p2 - s2, kept))
+            return _resolve_product(left, right)
         case "/":
-            operand = numeric(MAX_PRECISION, scale)
+            operand = numeric(scale=QUOTIENT_SCALE) if scale > QUOTIENT_SCALE else numeric(MAX_PRECISION, scale)
             return (operand, operand), numeric(MAX_PRECISION, QUOTIENT_SCALE)
         case _:
-            result = widened(integral, scale)
+            result = widened(integral, scale, left, right)
             return (result, result), result
+
+
+def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
+    """The exact product if 38 digits hold it whatever the values are, else an unconstrained numeric of fewer digits."""
+    if (parameters(left)[1] + parameters(right)[1]) > MAX_PRECISION:
+        left, right = (type if parameters(type)[1] <= PRODUCT_SCALE else numeric(scale=PRODUCT_SCALE) for type in (left, right))
+    (p1, s1), (p2, s2) = parameters(left), parameters(right)
+    scale = s1 + s2
+    if p1 + p2 <= MAX_PRECISION:
+        return (left, right), widened(p1 + p2 - scale, scale, left, right)
+    kept = min(scale, max(PRODUCT_SCALE, s1, s2))
+    result = widened(p1 + p2 - scale, kept, left, right)
+    return (left, right), result if kept == scale else numeric(scale=kept)
 
 
 def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
@@ -112,7 +139,12 @@ def _infix(operator: str, engine: str) -> Writer:
         if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
             left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
         plain = f"({left} {operator} {right})"
-        return plain if site.result.is_float else f"CAST({plain} AS {type_sql(engine, site.result)})"
+        if operator == "*" and site.result.name is TypeName.NUMERIC:
+            scale = sum(parameters(type)[1] for type in site.types)
+            return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
+        if site.result.is_float:
+            return floats.computed(engine, f"({{0}} {operator} {{1}})", left, right)
+        return f"CAST({plain} AS {type_sql(engine, site.result)})"
 
     return write
 
@@ -143,7 +175,7 @@ def _divide_duckdb(site: Site) -> str:
     if site.result.is_integer:
         return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
     if site.result.is_float:
-        return f"(CASE WHEN {right} = 0 THEN {error} ELSE ({left} / {right}) END)"
+        return floats.computed("duckdb", f"(CASE WHEN {{1}} = 0 THEN {error} ELSE ({{0}} / {{1}}) END)", left, right)
     return duckdb_quotient(left, right, parameters(site.types[0])[1])
 
 
@@ -159,7 +191,7 @@ def _divide_spark(site: Site) -> str:
     if site.result.is_integer:
         return f"CAST(({left} DIV {right}) AS {type_sql('spark', site.result)})"
     if site.result.is_float:
-        return f"({left} / {right})"
+        return floats.computed("spark", f"CAST(({{0}} / {{1}}) AS {type_sql('spark', site.result)})", left, right)
     return spark_quotient(left, right, parameters(site.types[0])[1])
 
 

@@ -1,8 +1,10 @@
 """Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
 
 Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
-its product with the power of ten half away from zero. Text is read strictly, the same forms in both engines. The text of a double
-is the shortest that reads back as the same; Spark does not find that one, so it refuses, and such a plan runs on DuckDB.
+its product with the power of ten half away from zero. An unconstrained numeric loses no digits: a value that has more than
+the type is an error, and of a floating-point number it keeps 15 significant digits, as in PostgreSQL. Text is read strictly,
+the same forms in both engines. The text of a double is the shortest that reads back as the same; Spark does not find that one,
+so it refuses, and such a plan runs on DuckDB.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reclock.algebra.relations import ScalarType, TypeName
+from reclock.compute.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
+from reclock.compute.functions.floats import with_value, within_range
 from reclock.compute.functions.spelling import raised, string, type_sql
 from reclock.compute.functions.typing import parameters
 from reclock.errors import TypeMismatch, UnsupportedSql
@@ -80,8 +84,12 @@ def _writer(source: TypeName, target: TypeName) -> CastWriter:
         return _to_text
     if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
         return _double_to_numeric
+    if source is target is _T.NUMERIC:
+        return narrowed
     if target in _INTEGERS and source in (_T.REAL, _T.DOUBLE, _T.NUMERIC):
         return _to_integer
+    if (source, target) == (_T.DOUBLE, _T.REAL):
+        return _double_to_real
     if source is _T.NUMERIC and target in (_T.REAL, _T.DOUBLE):
         return _numeric_to_double
     return _native
@@ -102,22 +110,18 @@ def _numeric_to_double(engine: str, sql: str, source: ScalarType, target: Scalar
     return _native(engine, f"CAST({sql} AS VARCHAR)" if engine == "duckdb" else sql, source, target)
 
 
-def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
-    """Spark would go through the text of the double, so its 128-bit product is put together from two halves of 64 bits."""
-    scale = parameters(target)[1]
-    product = f"round(CAST({sql} AS DOUBLE) * CAST('1e{scale}' AS DOUBLE))"
+def _double_to_real(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """DuckDB sees for itself that a number is too large."""
     if engine == "duckdb":
-        whole = f"CAST(CAST({product} AS HUGEINT) AS DECIMAL(38, 0))"
-    else:
-        high = f"CAST({product} / 18446744073709551616D AS BIGINT)"
-        low = f"CAST(({product} - CAST({high} AS DOUBLE) * 18446744073709551616D) / 2 AS BIGINT)"
-        high_part = f"CAST({high} AS DECIMAL(19, 0)) * CAST('18446744073709551616' AS DECIMAL(20, 0))"
-        wide = f"({high_part} + CAST({low} AS DECIMAL(19, 0)) * 2)"
-        small = f"CAST({product} AS BIGINT)"
-        whole = f"CAST(CASE WHEN abs({product}) < 9223372036854774784D THEN {small} ELSE {wide} END AS DECIMAL(38, 0))"
-    if scale:
-        whole = f"({whole} * CAST('{'0.' + '0' * (scale - 1) + '1'}' AS DECIMAL({scale}, {scale})))"
-    return _native(engine, whole, source, target)
+        return _native(engine, sql, source, target)
+    return with_value(engine, sql, within_range(engine, f"CAST(v AS {type_sql(engine, target)})", "v"))
+
+
+def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if target.is_unconstrained:
+        return of_float(engine, sql, source, target)
+    scale = parameters(target)[1]
+    return _native(engine, scaled(engine, unscaled(engine, sql, scale), scale), source, target)
 
 
 def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
@@ -129,6 +133,8 @@ def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> s
             return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
         case _T.TIMESTAMPTZ:
             return f"({text} || '+00')"
+        case _T.NUMERIC if engine == "duckdb" and len(set(parameters(source))) == 1:  # it prints no zero before the point
+            return f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
         case _:
             return text
 
@@ -149,7 +155,11 @@ def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) ->
         value = f"make_timestamp(epoch_us(CAST({plain} AS TIMESTAMPTZ)))"
     else:
         value = _native(engine, plain, source, target)
-    return f"(CASE WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
+    lossy = ""
+    if target.is_unconstrained:
+        scale = parameters(target)[1]
+        lossy = f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN {too_many_digits(engine, scale)} "
+    return f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
 
 
 def _with_full_zone(engine: str, sql: str) -> str:

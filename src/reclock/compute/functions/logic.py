@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from reclock.algebra.relations import BOOLEAN
-from reclock.compute.functions.registry import scalar
+from collections.abc import Mapping
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, ScalarType
+from reclock.compute.functions.registry import Types, Writer, scalar
+from reclock.compute.functions.spelling import raised
 from reclock.compute.functions.typing import exact, same
 
 for _operator in ("=", "<>", "<", "<=", ">", ">="):
@@ -24,3 +27,18 @@ scalar("nullif", same(at_least=2, at_most=2), "nullif({0}, {1})")
 # NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice.
 scalar("greatest", same(), duckdb="greatest({all})", spark="greatest({0}, {all})")
 scalar("least", same(), duckdb="least({all})", spark="least({0}, {all})")
+
+
+def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """A count of rows and a value; answers the value."""
+    return ((BIGINT, types[1]), types[1]) if len(types) == 2 and types[1] is not None else None
+
+
+def _only_row(engine: str) -> Writer:
+    message = "'more than one row returned by a subquery used as an expression'"
+    failure = raised(engine, "21000", message)
+    return lambda site: f"CASE WHEN {site.arguments[0]} > 1 THEN {failure} ELSE {site.arguments[1]} END"
+
+
+# The value of the only one of so many rows: of several, it raises. Its name is none that SQL can call.
+scalar("only row", _of_rows, duckdb=_only_row("duckdb"), spark=_only_row("spark"))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import DOUBLE, INTEGER, ScalarType, TypeName, numeric
+from reclock.algebra.relations import DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
+from reclock.compute.functions.floats import computed
 from reclock.compute.functions.registry import Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, type_sql
-from reclock.compute.functions.typing import MAX_PRECISION, a_number, as_numeric, exact, is_implicit, parameters, widened
+from reclock.compute.functions.typing import a_number, as_numeric, exact, is_implicit, parameters, widened
 from reclock.errors import UnsupportedSql
 
 Signature = tuple[tuple[ScalarType, ...], ScalarType]
@@ -23,7 +24,7 @@ def _whole(types: Types, constants: Mapping[int, object]) -> Signature | None:
         return None
     if types[0] and types[0].name is TypeName.NUMERIC:
         precision, scale = parameters(types[0])
-        return (types[0],), widened(precision - scale + 1, 0)
+        return (types[0],), widened(precision - scale + 1, 0, types[0])
     return (DOUBLE,), DOUBLE
 
 
@@ -36,10 +37,12 @@ def _to_digits(types: Types, constants: Mapping[int, object]) -> Signature | Non
     operand = as_numeric(types[0] or numeric())
     precision, scale = parameters(operand)
     digits = constants.get(1)
-    if isinstance(digits, int):
-        room = precision - scale + 1
-        return (operand, INTEGER), widened(room, max(0, min(digits, MAX_PRECISION - min(room, MAX_PRECISION), 18 + scale)))
-    return (operand, INTEGER), widened(precision - scale + 1, scale)
+    if not isinstance(digits, int):
+        return (operand, INTEGER), widened(precision - scale + 1, scale, operand)
+    if digits < scale:
+        return (operand, INTEGER), widened(precision - scale + 1, max(0, digits), operand)
+    room = precision - scale
+    return (operand, INTEGER), widened(room, max(scale, min(digits, MAX_PRECISION - room)), operand)
 
 
 def _digits(site: Site) -> int:
@@ -120,5 +123,12 @@ _ROOT = ("{0} < 0", "2201F", "cannot take square root of a negative number", "sq
 _LOGARITHM = ("{0} <= 0", "2201E", "cannot take logarithm of a number that is not positive", "ln({0})")
 scalar("sqrt", _double, duckdb=_within(*_ROOT, "duckdb"), spark=_within(*_ROOT, "spark"))
 scalar("ln", _double, duckdb=_within(*_LOGARITHM, "duckdb"), spark=_within(*_LOGARITHM, "spark"))
-scalar("exp", _double, "exp({0})")
-scalar("power", exact(((DOUBLE, DOUBLE), DOUBLE)), "power({0}, {1})")
+
+
+def _raised(template: str, engine: str) -> Writer:
+    return lambda site: computed(engine, template, site.arguments[0], site.arguments[-1])
+
+
+scalar("exp", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp({0})", "spark"))
+_power = "power({0}, {1})"
+scalar("power", exact(((DOUBLE, DOUBLE), DOUBLE)), duckdb=_raised(_power, "duckdb"), spark=_raised(_power, "spark"))

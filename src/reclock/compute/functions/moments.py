@@ -149,7 +149,7 @@ def _timezone_of_spark(site: Site) -> str:
 scalar("timezone", _timezone, duckdb=_timezone_of_duckdb, spark=_timezone_of_spark)
 scalar(
     "date_trunc",
-    _checked(exact(((TEXT, TIMESTAMP), TIMESTAMP), ((TEXT, TIMESTAMPTZ), TIMESTAMPTZ)), UNITS),
+    _checked(exact(((TEXT, TIMESTAMPTZ), TIMESTAMPTZ), ((TEXT, TIMESTAMP), TIMESTAMP)), UNITS),
     duckdb=_truncate("duckdb"),
     spark=_truncate("spark"),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reclock.algebra.relations import BOOLEAN, BYTEA, INTEGER, TEXT, ScalarType, TypeName
+from reclock.algebra.relations import BOOLEAN, BYTEA, INTEGER, TEXT, ScalarType, TextLimit, TypeName
+from reclock.compute.functions.floats import with_value
 from reclock.compute.functions.letters import in_case
 from reclock.compute.functions.registry import Resolver, Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, string
@@ -46,6 +47,20 @@ def _trimmed(function: str, side: str, engine: str) -> Writer:
         if engine == "duckdb":
             return f"{function}({site.arguments[0]}, {characters})"
         return f"trim({side} {characters} FROM {site.arguments[0]})"
+
+    return write
+
+
+def _within_length(engine: str) -> Writer:
+    """The text, or an error if it is longer. Blanks at its end do not count; a ``char`` loses all of them."""
+
+    def write(site: Site) -> str:
+        most, ignores_blanks = site.constants[1], bool(site.constants[2])
+        limit = TextLimit(int(str(most)), ignores_blanks)
+        stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
+        error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
+        kept = stripped if ignores_blanks else f"left(v, {most})"
+        return with_value(engine, site.arguments[0], f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END")
 
     return write
 
@@ -169,6 +184,12 @@ scalar(
     exact(((TEXT,), TEXT)),
     duckdb="array_to_string(list_reverse(regexp_extract_all({0}, '(?s).')), '')",
     spark="reverse({0})",
+)
+scalar(
+    "within_length",
+    exact(((TEXT, INTEGER, BOOLEAN), TEXT)),
+    duckdb=_within_length("duckdb"),
+    spark=_within_length("spark"),
 )
 scalar("md5", exact(((TEXT,), TEXT)), "md5({0})")
 # ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the separator.

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, OID, SMALLINT, TEXT, ScalarType, TypeName, array, numeric
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    OID,
+    SMALLINT,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+    numeric,
+)
 from reclock.compute.functions.registry import Resolver, Types
 
-MAX_PRECISION = 38
 _DIGITS = {TypeName.SMALLINT: 5, TypeName.INTEGER: 10, TypeName.BIGINT: 19}
 _INTEGERS = (SMALLINT, INTEGER, BIGINT)
 _NUMBERS = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.REAL, TypeName.DOUBLE)
@@ -27,9 +39,13 @@ def parameters(type: ScalarType) -> tuple[int, int]:
     return exact_type.precision or MAX_PRECISION, exact_type.scale or 0
 
 
-def widened(integral_digits: int, scale: int) -> ScalarType:
-    """The numeric type with room for so many digits before and after the point, within 38 in all."""
-    return numeric(max(1, min(MAX_PRECISION, integral_digits + scale)), scale)
+def widened(integral_digits: int, scale: int, *operands: ScalarType) -> ScalarType:
+    """The numeric type with room for so many digits before and after the point, within 38 in all.
+
+    It is unconstrained if one of ``operands``, of which its values are computed, is.
+    """
+    result = numeric(max(1, min(MAX_PRECISION, integral_digits + scale)), scale)
+    return replace(result, is_unconstrained=any(operand.is_unconstrained for operand in operands))
 
 
 def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
@@ -98,7 +114,7 @@ def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
         if one.is_integer and other.is_integer:
             return max(one, other, key=_INTEGERS.index)
         (p1, s1), (p2, s2) = parameters(one), parameters(other)
-        return widened(max(p1 - s1, p2 - s2), max(s1, s2))
+        return widened(max(p1 - s1, p2 - s2), max(s1, s2), one, other)
     if one.is_object_id or other.is_object_id:
         return OID if all(type.is_object_id or type.is_integer for type in (one, other)) else None
     if one.element is not None and other.element is not None:

@@ -15,6 +15,9 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
     result it is part of. ``has_delta(node, is_shown)`` says whether it can be; a plan of which a node says no is recomputed and
     compared (``compute.index``).
 
+``is_monotone(node)``
+    Whether more input rows never give fewer output rows; the proof is in its docstring.
+
 ``origin(node, columns)``
     Where given columns come from: how a delta rule that needs some of an input's rows reads no others.
 """
@@ -33,6 +36,6 @@ from reclock.compute.operators import (  # noqa: F401  (they register)
     topk,
     window,
 )
-from reclock.compute.operators.rules import delta, demand, has_delta, origin, snapshot
+from reclock.compute.operators.rules import delta, demand, has_delta, is_monotone, origin, snapshot
 
-__all__ = ["delta", "demand", "has_delta", "origin", "snapshot"]
+__all__ = ["delta", "demand", "has_delta", "is_monotone", "origin", "snapshot"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.functions.spelling import literal
-from reclock.compute.operators.rules import Rendering, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, demand, is_monotone, origin, select_list, snapshot
 from reclock.compute.plan import Constant
 
 
@@ -24,6 +24,12 @@ def _(node: Constant, rendering: Rendering, inputs: Sequence[str]) -> str:
 @demand.register
 def _(node: Constant, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     return ()
+
+
+@is_monotone.register
+def _(node: Constant) -> bool:
+    """It has no inputs and never changes."""
+    return True
 
 
 @origin.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, origin, snapshot
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, is_monotone, origin, snapshot
 from reclock.compute.plan import Distinct
 
 
@@ -18,6 +18,12 @@ def _(node: Distinct, rendering: Rendering, inputs: Sequence[str]) -> str:
 def _(node: Distinct, step: Step) -> str:
     whole = tuple(range(len(node.desc)))
     return regrouped(node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows]))
+
+
+@is_monotone.register
+def _(node: Distinct) -> bool:
+    """A row is in the output once if it is in the input at all, and further copies change nothing."""
+    return True
 
 
 @origin.register

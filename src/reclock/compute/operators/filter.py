@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, origin, snapshot
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, snapshot
 from reclock.compute.plan import Filter
 
 
@@ -17,6 +17,12 @@ def _(node: Filter, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Filter, step: Step) -> str:
     return f"SELECT * FROM {step.changes(node.input)} WHERE {_condition(node, step.rendering.engine)}"
+
+
+@is_monotone.register
+def _(node: Filter) -> bool:
+    """A row that passes is in the output as often as in the input; any other row never is."""
+    return True
 
 
 @origin.register

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reclock.algebra.relations import BIGINT, INTEGER, RelationDesc
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, origin, select_list, snapshot
-from reclock.compute.plan import FlatMap
+from reclock.compute.functions.spelling import type_sql
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.plan import Constant, FlatMap
+from reclock.compute.scalars import Call, Literal
+
+_ONE_EMPTY_ROW = Constant(((),), RelationDesc(()))
 
 
 @snapshot.register
 def _(node: FlatMap, rendering: Rendering, inputs: Sequence[str]) -> str:
+    if rendering.engine == "duckdb" and (bounds := _constant_series(node)) is not None:
+        element = type_sql("duckdb", node.desc.columns[0].type)
+        first, last, step = bounds
+        return f"SELECT {select_list([f'CAST(value AS {element})'])} FROM generate_series({first}, {last}, {step}) AS series(value)"
     return _select(node, rendering.engine, inputs[0])
 
 
 @delta.register
 def _(node: FlatMap, step: Step) -> str:
     return _select(node, step.rendering.engine, step.changes(node.input) or "", ", n")
+
+
+@is_monotone.register
+def _(node: FlatMap) -> bool:
+    """Each input row gives its own output rows, whatever the other rows are."""
+    return True
 
 
 @origin.register
@@ -28,6 +43,19 @@ def _(node: FlatMap, columns: tuple[int, ...]) -> tuple[tuple[int, ...] | None, 
 def _(node: FlatMap, wanted: frozenset[int]) -> tuple[frozenset[int], ...]:
     width = len(node.input.desc)
     return (frozenset(index for index in wanted if index < width) | all_references(node.arrays),)
+
+
+def _constant_series(node: FlatMap) -> tuple[int, int, int] | None:
+    """First, last and step of integers that the node makes by themselves. DuckDB generates those as it
+    goes, in no memory, where an array of them would be in memory as a whole."""
+    if node.input != _ONE_EMPTY_ROW or len(node.arrays) != 1 or node.desc.columns[0].type not in (INTEGER, BIGINT):
+        return None
+    match node.arrays[0]:
+        case Call(function="series", arguments=(Literal(value=int(first)), Literal(value=int(last)))):
+            return first, last, 1
+        case Call(function="series", arguments=(Literal(value=int(first)), Literal(value=int(last)), Literal(value=int(step)))):
+            return (first, last, step) if step else None
+    return None
 
 
 def _select(node: FlatMap, engine: str, relation: str, carried: str = "") -> str:

@@ -1,12 +1,17 @@
-"""What operators over groups share: a group that no change touches stays as it is, one that is touched is made anew or merged."""
+"""The delta rule that operators over groups share: groups without a change keep their rows; the
+others are computed again, or merged with the rows that came."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
-from reclock.compute.operators.rules import Among, State, Step, columns, select_list, snapshot
+from reclock.compute.operators.rules import EMPTY_ROW, Among, State, Step, columns, select_list, snapshot
 from reclock.compute.plan import Plan, inputs
+
+Merge = Callable[[str], str]
+"""Given a relation of the rows that groups had and of what the node computes from the rows that came,
+the SELECT of the rows that the groups have now."""
 
 
 def regrouped(
@@ -14,43 +19,61 @@ def regrouped(
     step: Step,
     groups: Sequence[tuple[int, ...]],
     shown: tuple[int, ...] | None,
-    merge: Callable[[str], str] | None = None,
+    merge: Merge | None = None,
 ) -> str:
-    """The changes of a node whose rows of one group are made of its inputs' rows of that group alone.
+    """The changes of a node that computes each group's rows from its inputs' rows of that group alone.
 
-    ``groups`` are the columns that tell groups apart, in each input, ``shown`` where the node itself has them, if it has. ``merge``
-    makes a group's rows of those it had, and of what the node makes of the rows that came, given one relation of both: that does
-    for groups that lost no row, if the maintained result shows what they had.
+    ``groups`` are the grouping columns in each input, and ``shown`` the node's own columns with the
+    same values, if it has them. Without grouping columns there is exactly one group, which exists even
+    when it has no rows, so every step touches it: an aggregate has its one row before and after.
+
+    ``merge`` is for nodes of one input. It computes the groups that lost no row from the rows that the
+    maintained result shows of them. Which rows came and which went is asked of the *net* changes: a
+    delta rule may take a row away and give it back.
     """
-    changes = [(changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := step.changes(part))]
-    keys = step.define(" UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes))
+    changes = [
+        (changed, columns) for part, columns in zip(inputs(node), groups, strict=True) if (changed := step.net_changes(part))
+    ]
+    keys = " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes)
+    touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}")
 
-    def whole(state: State, touched: str) -> str:
+    def computed(state: State, keys: str) -> str:
         parts = zip(inputs(node), groups, strict=True)
-        given = [step.rows(part, state, Among(columns, touched)) for part, columns in parts]
-        return step.define(snapshot(node, step.rendering, given))
+        rows = [step.rows(part, state, Among(columns, keys)) for part, columns in parts]
+        return step.define(snapshot(node, step.rendering, rows))
 
-    had = None if shown is None else step.result(node, Among(shown, keys))
+    had = None if shown is None else step.result(node, Among(shown, touched))
     if had is None or merge is None or shown is None:
-        return _difference(node, had or whole(State.BEFORE, keys), [whole(State.NOW, keys)])
-    [(changed, own)] = changes
-    counted = f"SELECT * FROM {changed} WHERE n > 0"
-    came = step.define(repeated(step.rendering.engine, counted, columns(inputs(node)[0])))
-    added = snapshot(node, step.rendering, [came])
-    merged = step.define(merge(step.define(f"SELECT * FROM {had} UNION ALL SELECT * FROM ({added}) AS added")))
-    if step.only_adds(inputs(node)[0]):
-        return _difference(node, had, [merged])
-    lossy = Among(shown, step.define(f"SELECT DISTINCT {_named(own)} FROM {changed} WHERE n < 0"))
-    is_lossy = lossy.condition([f"i.{name}" for name in columns(node)])
-    anew = whole(State.NOW, lossy.keys)
+        return _difference(node, had or computed(State.BEFORE, touched), [computed(State.NOW, touched)])
+    [part], [(changed, own)] = inputs(node), changes
+    if step.only_adds(part):
+        return _difference(node, had, [_merged(node, step, merge, had, changed)])
+    lossy = step.define(f"SELECT DISTINCT {_named(own)} FROM {changed} WHERE n < 0")
+
+    def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
+        return Among(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])
+
+    # Groups that lost a row are not merged at all: a sum of what they had and of what came may overflow.
+    whole_had = step.define(f"SELECT * FROM {had} AS i WHERE NOT {is_lossy(node, shown)}")
+    whole_changed = step.define(f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, own)}")
+    merged, again = _merged(node, step, merge, whole_had, whole_changed), computed(State.NOW, lossy)
+    # The conditions leave out what an aggregate without keys answers for no rows.
     return _difference(
         node,
         had,
         [
-            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy}"),
-            step.define(f"SELECT * FROM {anew} AS i WHERE {is_lossy}"),
+            step.define(f"SELECT * FROM {merged} AS i WHERE NOT {is_lossy(node, shown)}"),
+            step.define(f"SELECT * FROM {again} AS i WHERE {is_lossy(node, shown)}"),
         ],
     )
+
+
+def _merged(node: Plan, step: Step, merge: Merge, had: str, changed: str) -> str:
+    """The rows of groups that had ``had`` and, by ``changed``, only gain rows."""
+    [part] = inputs(node)
+    came = step.define(repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part)))
+    added = snapshot(node, step.rendering, [came])
+    return step.define(merge(step.define(f"SELECT * FROM {had} UNION ALL SELECT * FROM ({added}) AS added")))
 
 
 def _difference(node: Plan, had: str, has: Sequence[str]) -> str:

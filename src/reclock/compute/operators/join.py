@@ -16,6 +16,7 @@ from reclock.compute.operators.rules import (
     delta,
     demand,
     has_delta,
+    is_monotone,
     origin,
     select_list,
     snapshot,
@@ -63,6 +64,14 @@ def _among(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: St
 def _(node: Join, is_shown: bool) -> bool:
     """Pairs that never were must not be asked a question that can fail."""
     return not any(can_raise(each) for each in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
+
+
+@is_monotone.register
+def _(node: Join) -> bool:
+    """Inner: a pair's multiplicity is the product of the multiplicities of its rows. Semi: a left row
+    keeps its own multiplicity as long as it has a match. The other kinds show rows without a match,
+    and a match that is added takes these away."""
+    return node.kind in (JoinKind.INNER, JoinKind.SEMI)
 
 
 @origin.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, select_list, snapshot
 from reclock.compute.plan import Map
 
 
@@ -17,6 +17,12 @@ def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Map, step: Step) -> str:
     return f"SELECT {_columns(node, step.rendering.engine)}, n FROM {step.changes(node.input)}"
+
+
+@is_monotone.register
+def _(node: Map) -> bool:
+    """Each input row gives exactly one output row, whatever the other rows are."""
+    return True
 
 
 @origin.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, origin, snapshot
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, is_monotone, origin, snapshot
 from reclock.compute.plan import Except, Intersect, Union
 
 
@@ -34,6 +34,14 @@ def _(node: Union, step: Step) -> str:
 def _(node: Except | Intersect, step: Step) -> str:
     whole = tuple(range(len(node.desc)))
     return regrouped(node, step, [whole, whole], whole)
+
+
+@is_monotone.register(Union)
+@is_monotone.register(Intersect)
+def _(node: Union | Intersect) -> bool:
+    """A row's multiplicity is the sum, or the minimum, of those in the inputs. Except is not monotone:
+    a row added to its second input takes one away."""
+    return True
 
 
 @origin.register

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import Rendering, Step, delta, demand, is_monotone, origin, select_list, snapshot
 from reclock.compute.plan import Project
 
 
@@ -16,6 +16,12 @@ def _(node: Project, rendering: Rendering, inputs: Sequence[str]) -> str:
 @delta.register
 def _(node: Project, step: Step) -> str:
     return f"SELECT {_columns(node)}, n FROM {step.changes(node.input)}"
+
+
+@is_monotone.register
+def _(node: Project) -> bool:
+    """Each input row gives exactly one output row, whatever the other rows are."""
+    return True
 
 
 @origin.register

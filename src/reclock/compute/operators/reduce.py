@@ -21,9 +21,7 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
     given = columns(node.input, "i")
     keys = [given[index] for index in node.group_by]
     aggregates = [aggregate_to_sql(aggregate, rendering.engine, given) for aggregate in node.aggregates]
-    if not keys:
-        return f"SELECT {select_list(aggregates) if aggregates else 'count(*) AS c'} FROM {inputs[0]} AS i"
-    return f"SELECT {select_list([*keys, *aggregates])} FROM {inputs[0]} AS i GROUP BY {', '.join(dict.fromkeys(keys))}"
+    return _one_row_a_group(keys, aggregates, f"{inputs[0]} AS i")
 
 
 @delta.register
@@ -68,5 +66,12 @@ def _merged(node: Reduce, engine: str, parts: str) -> str:
         found = resolve_aggregate(_MERGED_BY[aggregate.function], (aggregate.type,))
         merging = Aggregate(found.function, (ColumnRef(index, aggregate.type),), found.result)
         values.append(write_cast(engine, aggregate_to_sql(merging, engine, given), merging.type, aggregate.type))
-    groups = f" GROUP BY {', '.join(keys)}" if keys else ""
-    return f"SELECT {select_list([*keys, *values])} FROM {parts}{groups}"
+    return _one_row_a_group(keys, values, parts)
+
+
+def _one_row_a_group(keys: Sequence[str], aggregates: Sequence[str], relation: str) -> str:
+    """The SELECT of ``aggregates`` for each group of ``keys``. Without keys it always gives exactly one
+    row: it is an aggregation even when there are no aggregates to compute."""
+    groups = f" GROUP BY {', '.join(dict.fromkeys(keys))}" if keys else ""
+    values = select_list([*keys, *aggregates]) if keys or aggregates else "count(*) IS NOT NULL AS c"
+    return f"SELECT {values} FROM {relation}{groups}"

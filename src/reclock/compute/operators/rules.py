@@ -74,7 +74,20 @@ class Step(Protocol):
         ...
 
     def changes(self, node: Plan) -> str | None:
-        """By what the node's rows change, with ``n`` beside the columns: by how many. None, if it is known to be by nothing."""
+        """The node's changes, not consolidated: its columns, and ``n``, by how many copies. None if
+        nothing changed.
+
+        The same row may occur several times, with an ``n`` that sums to zero. Each row was in the node
+        before the step or is in it afterwards, so no expression is evaluated on a row that never was.
+        Rules that are linear in the changes use these; a rule that asks whether a row came or went must
+        use ``net_changes``.
+        """
+        ...
+
+    def net_changes(self, node: Plan) -> str | None:
+        """The node's changes, consolidated over the columns that the plan reads of it: each row once,
+        and ``n`` is never zero. So ``n > 0`` means that rows came, and ``n < 0`` that rows went.
+        """
         ...
 
     def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
@@ -90,7 +103,9 @@ class Step(Protocol):
         ...
 
     def only_adds(self, node: Plan) -> bool:
-        """Whether the step is known to take no row of the node away."""
+        """Whether the step is known to take no row away from the node: no ``n`` of its *net* changes is
+        negative. Collections show it by the statistics of their updates, operators by ``is_monotone``.
+        """
         ...
 
     def define(self, select: str) -> str:
@@ -106,7 +121,7 @@ def snapshot(node: Plan, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 @singledispatch
 def delta(node: Plan, step: Step) -> str:
-    """By what a step that changes some input changes the node, as one SELECT: its columns, and ``n``, which equal rows share."""
+    """``Step.changes`` of a node of which some input changes, as one SELECT."""
     raise InternalError(f"no delta rule for {type(node).__name__}")
 
 
@@ -114,6 +129,17 @@ def delta(node: Plan, step: Step) -> str:
 def has_delta(node: Plan, is_shown: bool) -> bool:
     """Whether the delta rule can be used. ``is_shown``: the maintained result has every column of the node."""
     return True
+
+
+@singledispatch
+def is_monotone(node: Plan) -> bool:
+    """Whether more input rows never give fewer output rows: for multisets A ⊆ B, node(A) ⊆ node(B).
+
+    A step that takes no row away from the inputs then takes none away from the node. That holds for net
+    changes only: the delta rule of a monotone operator may still take a row away and give it back. Each
+    operator that is monotone registers that with its proof.
+    """
+    return False
 
 
 @singledispatch
@@ -146,6 +172,10 @@ def every(node: Any) -> frozenset[int]:
 
 
 def consolidated(select: str, names: Sequence[str]) -> str:
-    """Changes in which equal rows are one, and rows that do not change are none."""
-    groups = f" GROUP BY {', '.join(names)}" if names else ""
+    """The changes in ``select`` with equal rows summed up and rows that do not change left out.
+
+    ``names`` are its columns; one that is a constant instead replaces the column of that place.
+    """
+    keys = [name for index, name in enumerate(names) if name == f"c{index}"]
+    groups = f" GROUP BY {', '.join(keys)}" if keys else ""
     return f"SELECT {select_list(names)}, CAST(sum(n) AS BIGINT) AS n FROM ({select}) AS changed{groups} HAVING sum(n) <> 0"

@@ -7,6 +7,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
 from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected, WrongObjectType
+from reclock.sources.description import PostgresConnector
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
@@ -15,7 +16,16 @@ from reclock.sql.parse import parse_one
 from reclock.sql.planner.drop import find
 from reclock.sql.planner.guests import check_history
 from reclock.sql.planner.sources import duration_ms
-from reclock.sql.statements import Rename, RetainHistory, RetrySource, Skipped, SkipRange, WaiveCheck
+from reclock.sql.statements import (
+    Rename,
+    ResnapshotSource,
+    RestartPartition,
+    RetainHistory,
+    RetrySource,
+    Skipped,
+    SkipRange,
+    WaiveCheck,
+)
 
 OFFSET_DIGITS = 80
 """More digits than an offset of any upstream has."""
@@ -44,6 +54,14 @@ def retry(node: nodes.AlterSourceRetryStatement, catalog: PlannerCatalog, sessio
     return RetrySource(_host(source) or source.id, source.name)
 
 
+def resnapshot(node: nodes.AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames) -> ResnapshotSource:
+    source = _source(node, catalog, session)
+    described = source.source if isinstance(source, RelationEntry) else None
+    if described is None or not isinstance(described.connector, PostgresConnector):
+        raise InvalidOption(f'source "{source.name}" cannot be copied anew', detail="only a publication's tables can be")
+    return ResnapshotSource(source.id, source.name)
+
+
 def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
     source = _source(node, catalog, session)
     if not node.args["check"].name:
@@ -53,10 +71,18 @@ def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, sessio
 
 def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
     source = _source(node, catalog, session)
+    described = source.source if isinstance(source, RelationEntry) else None
+    if described is not None and (reason := getattr(described.connector, "cannot_skip", "")):
+        raise InvalidOption(f'offsets of source "{source.name}" cannot be skipped', detail=reason)
     lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
     if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
         raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
     return SkipRange(_host(source) or source.id, source.name, node.args["partition"].name, lower, upper)
+
+
+def restart(node: nodes.AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames) -> RestartPartition:
+    source = _source(node, catalog, session)
+    return RestartPartition(_host(source) or source.id, source.name, node.args["partition"].name)
 
 
 def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
@@ -90,7 +116,9 @@ def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: S
     if taken is not None:
         raise DuplicateObject(taken.type.value.replace("_", " "), str(to))
     changed: dict[GlobalId, str] = {}
-    for entry in (source, *catalog.dependents(source.id)):
+    full = parts(source.name.to_table())
+    referencing = [table for table in catalog.relations() if table.table is not None and full in table.table.references]
+    for entry in (source, *catalog.dependents(source.id), *referencing):
         if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
             changed[entry.id] = renamed(entry.create_sql, source.name, to)
     return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))

@@ -9,18 +9,19 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.compute.functions import AGGREGATES, resolve_aggregate
-from reclock.compute.scalars import Aggregate, Call, Cast, Literal, Parameter
+from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner import pairs
 from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
-from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle
-from reclock.sql.planner.expressions import SESSION_WORDS, Reading, call, condition, function_name, only, scalar, typed
+from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle, text_limit
+from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, function_name, only, scalar, typed
 from reclock.sql.planner.format_function import formatted
-from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, Untyped
+from reclock.sql.planner.overloads import call, check_unique, negated
+from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped, walk
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.session_functions import is_about_session, signature
@@ -29,23 +30,14 @@ from reclock.sql.planner.session_functions import is_about_session, signature
 @scalar.register
 def _cast(node: exp.Cast, reading: Reading) -> Any:
     only(node, "this", "to")
-    kept = _characters(node.args["to"])
-    if kept is not None:
-        return call("left", [_cast_to(scalar(node.this, reading), TEXT, reading), Literal(kept, INTEGER)])
+    limit = text_limit(node.args["to"])
+    if limit is not None:
+        kept = call("left", [_cast_to(scalar(node.this, reading), TEXT, reading), Literal(limit.characters, INTEGER)])
+        return call("rtrim", [kept]) if limit.ignores_blanks else kept
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
     return _cast_to(scalar(node.this, reading), target, reading)
-
-
-def _characters(type: exp.Expr) -> int | None:
-    """How many characters a cast to ``varchar(n)`` or ``char`` keeps."""
-    if not isinstance(type, exp.DataType) or type.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
-        return None
-    sizes = [size.name for size in type.expressions]
-    if type.this == exp.DType.CHAR:
-        return 1 if sizes in ([], ["1"]) else None
-    return int(sizes[0]) if len(sizes) == 1 and sizes[0].isdigit() else None
 
 
 def _cast_to(value: Any, target: ScalarType, reading: Reading) -> Any:
@@ -77,7 +69,9 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
     if name == "mz_cluster_id":
         raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
     if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
-        return call("concat_ws", [Literal("", TEXT), *values])
+        return call("concat_ws", [Literal("", TEXT), *map(_printed, values)])
+    if name == "concat_ws":
+        return call(name, [*map(_printed, values)])
     if is_about_session(name):
         return _about_session(name, values, reading)
     if name in CATALOG_FUNCTIONS:
@@ -101,7 +95,7 @@ def _function(node: exp.Anonymous, reading: Reading) -> Any:
 _OPERATOR_NAMES = frozenset(
     {
         *("and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"),
-        *("array", "elements", "series", "subscript"),
+        *("array", "elements", "series", "subscript", "within_length"),
     }
 )
 """Names the registry gives to operators: not functions that SQL can call."""
@@ -190,11 +184,18 @@ def _argument(value: Any, type: ScalarType, reading: Reading) -> Any:
     return coerce(value, type)
 
 
+def _printed(value: Any) -> Any:
+    """``value`` for a function that takes values as they are printed: a boolean is one letter then."""
+    if value.type != BOOLEAN:
+        return value
+    return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
+
+
 def _formatted(values: Sequence[Any], reading: Reading) -> Any:
     text = settle(values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
-    texts = [_cast_to(each, TEXT, reading) for each in values[1:]]
+    texts = [_cast_to(_printed(each), TEXT, reading) for each in values[1:]]
     return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, reading)
 
 
@@ -238,10 +239,21 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
     elif not arguments and name == "count":
         raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
     values = [scalar(argument, within) for argument in arguments]
+    check_unique(name, values)
     resolved = resolve_aggregate(name, [value.type for value in values])
     cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
     kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
+    _check_level(name, [*cast_values, *([kept] if kept is not None else [])], within.scope)
     return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
+
+
+def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
+    """An aggregate is of the query that its columns come from, in SQL; one of the query around would need its groups."""
+    columns = [part for each in parts for part in walk(each) if isinstance(part, ColumnRef | OuterRef)]
+    if columns and all(isinstance(each, OuterRef) or scope.columns[each.index].is_around for each in columns):
+        raise UnsupportedSql(
+            f"{name} of columns of the query around is not supported", hint="compute it in the query that has the columns"
+        )
 
 
 def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:

@@ -140,6 +140,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_functiondef": ((OID,), 1, "NULL"),
     "pg_is_in_recovery": ((), 0, "FALSE"),
+    "pg_my_temp_schema": ((), 0, "0::oid"),
     "pg_is_wal_replay_paused": ((), 0, "FALSE"),
     "inet_client_addr": ((), 0, "(SELECT max(client_addr) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
     "inet_client_port": ((), 0, "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),

@@ -30,17 +30,22 @@ from reclock.algebra.relations import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    Column,
     ScalarType,
+    TextLimit,
+    TypeName,
     array,
     numeric,
 )
 from reclock.compute.functions import common_type as common_of
 from reclock.compute.functions import is_implicit, resolve_cast
-from reclock.compute.scalars import Cast, Literal
-from reclock.errors import InvalidOption, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.compute.functions.digits import FLOAT_SCALE
+from reclock.compute.functions.typing import as_numeric
+from reclock.compute.scalars import Call, Cast, Literal
+from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
-from reclock.sql.planner.literals import fit, parse_text
+from reclock.sql.planner.literals import fit, natural, parse_number, parse_text
 from reclock.sql.planner.rewrite import OpenParameter, Untyped
 
 _TYPES = {
@@ -93,12 +98,56 @@ def scalar_type(node: exp.Expr) -> ScalarType:
         return array(element)
     if node.this == exp.DType.DECIMAL:
         return _numeric([size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes])
+    if node.this == exp.DType.DOUBLE and len(sizes) == 1:
+        return _float(sizes[0])
     if node.this not in _TYPES:
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
     if sizes or node.args.get("values"):
         name = _TYPES[node.this]
         raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported", hint=f"use {name} without a length or precision")
     return _TYPES[node.this]
+
+
+def text_limit(node: exp.Expr) -> TextLimit | None:
+    """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises ``InvalidOption``."""
+    if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
+        return None
+    is_char = node.this == exp.DType.CHAR
+    sizes = [size.name for size in node.expressions] or (["1"] if is_char else [])
+    if not sizes:
+        return None
+    if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
+        raise InvalidOption(f"length for type {'char' if is_char else 'varchar'} must be from 1 to {_MOST_CHARACTERS}")
+    return TextLimit(int(sizes[0]), ignores_blanks=is_char)
+
+
+_MOST_CHARACTERS = 10_485_760
+"""PostgreSQL's limit."""
+
+
+def limited(value: Any, limit: TextLimit) -> Any:
+    """A text as a column of that limit keeps it. What is too long is an error, now or when it is computed: blanks aside."""
+    if isinstance(value, Literal):
+        return value if value.value is None else Literal(within_limit(value.value, limit), value.type)
+    arguments = (value, Literal(limit.characters, INTEGER), Literal(limit.ignores_blanks, BOOLEAN))
+    return Call("within_length", arguments, TEXT)
+
+
+def within_limit(text: str, limit: TextLimit) -> str:
+    """Raises ``TextTooLong``."""
+    kept = text.rstrip(" ") if limit.ignores_blanks else text
+    if len(kept.rstrip(" ")) > limit.characters:
+        raise TextTooLong(str(limit))
+    return kept[: limit.characters]
+
+
+def _float(size: exp.Expr) -> ScalarType:
+    """``float(n)`` by its binary digits."""
+    digits = int((size.this if isinstance(size, exp.DataTypeParam) else size).name[:9])
+    if not 1 <= digits <= 53:
+        at_fault = "at least 1 bit" if digits < 1 else "less than 54 bits"
+        raise InvalidOption(f"precision for type float must be {at_fault}")
+    return REAL if digits <= 24 else DOUBLE
 
 
 def _named_type(kind: object) -> ScalarType:
@@ -150,13 +199,34 @@ def coerce(value: Any, target: ScalarType) -> Any:
         if value.value is None:
             return Literal(None, target)
         if target.is_number and isinstance(value.value, int | float | Decimal) and not isinstance(value.value, bool):
-            return Literal(fit(value.value, target), target)
+            number = natural(value.value, value.type)[0] if target.is_unconstrained and value.type.is_float else value.value
+            return Literal(fit(number, target), target)
     return Cast(value, target)
 
 
 def cast(value: Any, target: ScalarType) -> Any:
-    """``CAST(value AS target)``. Raises ``TypeMismatch``."""
+    """``CAST(value AS target)``. Raises ``TypeMismatch``.
+
+    As an unconstrained numeric, a value keeps the digits that it has.
+    """
+    if target.is_unconstrained:
+        found = _natural(value)
+        if found is not None:
+            return found
+        target = numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+
+
+def _natural(value: Any) -> Any | None:
+    """A number, or a constant that spells one, as an unconstrained numeric; None if only computing it tells its digits."""
+    if isinstance(value, Untyped) and not isinstance(value, OpenParameter) and value.text is not None:
+        exact = parse_number(value.text)
+        return Literal(*natural(exact, numeric()))
+    if value.type is None or not value.type.is_number or (isinstance(value, Literal) and value.value is None):
+        return None
+    if isinstance(value, Literal):
+        return Literal(*natural(value.value, value.type)) if value.type.name is not TypeName.NUMERIC else value
+    return None if value.type.is_float else coerce(value, as_numeric(value.type))
 
 
 def expect(value: Any, target: ScalarType, what: str) -> Any:
@@ -166,9 +236,9 @@ def expect(value: Any, target: ScalarType, what: str) -> Any:
     return coerce(value, target)
 
 
-def assign(value: Any, target: ScalarType, column: str) -> Any:
-    """``value`` as it is kept in ``column``: what PostgreSQL casts on assignment. Raises ``TypeMismatch``."""
-    source = value.type
+def assign(value: Any, column: Column) -> Any:
+    """``value`` as it is kept in ``column``: what PostgreSQL casts on assignment. Raises ``TypeMismatch``, ``TextTooLong``."""
+    source, target = value.type, column.type
     is_allowed = (
         is_implicit(source, target)
         or target == TEXT
@@ -177,10 +247,11 @@ def assign(value: Any, target: ScalarType, column: str) -> Any:
     )
     if not is_allowed:
         raise TypeMismatch(
-            f'column "{column}" is of type {target.name} but expression is of type {source.name}',
+            f'column "{column.name}" is of type {target.name} but expression is of type {source.name}',
             hint="you will need to rewrite or cast the expression",
         )
-    return coerce(value, target) if source is None else cast(value, target)
+    kept = coerce(value, target if source is None else resolve_cast(source, target))
+    return kept if column.limit is None else limited(kept, column.limit)
 
 
 def settle(value: Any) -> Any:

@@ -14,6 +14,7 @@ from reclock.sql import connection_nodes, nodes
 from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SecretEntry, nearest
 from reclock.sql.connection_grammar import VALUE
 from reclock.sql.connection_statements import AlterSecret, CreateConnection, CreateSecret, NewSecret, ValidateConnection
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.drop import find
@@ -65,7 +66,7 @@ def create_connection(
     skipped = skip_existing(node, name, ItemType.CONNECTION, catalog)
     if skipped is not None:
         return skipped
-    normal = node.copy()
+    normal = tracked_copy(node)
     defined = define_connection(normal, catalog, session)
     is_validated = True
     for option in node.args.get("options") or ():

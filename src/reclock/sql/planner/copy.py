@@ -1,4 +1,4 @@
-"""COPY: a table filled from, or a query written to, lines of text."""
+"""COPY: a table filled from, or a query written to, lines of text or binary rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reclock.compute.scalars import Literal
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
-from reclock.sql.copy_format import CopyFormat
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.copy_format import BinaryFormat, CopyFormat, LineFormat
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.modify import new_rows, table_named, target_columns
 from reclock.sql.planner.select_statement import plan_bare_query
@@ -34,7 +35,7 @@ def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: Sessi
             raise WrongObjectType(str(entry.name), "table", entry.type.value)
         positions = target_columns(columns, entry)
         shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
-        query = exp.Select(expressions=shown, from_=exp.From(this=node.this.copy()))
+        query = exp.Select(expressions=shown, from_=exp.From(this=tracked_copy(node.this)))
     if isinstance(query, nodes.SubscribeStatement):
         return CopyTo(plan_subscribe(query, catalog, session), format)
     return CopyTo(plan_bare_query(query, catalog, session), format)
@@ -56,14 +57,18 @@ def copy_format(node: nodes.CopyStatement) -> CopyFormat:
             raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
         given[name] = _switch(value) if name == "header" else value.name
     kind = str(given.pop("format", "text")).lower()
-    if kind not in ("text", "csv"):
-        raise UnsupportedSql(f"COPY format {kind} is not supported", hint="use text or csv")
+    if kind not in ("text", "csv", "binary"):
+        raise InvalidOption(f'COPY format "{kind}" not recognized', hint="use text, csv or binary")
     encoding = str(given.pop("encoding", "utf8")).lower().replace("-", "")
     if encoding not in ("utf8", "unicode"):
         raise UnsupportedSql(f"COPY encoding {encoding} is not supported", hint="use UTF8")
     unknown = given.keys() - {"delimiter", "null", "header", "quote", "escape"}
     if unknown:
         raise InvalidOption(f'option "{min(unknown)}" not recognized')
+    if kind == "binary":
+        if given:
+            raise SqlSyntaxError(f"cannot specify {min(given).upper()} in BINARY mode")
+        return BinaryFormat()
     is_csv = kind == "csv"
     if not is_csv and given.keys() & {"quote", "escape"}:
         raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
@@ -71,7 +76,7 @@ def copy_format(node: nodes.CopyStatement) -> CopyFormat:
         if name in given and (len(str(given[name])) != 1 or not str(given[name]).isascii() or str(given[name]) in "\r\n"):
             raise InvalidOption(f"COPY {name} must be a single one-byte character")
     quote = str(given.get("quote", '"'))
-    return CopyFormat(
+    return LineFormat(
         is_csv,
         str(given.get("delimiter", "," if is_csv else "\t")),
         str(given.get("null", "" if is_csv else "\\N")),

@@ -9,9 +9,10 @@ from typing import NoReturn
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import DEFAULT_SUFFIX
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
-from reclock.compute.plan import Plan
+from reclock.compute.plan import Plan, collections
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import (
     DependentObjects,
@@ -25,6 +26,7 @@ from reclock.errors import (
 from reclock.sources.description import ObjectsConnector
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
@@ -33,9 +35,11 @@ from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.guests import check_guest
 from reclock.sql.planner.index_keys import index_key
+from reclock.sql.planner.progress import VIEW_OVER_PROGRESS
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
 from reclock.sql.planner.sources import define_source, upstream_name
+from reclock.sql.planner.views import expand
 from reclock.sql.statements import CreateIndex, CreateSource, CreateSubsource, CreateView, Skipped, SourceDefinition
 
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
@@ -53,7 +57,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
     if skipped is not None:
         return skipped
-    normal = node.copy()
+    normal = tracked_copy(node)
     source = define_source(normal, catalog, session)
     check_guest(source, catalog)
     progress = node.args.get("progress")
@@ -82,9 +86,13 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     if source.subsources:
         normal.set("all_tables", None)
         described = {upstream_name(table): table for table in normal.args.get("tables") or ()}
-        for table in described.values():
-            table.set("alias", None)
-        normal.set("tables", [described.get(table) or nodes.SubsourceOf(this=identifier(table)) for table in source.subsources])
+        tables = []
+        for table, subsource in zip(source.subsources, subsources, strict=True):
+            part = described.get(table) or nodes.SubsourceOf(this=identifier(table))
+            is_default = subsource.name == name.sibling(table.rpartition(".")[2])
+            part.set("alias", None if is_default else subsource.name.to_table())
+            tables.append(part)
+        normal.set("tables", tables)
     return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
 
 
@@ -143,12 +151,13 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
         skipped = skip_existing(node, name, ItemType.VIEW, catalog)
         if skipped is not None:
             return skipped
-    normal = node.copy()
+    normal = tracked_copy(node)
     view = define_view(normal, catalog, session)
     if set(replaces) & view.depends_on:
         raise DependentObjects("view", str(name), [str(name)])
     index = None
     if node.args.get("materialized"):
+        _check_maintainable(view.plan, catalog)
         index = _default_index(name, view.desc, None, chosen_cluster(node, catalog, session), catalog, [name.item], gone=replaces)
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
@@ -183,7 +192,9 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if entry.type is ItemType.SOURCE_PROGRESS:
-        raise UnsupportedSql("an index on a progress relation is not supported")
+        raise UnsupportedSql("an index on a progress relation is not supported", hint=VIEW_OVER_PROGRESS)
+    if entry.query is not None:
+        _check_maintainable(entry.query, catalog)
     cluster = chosen_cluster(node, catalog, session)
     keys = node.args.get("keys")
     if not keys:
@@ -200,6 +211,15 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
     return _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
 
 
+def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
+    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that an index could follow."""
+    for id in sorted(collections(expand(plan, catalog)), key=str):
+        if id.is_system:
+            name = catalog.relation(id.source_id).name
+            hint = "make a plain view, or SUBSCRIBE to the query"
+            raise UnsupportedSql(f'an index on a view over the system relation "{name}" is not supported', hint=hint)
+
+
 def _default_index(
     on_name: QualifiedName,
     desc: RelationDesc,
@@ -210,7 +230,7 @@ def _default_index(
     gone: Sequence[GlobalId] = (),
 ) -> CreateIndex:
     """By the relation's unique key if it has one, else by all columns."""
-    wanted = on_name.sibling(f"{on_name.item}_primary_idx")
+    wanted = on_name.sibling(f"{on_name.item}{DEFAULT_SUFFIX}")
     old = catalog.within(wanted.scope).get(wanted.item)
     name = wanted if old is not None and old.id in gone else catalog.free_name(wanted, also_taken)
     keys = [identifier(column) for column in desc.key or desc.names]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from sqlglot import exp
+
+from reclock.algebra.relations import TEXT, Column, RelationDesc, numeric
 from reclock.catalog.objects import ItemType
 from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.coercion import assign, scalar_type
+from reclock.sql.planner.coercion import assign, scalar_type, text_limit
 from reclock.sql.planner.columns import check_columns, check_stored
+from reclock.sql.planner.constraints import declare_constraints, key_columns, references
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
@@ -27,11 +32,11 @@ def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, sess
     skipped = skip_existing(node, name, ItemType.TABLE, catalog)
     if skipped is not None:
         return skipped
-    table = define_table(node)
-    normal = node.copy()
+    normal = tracked_copy(node)
     normal.set("exists", None)
     normal.set("this", name.to_table())
-    return CreateTable(name, stored(normal), table)
+    notices = declare_constraints(normal, name, define_table(node).desc, catalog, session)
+    return CreateTable(name, stored(normal), define_table(normal), notices=notices)
 
 
 def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
@@ -47,7 +52,8 @@ def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog,
     names = [*given, *query.desc.names[len(given) :]]
     check_stored(query.desc.columns)
     check_columns(names)
-    columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, query.desc.types, strict=True))
+    types = [type if type == numeric() else replace(type, is_unconstrained=False) for type in query.desc.types]
+    columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True))
     made = parse_one(f"CREATE TABLE t ({columns})")
     assert isinstance(made, nodes.CreateTableStatement)
     made.set("this", name.to_table())
@@ -56,21 +62,27 @@ def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog,
 
 
 def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
-    """The table that the statement describes. Raises for columns or defaults that cannot be."""
-    columns = tuple(
-        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
-        for column in node.args["columns"]
-    )
+    """The table that the statement describes. Raises for columns or defaults that cannot be; constraints are not looked into."""
+    key = key_columns(node)
+    columns = []
+    for column in node.args["columns"]:
+        name = fold(column.this)
+        columns.append(_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
     check_columns([column.name for column in columns])
     check_stored(columns)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
     for column, default in zip(columns, defaults, strict=True):
         if default is not None:
-            default_value(default, column.name, column.type)
-    return TableDefinition(RelationDesc(columns), defaults)
+            default_value(default, column)
+    return TableDefinition(RelationDesc(tuple(columns)), defaults, key, references(node))
 
 
-def default_value(node: Any, column: str, type: ScalarType) -> Any:
+def _column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
+    limit = text_limit(kind)
+    return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
+
+
+def default_value(node: Any, column: Column) -> Any:
     """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone."""
     try:
         value = scalar(node, Reading(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
@@ -79,7 +91,9 @@ def default_value(node: Any, column: str, type: ScalarType) -> Any:
     except AggregateNotAllowed as error:
         raise AggregateNotAllowed("aggregate functions are not allowed in DEFAULT expressions") from error
     try:
-        return assign(value, type, column)
+        return assign(value, column)
     except TypeMismatch as error:
         of = value.type.name if value.type is not None else "unknown"
-        raise TypeMismatch(f'column "{column}" is of type {type.name} but default expression is of type {of}') from error
+        raise TypeMismatch(
+            f'column "{column.name}" is of type {column.type.name} but default expression is of type {of}'
+        ) from error

@@ -12,6 +12,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BOOLEAN, TEXT, Column, RelationDesc, ScalarType
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.expressions import function_name
 from reclock.sql.planner.select_statement import plan_query_statement
@@ -32,9 +33,9 @@ def plan_statement_of_query(node: nodes.QueryStatement, catalog: PlannerCatalog,
     if isinstance(node.this, exp.Select):
         marked = [_marked(each, found) for each in node.this.expressions]
         if found:
-            query = node.this.copy()
+            query = tracked_copy(node.this)
             query.set("expressions", marked)
-            node = node.copy()
+            node = tracked_copy(node)
             node.set("this", query)
     select = plan_query_statement(node, catalog, session)
     if not found:
@@ -59,5 +60,5 @@ def _marked(node: exp.Expr, found: list[tuple[str, str]]) -> exp.Expr:
     if not least <= len(arguments) <= most:
         return node  # there is no such function, as planning says
     found.append((name, node.alias if isinstance(node, exp.Alias) else name))
-    texts = [exp.Cast(this=each.copy(), to=exp.DataType.build("text")) for each in arguments]
-    return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(found) - 1}")
+    texts = [exp.Cast(this=tracked_copy(each), to=exp.DataType.build("text")) for each in arguments]
+    return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(found) - 1}", copy=False)

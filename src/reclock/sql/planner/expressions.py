@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import singledispatch
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, OID, REGCLASS, TEXT, ScalarType, TypeName, array
-from reclock.compute.functions import resolve_scalar
 from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import (
+    AmbiguousFunction,
     SqlSyntaxError,
     TypeMismatch,
-    UnknownFunction,
     UnknownObject,
-    UnknownOperator,
     UnknownParameter,
     UnsupportedSql,
 )
+from reclock.sql.consumption import consume, written
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import coerce, common_type, expect, settle
 from reclock.sql.planner.literals import number
+from reclock.sql.planner.overloads import balanced, call, is_null, is_open, negated, operator
 from reclock.sql.planner.rewrite import OpenParameter, Untyped
 from reclock.sql.planner.scope import Scope
 
@@ -70,8 +71,7 @@ def only(node: exp.Expr, *known: str) -> None:
     """Raises ``UnsupportedSql`` if the syntax carries more than what the caller looks at: nothing is passed over in silence."""
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
-            written = to_sql(value) if isinstance(value, exp.Expr) else name.strip("_").upper()
-            raise UnsupportedSql(f"not supported here: {written[:80]}")
+            raise UnsupportedSql(f"not supported here: {written(node, name)}")
 
 
 def typed(node: exp.Expr, reading: Reading) -> Any:
@@ -82,42 +82,6 @@ def typed(node: exp.Expr, reading: Reading) -> Any:
 def condition(node: exp.Expr, reading: Reading) -> Any:
     """The scalar, which must be boolean."""
     return expect(scalar(node, reading), BOOLEAN, f"argument of {reading.clause}")
-
-
-def call(name: str, arguments: Sequence[Any]) -> Any:
-    """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
-    resolved = resolve_scalar(name, [argument.type for argument in arguments], _constants(arguments))
-    cast_arguments = tuple(coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True))
-    return Call(resolved.function, cast_arguments, resolved.result)
-
-
-def operator(name: str, arguments: Sequence[Any], written: str | None = None) -> Any:
-    """As ``call``, with an operator's message."""
-    try:
-        return call(name, arguments)
-    except UnknownFunction as error:
-        raise UnknownOperator(written or name, error.argument_types) from error
-
-
-def _constants(arguments: Sequence[Any]) -> dict[int, object]:
-    constants: dict[int, object] = {i: a.value for i, a in enumerate(arguments) if isinstance(a, Literal)}
-    return constants | {i: a.text for i, a in enumerate(arguments) if isinstance(a, Untyped)}
-
-
-def both(name: str, terms: Sequence[Any]) -> Any:
-    """``terms`` joined by ``and`` or ``or``, as a tree of little depth."""
-    if len(terms) == 1:
-        return terms[0]
-    middle = len(terms) // 2
-    return Call(name, (both(name, terms[:middle]), both(name, terms[middle:])), BOOLEAN)
-
-
-def negated(value: Any) -> Any:
-    return Call("not", (value,), BOOLEAN)
-
-
-def is_null(value: Any) -> Any:
-    return Call("is_null", (settle(value),), BOOLEAN)
 
 
 def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]:
@@ -265,7 +229,7 @@ def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: Reading) -> Any:
     if len(left.expressions) != len(right.expressions):
         raise TypeMismatch("unequal number of entries in row expressions")
     pairs = zip(left.expressions, right.expressions, strict=True)
-    return both("and", [operator("=", [scalar(a, reading), scalar(b, reading)]) for a, b in pairs])
+    return balanced("and", [operator("=", [scalar(a, reading), scalar(b, reading)]) for a, b in pairs])
 
 
 def function_name(node: exp.Anonymous) -> str:
@@ -302,7 +266,7 @@ def _is_member(operand: Any, among: exp.Expr, reading: Reading) -> Any:
 
 def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
     type = common_type([value.type, *(each.type for each in values)], "IN")
-    return both("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
+    return balanced("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
 
 
 @scalar.register
@@ -336,9 +300,11 @@ def _operator(node: exp.Operator, reading: Reading) -> Any:
 @scalar.register
 def _collate(node: exp.Collate, reading: Reading) -> Any:
     """Text is compared by its bytes, in every collation there is."""
-    name = node.expression.name
-    if name.lower() not in _COLLATIONS:
+    collation = node.expression
+    name, schema = collation.name, fold(collation.args.get("table"))
+    if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):
         raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
+    consume(collation)
     return scalar(node.this, reading)
 
 
@@ -353,8 +319,11 @@ def _not_distinct(node: exp.NullSafeNEQ, reading: Reading) -> Any:
 @scalar.register
 def _negate(node: exp.Neg, reading: Reading) -> Any:
     operand = scalar(node.this, reading)
+    if is_open(operand):
+        raise AmbiguousFunction("-", ["unknown"], is_operator=True)
     if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
-        return Literal(-operand.value, operand.type)
+        value = operand.value  # of a Decimal, "-" would keep 28 digits
+        return Literal(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type)
     return operator("negate", [operand], "-")
 
 
@@ -368,7 +337,7 @@ def _power(node: exp.Pow, reading: Reading) -> Any:
 def _connector(node: exp.Connector, reading: Reading) -> Any:
     kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
     within = replace(reading, clause=word)
-    return both(word.lower(), [condition(term, within) for term in split(node, kind)])
+    return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
 
 
 @scalar.register
@@ -407,7 +376,7 @@ def _between(node: exp.Between, reading: Reading) -> Any:
     if node.args.get("symmetric"):
         raise UnsupportedSql("BETWEEN SYMMETRIC is not supported")
     value, low, high = (scalar(node.args[name], reading) for name in ("this", "low", "high"))
-    return both("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+    return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
 
 
 @scalar.register
@@ -423,7 +392,7 @@ def _in(node: exp.In, reading: Reading) -> Any:
     if isinstance(operand, exp.Tuple):
         if not all(isinstance(item, exp.Tuple) for item in items):
             raise TypeMismatch("unequal number of entries in row expressions")
-        return both("or", [_rows_equal(operand, item, reading) for item in items])  # type: ignore[arg-type]
+        return balanced("or", [_rows_equal(operand, item, reading) for item in items])  # type: ignore[arg-type]
     return _is_one_of(scalar(operand, reading), [scalar(item, reading) for item in items])
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import structlog
+
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.errors import InternalError
+from reclock.errors import InternalError, ObjectQuarantined, ReclockError
 from reclock.sql import connection_nodes, nodes
-from reclock.sql.catalog import ConnectionEntry, Entry, IndexEntry, PlannerCatalog, RelationEntry, Scope, SecretEntry, SinkEntry
+from reclock.sql.catalog import (
+    ConnectionEntry,
+    Entry,
+    IndexEntry,
+    PlannerCatalog,
+    QuarantinedEntry,
+    RelationEntry,
+    Scope,
+    SecretEntry,
+    SinkEntry,
+)
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.connections import define_connection
@@ -20,22 +32,48 @@ from reclock.sql.planner.sinks import define_sink
 from reclock.sql.planner.sources import define_source
 
 _SESSION = SessionNames()
+_logger = structlog.get_logger(__name__)
 
 
 def fill(catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None) -> None:
-    """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on."""
+    """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on.
+
+    One that cannot be planned is quarantined under its name: what stands on it is, too, and nothing else.
+    """
     for item in sorted(snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))):
         name = QualifiedName(*schemas[item.schema_id], item.name)
         old = previous.entry(item.id) if previous is not None else None
         if old is not None and previous is not None and _is_unchanged(item, name, old, catalog, previous):
             catalog.add(old)
         else:
-            catalog.add(define(item, name, catalog))
+            catalog.add(_define_or_quarantine(item, name, catalog, is_known=isinstance(old, QuarantinedEntry)))
+
+
+def _define_or_quarantine(item: Item, name: QualifiedName, catalog: PlannerCatalog, *, is_known: bool) -> Entry:
+    try:
+        return define(item, name, catalog)
+    except Exception as failure:  # the edge of the loop over items: whatever one's text says, the others are planned
+        entry = _quarantined(item, name, failure)
+    if not is_known:
+        _logger.warning("the definition of an object cannot be planned", name=str(name), id=item.id, reason=entry.reason)
+    return entry
+
+
+def _quarantined(item: Item, name: QualifiedName, failure: Exception) -> QuarantinedEntry:
+    stands_on = frozenset[GlobalId]()
+    if isinstance(failure, ObjectQuarantined):
+        reason, stands_on = failure.message, frozenset({GlobalId(failure.id)})
+    elif isinstance(failure, ReclockError):
+        reason = ": ".join(filter(None, (failure.message, failure.detail)))
+    else:
+        reason = f"{type(failure).__name__}: {failure}"
+    return QuarantinedEntry(item.id, name, item.type, item.create_sql, reason, stands_on)
 
 
 def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog) -> bool:
     if (
-        old.name != name
+        isinstance(old, QuarantinedEntry)
+        or old.name != name
         or old.create_sql != item.create_sql
         or (isinstance(old, IndexEntry | SinkEntry) and catalog.clusters != previous.clusters)
     ):

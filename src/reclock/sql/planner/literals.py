@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
-from reclock.algebra.relations import BIGINT, INTEGER, ScalarType, TypeName, numeric
-from reclock.errors import InvalidText, NumberOutOfRange, UnsupportedSql
+from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
+from reclock.errors import InvalidText, NumberOutOfRange, TooManyDigits, UnsupportedSql
 
 _LIMITS = {TypeName.SMALLINT: 2**15, TypeName.INTEGER: 2**31, TypeName.BIGINT: 2**63}
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -50,7 +51,10 @@ def parse_text(text: str, type: ScalarType) -> Any:
 
 
 def fit(value: Any, type: ScalarType) -> Any:
-    """A number as a value of the number type ``type``, rounded as PostgreSQL does. Raises ``NumberOutOfRange``."""
+    """A number as a value of the number type ``type``, rounded as PostgreSQL does.
+
+    Raises ``NumberOutOfRange``, and ``TooManyDigits`` where rounding would take digits from an unconstrained numeric.
+    """
     if type.is_float:
         try:
             as_float = float(value)
@@ -58,6 +62,10 @@ def fit(value: Any, type: ScalarType) -> Any:
             as_float = math.inf
         is_too_large = type.name is TypeName.REAL and 3.4028235677973366e38 <= abs(as_float) < math.inf
         if is_too_large or (math.isinf(as_float) and not (isinstance(value, float) and math.isinf(value))):
+            raise NumberOutOfRange(str(value), str(type))
+        if type.name is TypeName.REAL:
+            (as_float,) = struct.unpack("<f", struct.pack("<f", as_float))
+        if value and not as_float:
             raise NumberOutOfRange(str(value), str(type))
         return as_float
     try:
@@ -76,32 +84,63 @@ def fit(value: Any, type: ScalarType) -> Any:
     except InvalidOperation as error:
         raise NumberOutOfRange(str(value), str(type)) from error
     if rounded.copy_abs() >= Decimal(10) ** ((type.precision or 38) - (type.scale or 0)):
-        raise NumberOutOfRange(str(value), str(type))
+        raise NumberOutOfRange(f"{exact:f}", str(type), hint=_range_hint(exact, type))
+    if type.is_unconstrained and rounded != exact:
+        raise TooManyDigits(f"{exact:f}", type.scale or 0)
     return rounded
 
 
+def _range_hint(value: Decimal, type: ScalarType) -> str | None:
+    if not type.is_unconstrained or value.adjusted() >= MAX_PRECISION:
+        return None
+    return f"declare the column with a precision and scale that hold {value.adjusted() + 1} digits before the decimal point"
+
+
+def natural(value: Any, type: ScalarType) -> tuple[Decimal, ScalarType]:
+    """A number of ``type`` as an unconstrained numeric of its own digits; a floating-point one has 15 of them, a real 6.
+
+    Raises ``NumberOutOfRange`` if it needs more than 38.
+    """
+    if type.is_float:
+        value = Decimal(f"{value:.{6 if type.name is TypeName.REAL else 15}g}")
+    exact = value if isinstance(value, Decimal) else Decimal(value)
+    if not exact.is_finite():
+        raise NumberOutOfRange(str(value), "numeric")
+    if type.is_float:
+        exact = exact.normalize()
+    _, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    if precision > MAX_PRECISION:
+        raise NumberOutOfRange(f"{exact:.50g}", "numeric", hint="a numeric has 38 digits at most")
+    return fit(exact, numeric(precision, scale)), numeric(precision, scale)
+
+
 def number(text: str) -> tuple[Any, ScalarType]:
-    """The value and type of a numeric constant: the smallest of integer, bigint and numeric that holds it."""
+    """The value and type of a numeric constant: the smallest of integer, bigint and numeric that holds it.
+
+    One that no numeric holds, such as ``1e100``, is a double if that keeps all digits that are written.
+    """
     if text.isdigit():
         value = int(text) if len(text) < 400 else 10**400
         for type in (INTEGER, BIGINT):
             if value < _LIMITS[type.name]:
                 return value, type
-        if value >= 10**38:
-            raise NumberOutOfRange(text[:50], "numeric(38,0)")
-        return Decimal(value), numeric(38, 0)
+        if value >= 10**MAX_PRECISION:
+            raise NumberOutOfRange(text[:50], "numeric", hint="a numeric has 38 digits at most")
+        return Decimal(value), numeric(MAX_PRECISION, 0)
     try:
         exact = Decimal(text.replace("_", ""))
     except InvalidOperation as error:
         raise InvalidText("numeric", text) from error
-    _, digits, exponent = exact.as_tuple()
-    if not isinstance(exponent, int) or abs(exponent) > 400:
-        raise NumberOutOfRange(text, "numeric")
-    scale = max(0, -exponent)
-    precision = max(len(digits) + max(0, exponent), scale, 1)
-    if precision > 38:
-        raise NumberOutOfRange(text, "numeric(38)")
-    return fit(exact, numeric(precision, scale)), numeric(precision, scale)
+    try:
+        return natural(exact, numeric())
+    except NumberOutOfRange:
+        as_double = float(exact)
+        if len(exact.normalize().as_tuple().digits) > 15 or math.isinf(as_double) or (exact and not as_double):
+            raise
+        return as_double, DOUBLE
 
 
 def _boolean(text: str) -> bool:
@@ -123,7 +162,17 @@ def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():
         raise NumberOutOfRange(text, "double precision")
+    if not value and re.match(r"[+-]?[0.]*[1-9]", text):
+        raise NumberOutOfRange(text, "double precision")
     return value
+
+
+def parse_number(text: str) -> Decimal:
+    """The number that ``text`` spells, with all its digits. Raises ``InvalidText``."""
+    try:
+        return _numeric(text.strip())
+    except (ValueError, InvalidOperation) as error:
+        raise InvalidText(TypeName.NUMERIC, text) from error
 
 
 def _numeric(text: str) -> Decimal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -15,17 +16,19 @@ from reclock.compute.scalars import Cast, ColumnRef, Literal
 from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, compute
 from reclock.sql.planner.coercion import assign, coerce
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.create_table import default_value
-from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.expressions import Reading, function_name, scalar
 from reclock.sql.planner.matching import matching
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
 from reclock.sql.planner.rewrite import SubqueryValue, has
+from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.select import select_list
 from reclock.sql.planner.subqueries import SubqueryPlanner
@@ -62,7 +65,9 @@ def insert(node: nodes.InsertStatement, catalog: PlannerCatalog, session: Sessio
     plan: Plan = ONE_ROW
     query = node.args.get("query")
     values = query.unnest() if isinstance(query, exp.Subquery) else query
+    is_assigned = False
     if isinstance(values, exp.Values) and not any(values.args.get(name) for name in ("order", "limit", "offset")):
+        is_assigned = True
         plan = _values(values, positions, table, context)
     elif query is not None:
         plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
@@ -72,7 +77,7 @@ def insert(node: nodes.InsertStatement, catalog: PlannerCatalog, session: Sessio
         raise SqlSyntaxError("INSERT has more target columns than expressions")
     for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
         target = table.desc.columns[position]
-        given[position] = assign(ColumnRef(i, column.type), target.type, target.name)
+        given[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
     added = new_rows(plan, given, table)
     wide, returning = _returning(node, added, 0, table, context)
     return Modify(
@@ -97,6 +102,8 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
             raise SqlSyntaxError(f'multiple assignments to same column "{name}"')
     positions = target_columns([assignment.this for assignment in node.args["assignments"]], table)
     values = [_value(assignment.args["value"], i, table) for assignment, i in zip(node.args["assignments"], positions, strict=True)]
+    if any(_answers_rows(value) for value in values):
+        raise UnsupportedSql("set-returning functions are not allowed in UPDATE")
     width = len(table.desc)
     hints: list[ScalarType | None] = [None] * width
     hints += [table.desc.types[i] for i in positions]
@@ -104,7 +111,7 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
     new: list[Any] = _columns(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
-        new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column.type, column.name)
+        new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
     changed = compute(plan, [*_columns(table.desc), *new], [*table.desc.names, *table.desc.names])
     wide, returning = _returning(node, changed, width, table, context)
     return Modify(
@@ -133,10 +140,16 @@ def truncate(node: nodes.TruncateStatement, catalog: PlannerCatalog, session: Se
 # --- parts ---
 
 
+def _answers_rows(value: exp.Expr) -> bool:
+    """Whether a function of several rows stands in it, outside of a subquery."""
+    outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
+    return any(isinstance(each, exp.Anonymous) and function_name(each) in ROW_FUNCTIONS for each in outside)
+
+
 def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
     """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
     if not _is_default(node):
-        return node.copy()
+        return tracked_copy(node)
     default = table.table.defaults[position] if table.table is not None else None
     return default.copy() if default is not None else exp.Null()
 
@@ -154,7 +167,7 @@ def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, co
             raise SqlSyntaxError("INSERT has more expressions than target columns")
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
         written = [_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
-        rows.append([assign(scalar(v, reading), c.type, c.name) for v, (_, c) in zip(written, targets, strict=True)])
+        rows.append([assign(scalar(v, reading), c) for v, (_, c) in zip(written, targets, strict=True)])
     if any(has(value, SubqueryValue) for row in rows for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]
@@ -175,7 +188,7 @@ def _is_default(node: exp.Expr) -> bool:
 def _default(table: RelationEntry, position: int) -> Any | None:
     node = table.table.defaults[position] if table.table is not None else None
     column = table.desc.columns[position]
-    return default_value(node, column.name, column.type) if node is not None else None
+    return default_value(node, column) if node is not None else None
 
 
 def _columns(desc: RelationDesc, start: int = 0) -> list[Any]:

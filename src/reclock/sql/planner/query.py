@@ -11,7 +11,7 @@ from sqlglot import exp
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
 from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
 from reclock.compute.scalars import ColumnRef, Literal
-from reclock.errors import InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
@@ -104,7 +104,7 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
             raise InvalidColumnReference(f"ORDER BY position {by.name} is not in select list")
     elif isinstance(by, exp.Column) and len(by.parts) == 1 and fold(by.this) in names:
         if list(names).count(fold(by.this)) > 1:
-            raise InvalidColumnReference(f'ORDER BY "{fold(by.this)}" is ambiguous')
+            raise AmbiguousColumn(fold(by.this), "ORDER BY")
         index = names.index(fold(by.this))
     else:
         raise InvalidColumnReference(

@@ -27,6 +27,8 @@ class ScopeColumn:
     """Of the query around: named only where the query's own columns are not."""
     origin: QualifiedName | None = None
     """The relation of the catalog that it is a column of, whatever it is called here."""
+    position: int = 0
+    """Among the columns of its relation: a join by USING moves columns, ``t.*`` does not."""
 
     def belongs_to(self, qualifier: Sequence[str]) -> bool:
         if len(qualifier) == 1:
@@ -46,8 +48,12 @@ class Scope:
 
     @classmethod
     def of(cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None) -> Scope:
-        columns = desc.columns
-        return cls(tuple(ScopeColumn(relation, column.name, column.type, qualified, origin=qualified) for column in columns))
+        return cls(
+            tuple(
+                ScopeColumn(relation, column.name, column.type, qualified, origin=qualified, position=i)
+                for i, column in enumerate(desc.columns)
+            )
+        )
 
     @property
     def relations(self) -> list[str]:
@@ -58,6 +64,11 @@ class Scope:
 
     def within(self, outer: Scope | None) -> Scope:
         return replace(self, outer=outer)
+
+    def of_relation(self, qualifier: Sequence[str]) -> list[int]:
+        """Where the columns of ``qualifier`` are, in the order that its relation has them."""
+        indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
+        return sorted(indexes, key=lambda i: self.columns[i].position)
 
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
         """The position of the only column of that name, None if there is none. Raises ``AmbiguousColumn``."""

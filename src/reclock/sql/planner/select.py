@@ -13,7 +13,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BOOLEAN, ScalarType
 from reclock.compute.plan import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
 from reclock.compute.scalars import Call, ColumnRef
-from reclock.errors import InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
 from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, filter_rows, join
@@ -27,6 +27,7 @@ from reclock.sql.planner.row_functions import spread
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
+from reclock.sql.planner.windows import check_window
 
 _CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
@@ -79,6 +80,8 @@ def finish_select(
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY") for each in order_nodes]
     unique_on = _distinct_on(node, items, reading)
+    for window in node.args.get("windows") or ():
+        check_window(window, reading)
     having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
 
     values = [item.value for item in items]
@@ -214,14 +217,13 @@ def _items(node: exp.Expr, reading: Reading) -> list[_Item]:
 def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
     if not scope.columns:
         raise SqlSyntaxError("SELECT * with no tables specified is not valid")
-    chosen = [
-        (i, column)
-        for i, column in enumerate(scope.columns)
-        if (column.belongs_to(qualifier) if qualifier else not column.is_merged_away and not column.is_around)
-    ]
+    if qualifier:
+        chosen = scope.of_relation(qualifier)
+    else:
+        chosen = [i for i, column in enumerate(scope.columns) if not column.is_merged_away and not column.is_around]
     if not chosen:
         raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
-    return [_Item(column.name, ColumnRef(i, column.type), None) for i, column in chosen]
+    return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type), None) for i in chosen]
 
 
 def output_name(node: exp.Expr) -> str:
@@ -267,18 +269,18 @@ def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None
     return items[int(inner.name) - 1].value
 
 
-def _named(node: exp.Expr, items: Sequence[_Item]) -> Any | None:
+def _named(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
         return None
     found = {item.value: None for item in items if item.name == fold(node.this)}
     if len(found) > 1:
-        raise InvalidColumnReference(f'"{fold(node.this)}" is ambiguous: several columns of the select list have that name')
+        raise AmbiguousColumn(fold(node.this), clause)
     return next(iter(found), None)
 
 
 def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY") -> Any | None:
     found = _position(node, items, clause)
-    return found if found is not None else _named(node, items)
+    return found if found is not None else _named(node, items, clause)
 
 
 def _by_input(node: exp.Expr, reading: Reading, clause: str) -> Any:
@@ -299,12 +301,14 @@ def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: Reading) -
     clause = node.args.get("group")
     if clause is None:
         return [[]]
-    only(clause, "expressions")
+    only(clause, "expressions", "all")  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
+    if not clause.expressions:
+        raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
 
     def key(node: exp.Expr) -> Any:
         by_name = None
         if isinstance(node, exp.Column) and len(node.parts) == 1 and reading.scope.find(fold(node.this)) is None:
-            by_name = _named(node, items)
+            by_name = _named(node, items, "GROUP BY")
         found = _position(node, items, "GROUP BY") or by_name
         found = found if found is not None else _by_input(node, reading, "GROUP BY")
         if has(found, AggregateCall):

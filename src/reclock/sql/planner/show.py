@@ -13,15 +13,16 @@ from reclock.compute.plan import Constant, Filter, Finishing, Ordering, Plan
 from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql import nodes
-from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, Scope
+from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, QuarantinedEntry, RelationEntry, Scope
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
 from reclock.sql.planner import clusters
 from reclock.sql.planner.drop import find
-from reclock.sql.planner.expressions import Reading, call, condition
+from reclock.sql.planner.expressions import Reading, condition
 from reclock.sql.planner.limits import NoSubqueries
+from reclock.sql.planner.overloads import call
 from reclock.sql.planner.roles import snapshot_of
 from reclock.sql.planner.scope import Scope as ExpressionScope
 from reclock.sql.statements import Select
@@ -113,11 +114,11 @@ def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, sessio
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         return shown({"name": TEXT, "create_cluster": TEXT}, [clusters.written(node.this, catalog)], node)
-    entry = find(parts(node.this), kind, catalog, session)
+    entry = find(parts(node.this), kind, catalog, session, may_be_quarantined=True)
     text = entry.create_sql
     if text is None:
         raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')
-    if kind == "MATERIALIZED VIEW":
+    if kind == "MATERIALIZED VIEW" and not isinstance(entry, QuarantinedEntry):
         statement = parse_one(text)
         index = next(catalog.indexes(entry.id))
         statement.set("materialized", True)

@@ -17,11 +17,13 @@ from reclock.sinks.description import COMPRESSIONS, ROW, Avro, DeltaTarget, Enve
 from reclock.sources.connections import KAFKA, SCHEMA_REGISTRY, broker
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
 from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
 from reclock.sql.planner.index_keys import column_positions
+from reclock.sql.planner.progress import VIEW_OVER_PROGRESS
 from reclock.sql.planner.sources import Names
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
@@ -40,14 +42,16 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
     if skipped is not None:
         return skipped
     on = catalog.resolve(parts(node.args["on"]), session)
-    if on.is_system or on.type is ItemType.SOURCE_PROGRESS:
-        raise UnsupportedSql("a sink from a system or progress relation is not supported")
+    if on.is_system:
+        raise UnsupportedSql("a sink from a system relation is not supported")
+    if on.type is ItemType.SOURCE_PROGRESS:
+        raise UnsupportedSql("a sink from a progress relation is not supported", hint=VIEW_OVER_PROGRESS)
     inputs = collections(expand(Get(on.collection, str(on.name), on.desc), catalog))
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
         raise UnsupportedSql("a sink from a view over system relations is not supported")
     check_stored(on.desc.columns)
     cluster_id = chosen_cluster(node, catalog, session)
-    normal = node.copy()
+    normal = tracked_copy(node)
     sink = define_sink(normal, on, catalog, session)
     for other in catalog.sinks():
         if _overlap(other.sink.target, sink.target):

@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.errors import ExperimentalFeature, UnsupportedSql
 from reclock.sql import cluster_nodes, connection_nodes, nodes, role_nodes
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.consumption import check_consumed
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import ParsedStatement
@@ -33,7 +34,7 @@ from reclock.sql.planner.show_privileges import show_privileges
 from reclock.sql.planner.sinks import create_sink
 from reclock.sql.planner.subscribe import plan_subscribe
 from reclock.sql.role_statements import SetDefault
-from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Statement, Transaction
+from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Skipped, Statement, Transaction
 
 ROLE = "role"
 """The variable that SET ROLE sets."""
@@ -46,9 +47,12 @@ def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: Se
     if not catalog.settings.experimental_mode and (what := clusters.experimental(parsed.node)) is not None:
         raise ExperimentalFeature(what)
     try:
-        return PLANNERS[type(parsed.node)](parsed.node, catalog, session or SessionNames())
+        planned = PLANNERS[type(parsed.node)](parsed.node, catalog, session or SessionNames())
     except RecursionError as error:
         raise UnsupportedSql("the statement is nested too deeply") from error
+    if not isinstance(planned, Skipped):
+        check_consumed(parsed.node)
+    return planned
 
 
 def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
@@ -124,6 +128,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.FetchStatement: _of_session,
     nodes.CloseStatement: _of_session,
     nodes.DiscardStatement: _of_session,
+    nodes.UnlistenStatement: _of_session,
     nodes.QueryStatement: plan_statement_of_query,
     nodes.SubscribeStatement: plan_subscribe,
     nodes.ExplainStatement: plan_explain,
@@ -144,8 +149,11 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     nodes.TruncateStatement: modify.truncate,
     nodes.CopyStatement: plan_copy,
     nodes.DropStatement: drop.plan_drop,
+    nodes.RefreshViewStatement: drop.refresh_view,
     nodes.AlterSourceRetryStatement: alter.retry,
+    nodes.AlterSourceResnapshotStatement: alter.resnapshot,
     nodes.AlterSourceWaiveStatement: alter.waive,
+    nodes.AlterSourceRestartStatement: alter.restart,
     nodes.AlterSourceSkipStatement: alter.skip,
     nodes.AlterSourceRetainStatement: alter.retain,
     nodes.AlterRenameStatement: alter.rename,

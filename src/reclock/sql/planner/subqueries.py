@@ -14,11 +14,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, TEXT, Column, RelationDesc, ScalarType, TypeName, array
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
 from reclock.compute.plan import Get, JoinKind, Ordering, Plan, TopK
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.compute.totality import can_raise
-from reclock.errors import AmbiguousColumn, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.sql.consumption import consume, tracked_copy
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.attach import around, attach, beside
@@ -37,10 +38,11 @@ from reclock.sql.planner.build import (
 )
 from reclock.sql.planner.coercion import coerce
 from reclock.sql.planner.context import Block, Context
-from reclock.sql.planner.expressions import Reading, both, is_null, negated, only, scalar
+from reclock.sql.planner.expressions import Reading, only, scalar
 from reclock.sql.planner.grouping import group, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.object_names import named_object
+from reclock.sql.planner.overloads import balanced, is_null, negated
 from reclock.sql.planner.rewrite import (
     AROUND,
     AggregateCall,
@@ -112,13 +114,13 @@ def _match(plan: Plan, operands: Sequence[Any], inner: Rows, is_negated: bool) -
         return unmatched
     if len(pairs) > 1 or conditions:
         # A NULL on either side leaves the comparison open, and then the row goes too.
-        unsure = [both("or", [pair, is_null(pair)]) for pair in pairs]
+        unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
         return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
     rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
     counted = join(unmatched, _counted(compute(inner.plan, columns)), JoinKind.INNER, ())
     is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
-    is_sure = both("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
-    return filter_rows(counted, [both("or", [is_empty, is_sure])])
+    is_sure = balanced("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
+    return filter_rows(counted, [balanced("or", [is_empty, is_sure])])
 
 
 def _of_type(operand: Any, like: Any) -> Any:
@@ -196,7 +198,7 @@ class SubqueryPlanner:
         counted, rows, known = _counted(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
         any_row = SubqueryValue(counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
         any_null = SubqueryValue(counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True)
-        is_open = both("or", [both("and", [is_null(operand), any_row]), any_null])
+        is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
         result = Case(((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
         return SubqueryValue(matches, (equal(operand, value),), result)
 
@@ -229,12 +231,12 @@ class SubqueryPlanner:
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
-            terms = [item if isinstance(each.this, exp.Literal) else each.this for each in order.expressions] if order else []
-            ordered = [exp.Ordered(this=each.copy(), nulls_first=False) for each in terms]
+            terms = [_ordered_by(each.this, item) for each in order.expressions] if order else []
+            ordered = [exp.Ordered(this=tracked_copy(each), nulls_first=False) for each in terms]
             if order and any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
                 raise UnsupportedSql("this ORDER BY in ARRAY is not supported", hint="an ascending ORDER BY is")
-            argument = exp.Order(this=item.copy(), expressions=ordered) if ordered else item.copy()
-            collecting = query.copy()
+            argument = exp.Order(this=tracked_copy(item), expressions=ordered) if ordered else tracked_copy(item)
+            collecting = tracked_copy(query)
             collecting.set("order", None)
             collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
             found = self.value(collecting, scope)
@@ -364,6 +366,17 @@ def unwrapped(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:
+    """``term`` of ORDER BY in a query whose only column is ``item``."""
+    if not isinstance(term, exp.Literal):
+        return term
+    if term.is_string or not term.name.isdigit():
+        raise SqlSyntaxError("non-integer constant in ORDER BY")
+    if term.name != "1":
+        raise InvalidColumnReference(f"ORDER BY position {term.name} is not in select list")
+    return item
+
+
 def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     """The query without a LIMIT that leaves a row where there is one."""
     if query.args.get("limit") is None:
@@ -371,7 +384,9 @@ def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     limit, offset = limits(query, parameters)
     if offset or limit is None or limit < 1:
         return query
-    query = query.copy()
+    if query.args.get("order") is not None:
+        consume(query.args["order"])
+    query = tracked_copy(query)
     query.set("limit", None)
     query.set("order", None)
     return query
@@ -413,14 +428,7 @@ def _any_of(value: Any) -> Aggregate:
 
 def _checked(rows: Any, value: Any) -> Any:
     """``value``, unless it is one of several ``rows``."""
-    type = value.type
-    message = Literal("more than one row returned by a subquery used as an expression: ", TEXT)
-    failure: Any = Call("concat", (message, Cast(rows, TEXT)), TEXT)
-    element = type.element or type
-    failure = Cast(Cast(failure, INTEGER), element) if element == TEXT or element.is_object_id else Cast(failure, element)
-    if type.element is not None:
-        failure = Cast(Call("array", (failure,), array(element)), type)
-    return Case(((Call(">", (rows, Literal(1, BIGINT)), BOOLEAN), failure),), value, type)
+    return Call("only row", (rows, value), value.type)
 
 
 def correlated_error() -> UnsupportedSql:

@@ -13,6 +13,7 @@ from reclock.errors import InvalidColumnReference, InvalidOption
 from reclock.sinks.description import Envelope
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.build import project
@@ -27,7 +28,7 @@ STATE_COLUMN = "mz_state"
 def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> Subscribe:
     query = node.args.get("query")
     if query is None:
-        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.this.copy()))
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tracked_copy(node.this)))
     select = _unfinished(plan_query_statement(nodes.QueryStatement(this=query, as_of=node.args.get("as_of")), catalog, session))
     up_to = plan_as_of(node.args["up_to"], session.parameters).at if node.args.get("up_to") is not None else None
     if up_to is not None and select.as_of is not None and up_to <= select.as_of.at:

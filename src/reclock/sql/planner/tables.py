@@ -12,8 +12,9 @@ from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.compute.plan import FlatMap, Get, JoinKind
 from reclock.compute.scalars import Call, ColumnRef
-from reclock.errors import DuplicateAlias, SqlSyntaxError, UnknownColumn, UnsupportedSql
+from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog import nearest
+from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
@@ -21,7 +22,8 @@ from reclock.sql.planner.build import ONE_ROW, distinct, equal, join, map_column
 from reclock.sql.planner.builtin_views import in_session
 from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.context import Context
-from reclock.sql.planner.expressions import Reading, call, condition, only, scalar, split
+from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
+from reclock.sql.planner.overloads import call
 from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
 from reclock.sql.planner.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
@@ -146,7 +148,8 @@ def _lateral(left: Relation, node: exp.Lateral, joining: exp.Join, context: Cont
 def _lateral_function(left: Relation, node: exp.Lateral, *, is_plain: bool, context: Context) -> Relation:
     if not is_plain:
         raise UnsupportedSql("a join of a LATERAL function by LEFT or ON is not supported", hint="write CROSS JOIN, and WHERE")
-    function = node.this.copy() if isinstance(node.this, exp.Unnest) else exp.Table(this=node.this.copy())
+    copied = tracked_copy(node.this)
+    function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
     function.set("alias", node.args.get("alias"))
     right = _function(function, left, context)
     _check_names(left, right)
@@ -165,21 +168,29 @@ def _one_relation(node: exp.Expr, context: Context) -> Relation:
     if _is_function(node):
         return _function(node, Relation(ONE_ROW, Scope()), context)
     match node:
+        case exp.Table(this=exp.Values() as inner):
+            only(node, "this", "alias", "joins")
+            relation = _relation(inner, context)
         case exp.Table():
             only(node, "this", "db", "catalog", "alias", "joins")
             relation = _table(node, context)
-        case exp.Subquery(this=exp.Table() as inner):
+        case exp.Subquery() if _is_parenthesised_relation(node):
             only(node, "this", "alias", "joins")
-            relation = _relation(inner, context)
-        case exp.Subquery(this=exp.Subquery() as inner) if not isinstance(inner.unnest(), exp.Query | exp.Values):
-            only(node, "this", "alias", "joins")
-            relation = _relation(inner, context)
+            relation = _relation(node.this, context)
         case exp.Subquery() | exp.Values():
             plan = context.queries.plan(node, context).embedded
             relation = Relation(plan, Scope.of(plan.desc, None))
         case _:
             raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported in FROM")
     return _aliased(relation, node)
+
+
+def _is_parenthesised_relation(node: exp.Subquery) -> bool:
+    """Whether the parentheses are those of a relation or join of FROM: ``((SELECT …) a JOIN b ON …)``; not those of a query."""
+    inner = node.this
+    if isinstance(inner, exp.Subquery):
+        return bool(inner.args.get("alias") or inner.args.get("joins")) or _is_parenthesised_relation(inner)
+    return isinstance(inner, exp.Table)
 
 
 def _table(node: exp.Table, context: Context) -> Relation:
@@ -205,13 +216,22 @@ def _aliased(relation: Relation, node: exp.Expr) -> Relation:
         return relation
     name = fold(alias.this) if alias.this else None
     renamed = [fold(column) if isinstance(column, exp.Identifier) else _no_column_definition(column) for column in alias.columns]
+    if any(column.is_merged_away for column in relation.scope.columns):
+        relation = _without_merged_away(relation)
     columns = relation.scope.columns
     if len(renamed) > len(columns):
         raise SqlSyntaxError(f'table "{name}" has {len(columns)} columns available but {len(renamed)} columns specified')
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
-    named = zip(names, columns, strict=True)
-    scope = Scope(tuple(ScopeColumn(name, n, c.type, None, c.is_merged_away, origin=c.origin) for n, c in named))
+    named = enumerate(zip(names, columns, strict=True))
+    scope = Scope(tuple(ScopeColumn(name, n, c.type, origin=c.origin, position=i) for i, (n, c) in named))
     return Relation(relation.plan, scope)
+
+
+def _without_merged_away(relation: Relation) -> Relation:
+    """A join in parentheses with a name of its own: no name reaches the columns that USING merged away."""
+    columns = relation.scope.columns
+    visible = [i for i, column in enumerate(columns) if not column.is_merged_away]
+    return Relation(project(relation.plan, visible), Scope(tuple(columns[i] for i in visible)))
 
 
 def _no_column_definition(node: exp.Expr) -> str:
@@ -228,6 +248,9 @@ def _join(left: Relation, right: Relation, node: exp.Join, context: Context) -> 
         raise UnsupportedSql(f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported")
     _check_names(left, right)
     using = [fold(column) for column in node.args.get("using") or []]
+    for i, name in enumerate(using):
+        if name in using[:i]:
+            raise DuplicateColumn(name)
     if method == "NATURAL":
         theirs = {column.name for column in right.scope.columns if not column.is_merged_away}
         using = [column.name for column in left.scope.columns if column.name in theirs and not column.is_merged_away]

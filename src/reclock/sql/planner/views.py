@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.compute.plan import Get, Plan, inputs, with_inputs
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.planner.progress import over_frontiers
 from reclock.sql.planner.pushdown import push_filters
 
 Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
@@ -24,6 +25,9 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
                 chosen = instead(collection)
                 if chosen is not None:
                     return replace(plan, collection=chosen)
+                if collection.collection is CollectionType.REMAPPING:
+                    source = catalog.relation(collection.source_id).source
+                    return plan if source is None else over_frontiers(plan, source.connector.reclocking)
                 entry = catalog.kept_in(collection)
                 is_view = isinstance(entry, RelationEntry) and entry.query is not None
                 return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]

@@ -12,12 +12,14 @@ from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, ScalarType
 from reclock.compute.functions import AGGREGATES
 from reclock.compute.plan import Frame, WindowFunction
 from reclock.compute.scalars import Case, Literal
-from reclock.errors import SqlSyntaxError, UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.errors import InvalidWindow, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.sql.consumption import consume
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner.calls import PERCENTILES, aggregate
 from reclock.sql.planner.coercion import coerce, common_type
 from reclock.sql.planner.expressions import Reading, function_name, only, scalar, typed
+from reclock.sql.planner.overloads import is_open
 from reclock.sql.planner.rewrite import InWindow
 
 PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_rank": DOUBLE, "cume_dist": DOUBLE, "ntile": INTEGER}
@@ -31,6 +33,8 @@ ORDERED = ("array_agg", "string_agg", *PERCENTILES)
 @scalar.register
 def _window(node: exp.Window, reading: Reading) -> Any:
     only(node, "this", "partition_by", "order", "spec", "alias", "over")
+    if node.args.get("over") not in (None, "OVER"):
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
     if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
         raise SqlSyntaxError(f"window functions are not allowed in {reading.clause}")
     partition, order, spec = _defined(node)
@@ -50,14 +54,27 @@ def _window(node: exp.Window, reading: Reading) -> Any:
     called, kept = (node.this.this, node.this.expression.this) if isinstance(node.this, exp.Filter) else (node.this, None)
     name = function_name(called) if isinstance(called, exp.Anonymous) else ""
     if name in AGGREGATES and name not in ORDERED:
-        return _aggregated(name, called.expressions, kept, of, within)
+        found = _aggregated(name, called.expressions, kept, of, within)
+        return _over_nothing(found) if _is_empty(of.frame) else found
     if name not in FUNCTIONS or kept is not None:
         known = ", ".join(FUNCTIONS)
         raise UnsupportedSql(
             f"window function {to_sql(node.this)[:80]} is not supported", hint=f"there are {known}, and aggregates"
         )
     function, arguments, type = _called(name, [scalar(each, within) for each in called.expressions])
-    return replace(of, function=function, arguments=arguments, type=type)
+    found = replace(of, function=function, arguments=arguments, type=type)
+    return _over_nothing(found) if _is_empty(of.frame) else found
+
+
+def check_window(node: exp.Window, reading: Reading) -> None:
+    """Read a window of the WINDOW clause, which may be one that no function names."""
+    consume(node.this)  # its name, which may be unused
+    partition, order, spec = _defined(node)
+    within = replace(reading, clause="a window definition")
+    for each in (*partition, *(ordering.this for ordering in order)):
+        typed(each, within)
+    if spec is not None:
+        _frame(spec)
 
 
 def _aggregated(name: str, arguments: list[exp.Expr], kept: exp.Expr | None, of: InWindow, within: Reading) -> InWindow:
@@ -83,29 +100,44 @@ def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], 
         if fold(each.this) == name and each is not node:
             base_partition, base_order, base_spec = _defined(each)
             if partition or (order and base_order) or (base_spec and (order or spec)):
-                raise SqlSyntaxError(f'window "{name}" has that already')
+                raise InvalidWindow(f'window "{name}" has that already')
             return base_partition, base_order or order, spec or base_spec
     raise UnknownObject("window", name)
 
 
 def _frame(spec: exp.WindowSpec) -> Frame:
-    only(spec, "kind", "start", "start_side", "end", "end_side")
+    only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+    if (excluded := spec.args.get("exclude")) is not None and excluded.name.upper() != "NO OTHERS":
+        raise UnsupportedSql(f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows")
     kind, sides = spec.args["kind"].upper(), [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
     if kind not in ("ROWS", "RANGE"):
         raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
-    first, last = spec.args["start"], spec.args.get("end") or "CURRENT ROW"
+    first, last = spec.args["start"], spec.args["end"]
     if (first, sides[0]) == ("UNBOUNDED", "FOLLOWING"):
-        raise SqlSyntaxError("frame start cannot be UNBOUNDED FOLLOWING")
+        raise InvalidWindow("frame start cannot be UNBOUNDED FOLLOWING")
     if (last, sides[1]) == ("UNBOUNDED", "PRECEDING"):
-        raise SqlSyntaxError("frame end cannot be UNBOUNDED PRECEDING")
+        raise InvalidWindow("frame end cannot be UNBOUNDED PRECEDING")
+    begins, ends = (_SIDES.index(side) for side in sides)
+    if begins > ends:
+        raise InvalidWindow(f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row")
     start, end = (_bound(said, side, is_range=kind == "RANGE") for said, side in zip((first, last), sides, strict=True))
-    if start is not None and end is not None and start > end and (start > 0) != (end > 0):
-        raise SqlSyntaxError(f"frame starting from {_place(start)} cannot end with {_place(end)}")
     return Frame(start, end, is_range=kind == "RANGE")
 
 
-def _place(offset: int) -> str:
-    return "current row" if offset == 0 else "preceding row" if offset < 0 else "following row"
+_SIDES, _PLACES = ("PRECEDING", "", "FOLLOWING"), ("preceding", "current", "following")
+
+
+def _is_empty(frame: Frame) -> bool:
+    """Whether it ends before it starts, as `1 PRECEDING AND 2 PRECEDING`."""
+    return frame.start is not None and frame.end is not None and frame.start > frame.end
+
+
+def _over_nothing(window: InWindow) -> InWindow:
+    """The same where no row has a row in its frame: a function of the frame sees NULLs alone."""
+    if isinstance(window.function, WindowFunction) and window.function.name not in ("first_value", "last_value"):
+        return window
+    nulls = tuple(Literal(None, each.type) for each in window.arguments or (Literal(1, INTEGER),))
+    return replace(window, arguments=nulls, frame=Frame())
 
 
 def _bound(said: Any, side: str, *, is_range: bool) -> int | None:
@@ -127,6 +159,8 @@ def _called(name: str, given: Sequence[Any]) -> tuple[WindowFunction, tuple[Any,
     if name in PLACES:
         return WindowFunction(name, offset=_constant(name, given[0], 1) if given else 1), (), PLACES[name]
     value, *others = given
+    if is_open(value):
+        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     shown = [value, *others[1:]]
     type = common_type([each.type for each in shown], name)
     offset = _constant(name, others[0]) if others else 1

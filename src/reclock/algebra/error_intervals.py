@@ -1,0 +1,84 @@
+"""The times at which a maintained collection has an error in the place of rows, because its query has no answer there.
+
+Errors have times, as rows have: an error at one time says nothing about later times. During an error the collection keeps the rows
+of the last answer, so that the next answer is again a set of changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.errors import ErrorAtTime, ReclockError
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInterval:
+    """Reads at times in ``[lower, upper)`` raise this error. ``upper`` is None while the error lasts; ``lower`` is ``MINIMUM`` if
+    there was no answer before."""
+
+    lower: Timestamp
+    upper: Timestamp | None
+    sqlstate: str
+    message: str
+    detail: str | None = None
+
+    def overlaps(self, lower: Timestamp, upper: Timestamp) -> bool:
+        """Whether some time in ``[lower, upper)`` has the error."""
+        return self.lower < upper and (self.upper is None or lower < self.upper)
+
+    def error(self) -> ErrorAtTime:
+        """The exception that a read raises."""
+        begin = f" from {self.lower}" if self.lower > MINIMUM else ""
+        if self.upper is None:
+            hint = f"the view has no answer{begin or ' so far'}; it has one again as soon as its query succeeds"
+        else:
+            hint = f"the view has no answer{begin} to {self.upper - 1}"
+        return ErrorAtTime(self.message, sqlstate=self.sqlstate, detail=self.detail, hint=hint)
+
+
+ErrorIntervals = tuple[ErrorInterval, ...]
+"""In order of time; they do not overlap, and at most the last one lasts."""
+
+
+def with_answer(known: ErrorIntervals, at: Timestamp) -> ErrorIntervals:
+    """``known`` when the collection has an answer at ``at``, a time later than all that was known: an error that lasted ends."""
+    if known and known[-1].upper is None:
+        return (*known[:-1], replace(known[-1], upper=at))
+    return known
+
+
+def with_error(known: ErrorIntervals, at: Timestamp, error: ReclockError, *, is_first: bool) -> ErrorIntervals:
+    """``known`` when the query raises ``error`` at ``at``, a time later than all that was known. A lasting error that is the same
+    goes on; another one ends. ``is_first``: nothing was known of any earlier time."""
+    found = ErrorInterval(MINIMUM if is_first else at, None, error.sqlstate, error.message, error.detail)
+    if known and replace(known[-1], lower=found.lower) == found:
+        return known
+    return (*with_answer(known, at), found)
+
+
+def without_past(known: ErrorIntervals, since: Timestamp) -> ErrorIntervals:
+    """The intervals that hold a time from ``since`` on."""
+    return tuple(interval for interval in known if interval.upper is None or interval.upper > since)
+
+
+def answered_through(known: ErrorIntervals, upper: Timestamp) -> Timestamp | None:
+    """The last time below ``upper`` that has an answer; None if there is none."""
+    last = upper
+    for interval in reversed(known):
+        if interval.upper is not None and interval.upper < last:
+            break
+        last = min(last, interval.lower)
+    return Timestamp(last - 1) if last > MINIMUM else None
+
+
+def encode(known: Sequence[ErrorInterval]) -> bytes:
+    """As JSON."""
+    return json.dumps([asdict(interval) for interval in known]).encode()
+
+
+def decode(data: bytes) -> ErrorIntervals:
+    """The inverse of ``encode``."""
+    return tuple(ErrorInterval(**interval) for interval in json.loads(data))

@@ -1,0 +1,24 @@
+"""``reclock backup`` and ``reclock restore``: both stores, as they were at one time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reclock.environment import Environment
+
+
+def run_backup(home: Path | None, to: Path) -> None:
+    """Back up beside everyone who writes, and print what was copied."""
+    from reclock.backup import back_up
+
+    with Environment.open(home) as environment:
+        report = back_up(environment, to)
+    print(f'"{report.folder}" holds {report.collections} collections ({report.size_bytes} bytes) as of {report.time}')
+
+
+def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
+    """Put the backup in place, and print the time and epoch it is at."""
+    from reclock.restore import restore
+
+    report = restore(backup, home, may_replace=may_replace)
+    print(f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier epochs must be started again")

@@ -1,0 +1,31 @@
+"""Which rows of a table a plan can have read: those with certain values in one column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The rows that have one of ``values``, none of them NULL, in ``column``."""
+
+    column: str
+    values: frozenset[Any]
+
+    def overlap(self, other: Keys) -> bool:
+        """Whether a row can be among both."""
+        return self.column != other.column or not self.values.isdisjoint(other.values)
+
+    def union(self, other: Keys) -> Keys | None:
+        """The rows of both; None, all rows, where no one column names them."""
+        return Keys(self.column, self.values | other.values) if self.column == other.column else None
+
+    def have(self, rows: Iterable[pa.Table]) -> bool:
+        """Whether one of the rows is among them."""
+        wanted = pa.array(self.values)
+        return any(pc.any(pc.is_in(part[self.column].cast(wanted.type), wanted)).as_py() for part in rows)

@@ -1,0 +1,126 @@
+"""The in-memory database of a DuckDB engine: opened when it is first asked for, and anew after a fatal error of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from weakref import WeakSet
+
+import duckdb
+
+from reclock.compute.engines.spill import SpillFolder
+from reclock.compute.functions.arithmetic import DUCKDB_MACROS
+from reclock.compute.functions.spelling import string
+
+NAME = "duckdb"
+_AGAIN_S = 0.01
+_RAISE_ERROR = "CREATE MACRO raise_error(message) AS error(message)"  # as Spark calls it
+_FATAL = re.compile(r"(\w+: )?(INTERNAL|FATAL) Error")
+_INVALIDATED = "database has been invalidated"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Database:
+    """One that is open, in the process that opened it: one inherited by a fork has lost its threads."""
+
+    connection: duckdb.DuckDBPyConnection
+    folder: SpillFolder
+    process_id: int = field(default_factory=os.getpid)
+    sessions: WeakSet[duckdb.DuckDBPyConnection] = field(default_factory=WeakSet)
+
+    def session(self) -> duckdb.DuckDBPyConnection:
+        session = self.connection.cursor()
+        self.sessions.add(session)
+        return session
+
+    def close(self) -> None:
+        """Statements that still run are interrupted."""
+        while not self.is_closed():
+            for session in list(self.sessions):
+                interrupt(session)
+            time.sleep(_AGAIN_S)
+
+    def is_closed(self) -> bool:
+        """Close it with all its sessions and remove what it spilled, unless one of them is in the middle of a statement."""
+        try:
+            self.connection.close()
+        except duckdb.ResourceInUseException:
+            return False
+        except duckdb.Error:  # it is broken, and closes as far as it can
+            pass
+        self.folder.close()
+        return True
+
+
+class Databases:
+    """The database that new statements run on. Safe for several threads."""
+
+    def __init__(self, opened: Callable[[], Database]) -> None:
+        self._opened = opened
+        self._lock = threading.Lock()
+        self._current: Database | None = None
+        self._broken: list[Database] = []
+
+    def current(self) -> Database:
+        with self._lock:
+            self._broken = [database for database in self._broken if not database.is_closed()]
+            if self._current is None or self._current.process_id != os.getpid():
+                self._current = self._opened()
+            return self._current
+
+    def discard(self, database: Database) -> None:
+        """``database`` has reported a fatal error, after which it executes nothing: the next statement opens another one."""
+        with self._lock:
+            if self._current is database:
+                self._current = None
+                self._broken.append(database)
+
+    def close(self) -> None:
+        with self._lock:
+            for database in (*self._broken, *([self._current] if self._current is not None else [])):
+                if database.process_id == os.getpid():
+                    database.close()
+            self._current, self._broken = None, []
+
+
+def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path) -> Database:
+    """It reads no file but those below ``roots``, loads no extension and opens no connection; what it runs cannot change that."""
+    folder = SpillFolder(spill)
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "allow_community_extensions": False,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "python_enable_replacements": False,
+        "memory_limit": memory_limit,
+        "temp_directory": str(folder.path / "duckdb"),
+    }
+    if threads:
+        config["threads"] = threads
+    connection = duckdb.connect(":memory:", config=config)
+    for macro in (*DUCKDB_MACROS, _RAISE_ERROR):
+        connection.execute(macro)
+    local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in roots if "://" not in root)
+    connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
+    connection.execute("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true")
+    return Database(connection, folder)
+
+
+def interrupt(session: duckdb.DuckDBPyConnection) -> None:
+    with suppress(duckdb.ConnectionException):  # closed: it has ended
+        session.interrupt()
+
+
+def breaks_database(error: BaseException) -> bool:
+    """Whether DuckDB executes nothing more on the database that raised ``error``."""
+    return isinstance(error, duckdb.InternalException | duckdb.FatalException) or bool(_FATAL.match(str(error)))
+
+
+def is_of_another(error: BaseException) -> bool:
+    """Whether the statement failed for another one's fatal error."""
+    return breaks_database(error) and _INVALIDATED in str(error)

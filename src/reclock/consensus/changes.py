@@ -1,0 +1,133 @@
+"""Waking up when the catalog changed: by NOTIFY on PostgreSQL, by a look at the file's version on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Protocol
+
+import psycopg
+import sqlalchemy as sa
+import structlog
+
+_logger = structlog.get_logger(__name__)
+
+CHANNEL = "reclock_catalog"
+
+_SQLITE_POLL_S = 0.02
+_LOOK_S = 0.25
+_AGAIN_S = 1.0
+
+
+class Watch(Protocol):
+    """Sees changes from the moment it was made."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the catalog may have changed since the last call; waits for that, but no longer than ``timeout_s``."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class PostgresWatch:
+    """Listens on a connection of its own. While nothing changes, the server has nothing to do."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        connection.autocommit = True
+        connection.execute(f"LISTEN {CHANNEL}")
+
+    def wait(self, timeout_s: float) -> bool:
+        return bool(list(self._connection.notifies(timeout=timeout_s, stop_after=1)))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SqliteWatch:
+    """Looks at the version of the file, which any commit of another connection moves. That reads no more than shared memory."""
+
+    def __init__(self, path: str) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._version = self._look()
+
+    def wait(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while (version := self._look()) == self._version:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_SQLITE_POLL_S)
+        self._version = version
+        return True
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _look(self) -> int:
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+
+def notify(connection: sa.Connection) -> None:
+    """Whoever watches wakes up when this transaction has committed."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+
+
+class CatalogChanges:
+    """Calls back soon after a change of the catalog by any process, perhaps also without one. Safe for threads.
+
+    One thread watches for a whole process, while anybody wants to be called. Changes are missed while the database cannot be
+    reached: who relies on them looks around by itself now and then.
+    """
+
+    def __init__(self, open_watch: Callable[[], Watch]) -> None:
+        self._open_watch = open_watch
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], object]] = []
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
+        """Inside the block ``callback`` is called; it should return at once."""
+        with self._lock:
+            self._callbacks.append(callback)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="catalog-changes", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                with closing(self._open_watch()) as watch:
+                    self._call()  # what changed before the watch began
+                    while not self._is_over():
+                        if watch.wait(_LOOK_S):
+                            self._call()
+                    return
+            except Exception as error:  # the edge of the loop: the database may be back at the next attempt
+                _logger.warning("changes of the catalog are not noticed at once", error=str(error))
+                if self._is_over():
+                    return
+                time.sleep(_AGAIN_S)
+
+    def _is_over(self) -> bool:
+        """Whether nobody wants to be called any more; the next one starts another thread then."""
+        with self._lock:
+            if not self._callbacks:
+                self._thread = None
+            return not self._callbacks
+
+    def _call(self) -> None:
+        with self._lock:
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()

@@ -1,0 +1,53 @@
+"""Waiting for consensus on behalf of a statement that may be cancelled, or whose time may run out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+
+from reclock.errors import QueryCanceled, StatementTimeout
+
+Check = Callable[[str], object]
+"""Raises if whoever waits for what the text says should not go on."""
+
+LOOK_S = 0.05
+"""How long a wait goes on between two checks."""
+
+INTERRUPTIONS = (QueryCanceled, StatementTimeout)
+"""What a check raises: errors of the one statement that waits, not of what it waits for."""
+
+_check: ContextVar[Check | None] = ContextVar("check", default=None)
+
+
+@contextmanager
+def interruptible(check: Check | None) -> Iterator[None]:
+    """Inside the block this thread calls ``check`` again and again while it waits for consensus; None: it waits regardless."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def check(waiting_for: str) -> None:
+    """Raises if this thread's statement should not wait any longer."""
+    if (current := _check.get()) is not None:
+        current(waiting_for)
+
+
+class InterruptibleLock:
+    """A lock that a thread may take again while it has it. Waiting for it is interruptible."""
+
+    def __init__(self, waiting_for: str) -> None:
+        self._lock = threading.RLock()
+        self._waiting_for = waiting_for
+
+    def __enter__(self) -> None:
+        while not self._lock.acquire(timeout=LOOK_S):
+            check(self._waiting_for)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._lock.release()

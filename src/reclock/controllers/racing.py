@@ -1,0 +1,81 @@
+"""Asking several for the same, so that one that hangs keeps nobody waiting."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from reclock.errors import ReclockError
+
+T = TypeVar("T")
+
+_LOOK_S = 0.02
+
+
+class Race(Generic[T]):
+    """The first of ``asks`` begins at once, each further one when those before have failed by one of ``passes``, or have not
+    answered within ``hedge_s``. The first answer counts; later ones are given to ``dispose``."""
+
+    def __init__(
+        self,
+        asks: Sequence[Callable[[], T]],
+        *,
+        hedge_s: float,
+        passes: tuple[type[ReclockError], ...],
+        dispose: Callable[[T], None],
+    ) -> None:
+        self._asks, self._hedge_s, self._passes, self._dispose = asks, hedge_s, passes, dispose
+        self._done: queue.Queue[tuple[int, T | None, Exception | None]] = queue.Queue()
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def run(self, look: Callable[[], None]) -> tuple[tuple[int, T] | None, list[ReclockError]]:
+        """The answer and which of the asks gave it, or None if all have failed; and the errors of those that failed before.
+
+        While it waits, ``look`` is called again and again. Raises what that raises, and any error that does not pass.
+        """
+        errors: list[ReclockError] = []
+        begun = 0
+        waited_s = 0.0
+        try:
+            while len(errors) < len(self._asks):
+                if begun < len(self._asks) and (begun == len(errors) or waited_s >= self._hedge_s):
+                    threading.Thread(target=self._ask, args=(begun,), name="race", daemon=True).start()
+                    begun, waited_s = begun + 1, 0.0
+                try:
+                    number, answer, error = self._done.get(timeout=_LOOK_S)
+                except queue.Empty:
+                    waited_s += _LOOK_S
+                    look()
+                    continue
+                if error is None:
+                    assert answer is not None
+                    return (number, answer), errors
+                if not isinstance(error, self._passes):
+                    raise error
+                errors.append(error)
+            return None, errors
+        finally:
+            self._end()
+
+    def _ask(self, number: int) -> None:
+        try:
+            answer = self._asks[number]()
+        except Exception as error:  # it is raised, or not, by whoever waits
+            self._done.put((number, None, error))
+            return
+        with self._lock:
+            if not self._is_over:
+                self._done.put((number, answer, None))
+                return
+        self._dispose(answer)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_over = True
+        while not self._done.empty():
+            _, answer, _ = self._done.get()
+            if answer is not None:
+                self._dispose(answer)

@@ -1,0 +1,72 @@
+"""The input and output functions of types, by which clients tell which types have a binary format.
+
+They cannot be called. Their numbers are PostgreSQL's own (``pg_proc.dat``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+
+from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
+from reclock.introspection.relation import Rows, State
+
+_BYTEA_OID = 17
+_ANYARRAY_OID = 2277
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFunctions:
+    """Their object ids: text to value and back, binary to value and back."""
+
+    input: int
+    output: int
+    receive: int
+    send: int
+
+
+_ARRAY = "array_", TypeFunctions(750, 751, 2400, 2401)
+_FUNCTIONS: Mapping[str, tuple[str, TypeFunctions]] = {
+    "bool": ("bool", TypeFunctions(1242, 1243, 2436, 2437)),
+    "bytea": ("bytea", TypeFunctions(1244, 31, 2412, 2413)),
+    "char": ("char", TypeFunctions(1245, 33, 2434, 2435)),
+    "name": ("name", TypeFunctions(34, 35, 2422, 2423)),
+    "int8": ("int8", TypeFunctions(460, 461, 2408, 2409)),
+    "int2": ("int2", TypeFunctions(38, 39, 2404, 2405)),
+    "int2vector": ("int2vector", TypeFunctions(40, 41, 2410, 2411)),
+    "int4": ("int4", TypeFunctions(42, 43, 2406, 2407)),
+    "regproc": ("regproc", TypeFunctions(44, 45, 2444, 2445)),
+    "text": ("text", TypeFunctions(46, 47, 2414, 2415)),
+    "oid": ("oid", TypeFunctions(1798, 1799, 2418, 2419)),
+    "oidvector": ("oidvector", TypeFunctions(54, 55, 2420, 2421)),
+    "float4": ("float4", TypeFunctions(200, 201, 2424, 2425)),
+    "float8": ("float8", TypeFunctions(214, 215, 2426, 2427)),
+    "bpchar": ("bpchar", TypeFunctions(1044, 1045, 2430, 2431)),
+    "varchar": ("varchar", TypeFunctions(1046, 1047, 2432, 2433)),
+    "date": ("date_", TypeFunctions(1084, 1085, 2468, 2469)),
+    "timestamp": ("timestamp_", TypeFunctions(1312, 1313, 2474, 2475)),
+    "timestamptz": ("timestamptz_", TypeFunctions(1150, 1151, 2476, 2477)),
+    "interval": ("interval_", TypeFunctions(1160, 1161, 2478, 2479)),
+    "numeric": ("numeric_", TypeFunctions(1701, 1702, 2460, 2461)),
+    "regclass": ("regclass", TypeFunctions(2218, 2219, 2452, 2453)),
+    "regtype": ("regtype", TypeFunctions(2220, 2221, 2454, 2455)),
+    "regrole": ("regrole", TypeFunctions(4098, 4092, 4094, 4095)),
+    "regnamespace": ("regnamespace", TypeFunctions(4084, 4085, 4087, 4088)),
+}
+"""By the type's short name: what the functions' names begin with, and the functions. Arrays share theirs."""
+
+
+def functions_of(type_name: str) -> TypeFunctions:
+    """Those of the type that ``pg_type`` calls so."""
+    return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
+
+
+def type_function_rows(state: State) -> Rows:
+    """Object id, name, type of the argument and of the answer, of each function."""
+    internal, cstring = PSEUDO_TYPES["internal"], PSEUDO_TYPES["cstring"]
+    type_oids = {each.name: each.oid for each in type_rows()} | {name: oid for name, (oid, *_) in TEXTS.items()}
+    known = [(*_FUNCTIONS[name], oid) for name, oid in type_oids.items() if name in _FUNCTIONS]
+    for prefix, functions, oid in [*known, (*_ARRAY, _ANYARRAY_OID)]:
+        signatures = (("in", cstring, oid), ("out", oid, cstring), ("recv", internal, oid), ("send", oid, _BYTEA_OID))
+        for function_oid, (suffix, argument, answer) in zip(astuple(functions), signatures, strict=True):
+            yield function_oid, f"{prefix}{suffix}", (argument,), answer

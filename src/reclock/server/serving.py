@@ -1,0 +1,43 @@
+"""``reclock serve``: a server that joins the environment again whenever a newer epoch has fenced it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from reclock.environment import Environment
+from reclock.leading import leading
+from reclock.reporting import reporting
+from reclock.server.server import Server
+
+_log = structlog.get_logger(__name__)
+_BEFORE_REJOINING_S = 1.0
+
+
+def serve(home: Path | None, host: str, port: int, ready: Callable[[str, int], None]) -> None:
+    """Serves until SIGTERM or SIGINT, on the same port for all that time.
+
+    A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the server joins it. Raises
+    what opening the environment raises: a release or generation that has taken over is not joined.
+    """
+
+    def listening(address: str, number: int) -> None:
+        nonlocal port
+        if not has_served:
+            ready(address, number)
+        port = number
+
+    has_served = False
+    while True:
+        with Environment.open(home) as environment, leading(environment), reporting(environment):
+            server = Server(environment)
+            asyncio.run(server.run(host, port, listening))
+            has_served = True
+            if not server.was_fenced:
+                return
+        _log.warning("fenced by a newer epoch; joining it")
+        time.sleep(_BEFORE_REJOINING_S)

@@ -1,0 +1,66 @@
+"""Making a replication slot, which waits for transactions that are open upstream: only so long, and saying for which."""
+
+from __future__ import annotations
+
+import select
+import time
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+from psycopg.pq import ExecStatus
+
+from reclock.errors import UpstreamBusy
+
+PATIENCE_S = 30.0
+"""How long one step waits for open transactions. The next step begins anew. A server whose transactions always overlap for longer
+never gets a slot."""
+
+_CANCEL_S = 10
+
+_OPEN: LiteralString = """
+    SELECT format('pid %s', pid) || COALESCE(format(' of user "%s"', usename), '')
+        || COALESCE(format(' in database "%s"', datname), '') || COALESCE(format(', open since %s', xact_start), '')
+    FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+    UNION ALL
+    SELECT format('the prepared transaction "%s" of user "%s", open since %s', gid, owner, prepared) FROM pg_prepared_xacts
+"""
+
+
+def create_slot(walsender: psycopg.Connection[Any], connection: psycopg.Connection[Any], slot: str) -> tuple[str, str]:
+    """The LSN at which the slot's changes begin, and the name of the snapshot that shows what was before. The snapshot lasts as
+    long as ``walsender`` does nothing else.
+
+    The server waits until every transaction that is open now has ended. Raises ``UpstreamBusy`` if that takes longer than
+    ``PATIENCE_S``; then there is no slot.
+    """
+    command = sql.SQL("CREATE_REPLICATION_SLOT {} LOGICAL pgoutput EXPORT_SNAPSHOT").format(sql.Identifier(slot))
+    walsender.pgconn.send_query(command.as_bytes(walsender))  # its protocol knows no other form of statement
+    is_late = not _answers(walsender, PATIENCE_S)
+    if is_late:
+        busy = [str(row[0]) for row in connection.execute(_OPEN).fetchall()]
+        walsender.cancel_safe(timeout=_CANCEL_S)
+    made = walsender.pgconn.get_result()
+    while walsender.pgconn.get_result() is not None:  # the end of the answer
+        pass
+    if made is None or made.status != ExecStatus.TUPLES_OK:
+        if is_late:
+            raise UpstreamBusy(slot, busy)
+        raise psycopg.OperationalError(made.error_message.decode() if made is not None else "the server did not answer")
+    lsn, snapshot = made.get_value(0, 1), made.get_value(0, 2)
+    assert lsn is not None
+    assert snapshot is not None
+    return lsn.decode(), snapshot.decode()
+
+
+def _answers(connection: psycopg.Connection[Any], patience_s: float) -> bool:
+    """Whether the server has answered the command within that time."""
+    deadline = time.monotonic() + patience_s
+    while connection.pgconn.is_busy():
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return False
+        readable, _, _ = select.select([connection.pgconn.socket], [], [], left_s)
+        if readable:
+            connection.pgconn.consume_input()
+    return True

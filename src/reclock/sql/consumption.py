@@ -1,0 +1,102 @@
+"""Which parts of a parsed statement the planner has read. What it has not read is refused, never dropped in silence.
+
+The parser of queries is sqlglot's, which knows many dialects: a node may carry clauses that the planner does not expect in that
+place. Every node of a parsed statement therefore records which of its arguments are read, and `check_consumed` raises for an
+argument that no code looked at while the statement was planned.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from sqlglot import exp
+
+from reclock.errors import UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.dialect import to_sql
+
+E = TypeVar("E", bound=exp.Expr)
+
+_WITHOUT_MEANING: frozenset[tuple[type[exp.Expr], str]] = frozenset(
+    {
+        (exp.Div, "typed"),  # how other dialects divide and concatenate
+        (exp.Div, "safe"),
+        (exp.DPipe, "safe"),
+        (exp.Array, "value_constructor"),
+        (exp.DataType, "nested"),
+        (exp.Fetch, "direction"),  # FIRST and NEXT are one, ROW and ROWS too
+        (exp.CTE, "materialized"),  # advice: the rows are the same
+        (exp.LimitOptions, "rows"),
+        (exp.Literal, "is_string"),  # a rule of the grammar said which it is
+    }
+)
+"""Arguments that the parser sets by itself and that say nothing about what was written."""
+
+
+class TrackedArgs(dict[str, Any]):
+    """The arguments of a node; ``read`` has the names of those that were looked up. Iterating over them reads none."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, args: dict[str, Any], read: set[str] | None = None) -> None:
+        super().__init__(args)
+        self.read = set() if read is None else read
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return dict.__getitem__(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return dict.get(self, name, default)
+
+
+def track(node: exp.Expr) -> None:
+    """Record from now on what is read of ``node`` and of all nodes below it."""
+    for each in node.walk():
+        each.args = TrackedArgs(each.args)
+
+
+def tracked_copy(node: E) -> E:
+    """A copy for planning: what is read of the copy counts as read of ``node``."""
+    copied = node.copy()
+    for original, each in zip(node.walk(), copied.walk(), strict=True):
+        if isinstance(original.args, TrackedArgs):
+            each.args = TrackedArgs(each.args, original.args.read)
+    return copied
+
+
+def consume(node: exp.Expr) -> None:
+    """Count all of ``node`` that its grammar knows as read: the planner has found that it changes nothing."""
+    for each in node.walk():
+        if isinstance(each.args, TrackedArgs):
+            each.args.read.update(each.arg_types)
+
+
+def check_consumed(node: exp.Expr) -> None:
+    """Raises ``UnsupportedSql``, naming the clause, if a part of a tracked ``node`` was never read."""
+    for each in node.walk():
+        if not isinstance(each.args, TrackedArgs):
+            continue
+        for name, value in each.args.items():
+            if value is None or value is False or (isinstance(value, list) and not value):
+                continue
+            if name in each.args.read or (type(each), name) in _WITHOUT_MEANING or _is_word(each, value):
+                continue
+            raise UnsupportedSql(f"not supported here: {written(each, name)}")
+
+
+def _is_word(node: exp.Expr, value: Any) -> bool:
+    """Whether the argument is a word of Reclock's own grammar, as CASCADE, which matters only where there is something to do."""
+    return isinstance(node, nodes.Statement) and isinstance(value, bool | str)
+
+
+def written(node: exp.Expr, name: str) -> str:
+    """The clause by the parser's word for it, and as SQL."""
+    value: Any = dict.get(node.args, name)
+    clause = name.strip("_").upper().replace("_", " ")
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, exp.Expr) for each in values):
+        return f"{clause} of {to_sql(node)[:80]}"
+    sql = ", ".join(to_sql(each).strip() for each in values)[:80]
+    return sql if sql.startswith(clause) else f"{clause} {sql}"

@@ -1,0 +1,26 @@
+"""Progress relations in plans: a view over the frontiers that a source's bindings add up to."""
+
+from __future__ import annotations
+
+from reclock.algebra.relations import BIGINT, Column, RelationDesc
+from reclock.compute.functions import resolve_scalar
+from reclock.compute.plan import Get, Map, Plan, Project
+from reclock.compute.scalars import Call, ColumnRef, Literal
+from reclock.sources.description import Reclocking, frontiers_desc
+
+VIEW_OVER_PROGRESS = "make a view over it, without its column mz_timestamp or with another name for it"
+"""What to do where a progress relation cannot be stored, since the stored rows have a column of that name."""
+
+
+def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:
+    """The progress relation ``progress`` of a source that is bound in this way, over its frontiers."""
+    desc = frontiers_desc(reclocking.remap_desc)
+    if progress.desc.names == desc.names:  # it is already
+        return progress
+    frontiers, width = Get(progress.collection, progress.name, desc), len(desc)
+    if reclocking.unit == 1:
+        return Project(frontiers, tuple(range(width)), progress.desc)
+    offset, unit = ColumnRef(width - 1, desc.types[-1]), Literal(reclocking.unit, BIGINT)
+    shown = Call(resolve_scalar("/", [BIGINT, BIGINT], {}).function, (offset, unit), BIGINT)
+    mapped = Map(frontiers, (shown,), RelationDesc((*desc.columns, Column("shown", BIGINT, False))))
+    return Project(mapped, (*range(width - 1), width), progress.desc)

@@ -1,0 +1,122 @@
+"""What the steps of a tick report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import ReclockError
+from reclock.ingest.step import IngestReport
+from reclock.protocol.compute import Emitted, Refreshed
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong with one source, index or sink. Nothing else is held up by it."""
+
+    name: str
+    sqlstate: str
+    message: str
+    detail: str | None
+    hint: str | None
+
+    @classmethod
+    def of(cls, name: str, error: ReclockError) -> Failure:
+        return cls(name, error.sqlstate, error.message, error.detail, error.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The checks of one source's step. ``docs`` is the page of the data docs, relative to their root, if one was written."""
+
+    source: str
+    at: Timestamp
+    success: bool
+    failed: tuple[str, ...]
+    waived: tuple[str, ...]
+    docs: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishReport:
+    """What is readable below ``upper`` since this publication, with the rows of each; what failed; and what waits for its audit."""
+
+    at: Timestamp
+    upper: Timestamp
+    rows: dict[str, int]
+    failed: tuple[Failure, ...]
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """The indexes of one cluster."""
+
+    cluster: str
+    indexes: tuple[Refreshed, ...]
+    failed: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """All that the replicas of one cluster do in a tick."""
+
+    indexes: tuple[Refreshed, ...]
+    emitted: tuple[Emitted, ...]
+    failed: tuple[Failure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TickReport:
+    """All steps of one tick over ``sources``."""
+
+    at: Timestamp
+    sources: tuple[str, ...]
+    ingested: tuple[IngestReport, ...]
+    audited: tuple[AuditReport, ...]
+    published: PublishReport
+    refreshed: tuple[RefreshReport, ...]
+    emitted: tuple[Emitted, ...]
+    failed: tuple[Failure, ...]
+
+    def followed_by(self, later: TickReport) -> TickReport:
+        """What both did. Of the failures those of the later one count, where both have some of one name."""
+        published = PublishReport(
+            self.at,
+            later.published.upper,
+            self.published.rows | later.published.rows,
+            _latest(self.published.failed, later.published.failed),
+            tuple({*self.published.waiting, *later.published.waiting} - later.published.rows.keys()),
+        )
+        return TickReport(
+            self.at,
+            self.sources,
+            self.ingested + later.ingested,
+            self.audited + later.audited,
+            published,
+            self.refreshed + later.refreshed,
+            self.emitted + later.emitted,
+            _latest(self.failed, later.failed),
+        )
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.failed
+
+    def summary(self) -> str:
+        """A line for the tick, one for each source that another writer claims, and one for each failure."""
+        published, rows = self.published.rows, sum(self.published.rows.values())
+        updates = sum(index.updates for report in self.refreshed for index in report.indexes)
+        first = (
+            f"tick at {self.at}: new data in {len(published)} of {len(self.sources)} sources, {rows} rows; {updates} index updates"
+        )
+        if self.emitted:
+            first += f", {sum(sink.changes for sink in self.emitted)} changes emitted"
+        busy = {report.source: report.claimed_by for report in self.ingested if report.claimed_by is not None}
+        claimed = [f"  {name}: {holder}; a later tick goes on with its step" for name, holder in busy.items()]
+        return "\n".join([first, *claimed, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
+
+
+def _latest(earlier: Sequence[Failure], later: Sequence[Failure]) -> tuple[Failure, ...]:
+    return tuple({failure.name: failure for failure in (*earlier, *later)}.values())

@@ -1,0 +1,50 @@
+"""Decisions about a source whose upstream was made anew: none helps, and each says what does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.session import Session
+from reclock.algebra.timestamps import EPOCH_MS
+from reclock.environment import Environment
+from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost
+from reclock.ingest.payload import Phase, Step
+from reclock.ingest.stage import decode_failure, encode_failure
+
+LOST = UpstreamLost("0", 5, message='partition 0 of topic "t" was deleted and created again', detail="its id was a, now b")
+
+
+@pytest.mark.parametrize("decision", ["RETRY", "SKIP '0'", "SKIP '0' FROM 5 TO 6"])
+def test_a_decision_that_changes_nothing_is_refused_with_what_helps(tmp_path: Path, decision: str) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        list(session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT"))
+        environment.await_storage(environment.planner_catalog())
+        at = environment.oracle.write_ts(EPOCH_MS)
+        step = Step("u1", at, Phase.PROBING, error=encode_failure(LOST))
+        claim = environment.frontiers.claim("u1", at=at, payload=step.to_payload(), owner="tick", lease_ms=0)
+        with pytest.raises(InvalidOption) as refused:
+            list(session.execute(f"ALTER SOURCE k {decision}"))
+        assert str(refused.value) == f"no decision brings this back: {LOST.message}"
+        assert refused.value.hint == "DROP the source and create it again"
+        assert environment.frontiers.get("u1").claim == claim
+        logged = [event.details for event in environment.catalog.get_audit_logs()]
+        assert not any("decision" in details for details in logged)
+
+
+def test_only_a_publication_is_copied_anew(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        list(session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT"))
+        with pytest.raises(InvalidOption, match=r'source "reclock\.public\.k" cannot be copied anew'):
+            list(session.execute("ALTER SOURCE k RESNAPSHOT"))
+
+
+@pytest.mark.parametrize("kind", [UpstreamChanged, UpstreamLost])
+def test_a_failure_comes_back_from_a_claim_as_it_was(kind: type[UpstreamChanged]) -> None:
+    failure = kind("0", 5, message="m", detail="d", hint="h")
+    found = decode_failure(encode_failure(failure))
+    assert type(found) is kind
+    assert (str(found), found.detail, found.hint) == ("m", "d", "h")

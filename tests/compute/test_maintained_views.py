@@ -1,0 +1,107 @@
+"""Maintained views, step by step in SQL: after each statement and refresh a view holds what its query answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fixtures.maintained import World
+from fixtures.sunk import delta_rows
+
+from reclock import tick
+from reclock.errors import UnsupportedSql
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    world.sql("CREATE TABLE t (a int, v int)")
+    world.sql("CREATE TABLE n (a int, v numeric)")
+    yield world
+    world.close()
+
+
+CHANGES_THAT_CANCEL = ("INSERT INTO t VALUES (200, 5)", "UPDATE t SET v = 6", "UPDATE t SET a = 7", "DELETE FROM t")
+REPEATED_ROWS = ("INSERT INTO t VALUES (1, 1)", "INSERT INTO t VALUES (1, 2)", "INSERT INTO t VALUES (2, 2), (1, 3)")
+LARGE_NUMBERS = ("INSERT INTO n VALUES (1, 9e28)", "UPDATE n SET v = 8e28", "INSERT INTO n VALUES (1, -8e28)", "DELETE FROM n")
+
+VIEWS = {
+    "an aggregate without keys": ("SELECT count(*) AS c FROM t", CHANGES_THAT_CANCEL),
+    "over a filter that hides each change": ("SELECT count(*) AS c, max(a) FROM t WHERE v > 100", CHANGES_THAT_CANCEL),
+    "HAVING without aggregates": ("SELECT 1 AS c FROM t HAVING true", (*CHANGES_THAT_CANCEL, *REPEATED_ROWS)),
+    "HAVING with one that begins to hold": ("SELECT 1 AS c FROM t HAVING count(*) > 1", (*REPEATED_ROWS, "DELETE FROM t")),
+    "over distinct rows": ("SELECT count(*) FROM (SELECT DISTINCT a FROM t) x", (*REPEATED_ROWS, "DELETE FROM t")),
+    "groups over distinct rows": ("SELECT a, count(*), sum(a) FROM (SELECT DISTINCT a FROM t) x GROUP BY a", REPEATED_ROWS),
+    "over a union": ("SELECT sum(a) FROM (SELECT a FROM t UNION SELECT v FROM t) x", REPEATED_ROWS),
+    "over a join with distinct rows": (
+        "SELECT count(*) FROM t JOIN (SELECT DISTINCT a FROM t) x USING (a)",
+        (*REPEATED_ROWS, "DELETE FROM t WHERE v = 2"),
+    ),
+    "the first of distinct rows": ("SELECT a FROM (SELECT DISTINCT a FROM t) x ORDER BY a LIMIT 2", REPEATED_ROWS),
+    "a sum near the largest number": ("SELECT sum(v) FROM n", LARGE_NUMBERS),
+    "a group's sum near the largest number": ("SELECT a, sum(v) FROM n GROUP BY a", LARGE_NUMBERS),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_holds_what_its_query_answers_after_each_statement(view: str, world: World) -> None:
+    query, statements = VIEWS[view]
+    world.sql(f"CREATE MATERIALIZED VIEW m AS {query}")
+    for statement in statements:
+        world.sql(statement)
+        world.now += 1_000
+        world.refresh()
+        assert Counter(world.sql("SELECT * FROM m")) == Counter(world.sql(query)), statement
+
+
+PROGRESS = (
+    "SELECT count(*) FROM words_progress",
+    "SELECT key, byte_offset FROM words_progress",
+    "SELECT mz_timestamp AS at, byte_offset / 10 AS words FROM words_progress WHERE key = 'o'",
+    "SELECT word, byte_offset FROM words JOIN words_progress ON number = mz_timestamp",
+    "SELECT word FROM words WHERE number > (SELECT max(byte_offset) FROM words_progress)",
+)
+
+
+@pytest.mark.parametrize("query", PROGRESS)
+def test_a_progress_relation_is_read_in_views_as_in_queries(query: str, world: World) -> None:
+    group = world.create("words")
+    world.sql(f"CREATE VIEW v AS {query}")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT * FROM v")
+    world.sql("CREATE DEFAULT INDEX ON v")
+    for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "def"), (1_040, "")):
+        world.write(group, at, *words)
+        world.refresh()
+        wanted = Counter(world.sql(query))
+        assert Counter(world.sql("SELECT * FROM m")) == Counter(world.sql("SELECT * FROM v")) == wanted
+        assert Counter(world.sql("SELECT * FROM m AS OF 1010")) == Counter(world.sql(f"{query} AS OF 1010"))
+
+
+def test_a_subscription_to_progress_sends_each_row_as_it_replaces_another(world: World) -> None:
+    group = world.create("words")
+    for at, words in ((1_010, "ab"), (1_020, "c")):
+        world.write(group, at, *words)
+    sent = world.sql("SUBSCRIBE words_progress AS OF 1010 UP TO 1021")
+    assert sorted(sent) == [(1_010, 1, 1_010, "o", 20), (1_020, -1, 1_010, "o", 20), (1_020, 1, 1_020, "o", 30)]
+
+
+def test_a_sink_from_a_view_over_progress_writes_its_rows(world: World, tmp_path: Path) -> None:
+    group = world.create("words")
+    world.sql("CREATE VIEW done AS SELECT key, byte_offset FROM words_progress")
+    world.sql("CREATE SINK k FROM done INTO DELTA 'rows'")
+    for at, words in ((1_010, "ab"), (1_020, "c")):
+        world.write(group, at, *words)
+        tick.emit(world.environment, "k", at, owner="test")
+    assert delta_rows(tmp_path / "sinks" / "rows") == Counter([("o", 30)])
+
+
+@pytest.mark.parametrize(
+    "statement", ["CREATE DEFAULT INDEX ON words_progress", "CREATE SINK k FROM words_progress INTO DELTA 'x'"]
+)
+def test_what_would_store_a_progress_relation_itself_says_how_to_go_on(statement: str, world: World) -> None:
+    world.create("words")
+    with pytest.raises(UnsupportedSql) as refused:
+        world.sql(statement)
+    assert "make a view over it" in str(refused.value.hint)

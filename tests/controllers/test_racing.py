@@ -1,0 +1,71 @@
+"""One that hangs keeps nobody waiting, and no answer is left open."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reclock.controllers.racing import Race
+from reclock.errors import EvaluationError, QueryCanceled, ReplicaLost
+
+
+class Hangs:
+    """Answers when it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go = threading.Event()
+
+    def __call__(self) -> str:
+        assert self.let_go.wait(60)
+        return "late"
+
+
+def lost() -> str:
+    raise ReplicaLost("c.r1")
+
+
+def wrong() -> str:
+    raise EvaluationError("division by zero")
+
+
+def nothing() -> None:
+    """Who waits has all the time."""
+
+
+def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_of() -> None:
+    hangs, disposed, is_disposed = Hangs(), [], threading.Event()
+
+    def dispose(answer: str) -> None:
+        disposed.append(answer)
+        is_disposed.set()
+
+    race = Race([hangs, lambda: "soon"], hedge_s=0.05, passes=(ReplicaLost,), dispose=dispose)
+    assert race.run(nothing) == ((1, "soon"), [])
+    hangs.let_go.set()
+    assert is_disposed.wait(60)
+    assert disposed == ["late"]
+
+
+def test_another_is_asked_at_once_when_one_is_lost() -> None:
+    answer, errors = Race([lost, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    assert answer == (1, "soon")
+    assert [type(error) for error in errors] == [ReplicaLost]
+    answer, errors = Race([lost, lost], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    assert (answer, len(errors)) == (None, 2)
+
+
+def test_an_error_that_is_an_answer_ends_it() -> None:
+    with pytest.raises(EvaluationError):
+        Race([wrong, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+
+
+def test_who_waits_can_be_interrupted_though_all_hang() -> None:
+    hangs = Hangs()
+
+    def cancel() -> None:
+        raise QueryCanceled
+
+    with pytest.raises(QueryCanceled):
+        Race([hangs], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(cancel)
+    hangs.let_go.set()
