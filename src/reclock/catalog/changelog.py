@@ -12,7 +12,7 @@ from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.durable import WAIT_MS, DurableCatalogState
 from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, encode_rows, rows_of
 from reclock.catalog.initial import CATALOG_VERSION
-from reclock.catalog.kinds import CatalogObject, key_order, spec_of
+from reclock.catalog.kinds import key_order, spec_of
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.mend import Edit, Mended, audited, corrections, decide, edited, event_of, find_problem, read_leadership
 from reclock.catalog.objects import (
@@ -387,16 +387,16 @@ class DurableCatalog(DurableCatalogState):
             self._current = after
 
     def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
-        self._write(lambda tx: _put_all(tx, mappings))
+        self._write(lambda tx: tx.put_all(mappings))
 
     def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None:
-        self._write(lambda tx: _put_all(tx, indexes))
+        self._write(lambda tx: tx.put_all(indexes))
 
     def set_settings(self, settings: Sequence[Setting]) -> None:
-        self._write(lambda tx: _put_all(tx, settings))
+        self._write(lambda tx: tx.put_all(settings))
 
     def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
-        self._write(lambda tx: _put_all(tx, configurations))
+        self._write(lambda tx: tx.put_all(configurations))
 
     def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
         def raise_floors(tx: Transaction) -> None:
@@ -482,11 +482,6 @@ class DurableCatalog(DurableCatalogState):
     def _apply_write(self, upper: Timestamp) -> None:
         if self._oracle.read_ts(CATALOG) < upper:
             self._oracle.apply_write(CATALOG, upper)
-
-
-def _put_all(tx: Transaction, things: Sequence[CatalogObject]) -> None:
-    for thing in things:
-        tx.put(thing)
 
 
 def _beyond(updates: Sequence[CatalogUpdate], at: Timestamp) -> Timestamp:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from reclock.algebra.ids import GlobalId
@@ -68,6 +68,10 @@ class Transaction:
             self.update(thing)
         else:
             self.insert(thing)
+
+    def put_all(self, things: Iterable[CatalogObject]) -> None:
+        for thing in things:
+            self.put(thing)
 
     def delete(self, thing: CatalogObject) -> None:
         """Remove the object of this key. Raises ``UnknownObject``."""

@@ -1,0 +1,327 @@
+SELECT max(b COLLATE "C"), max(b) FILTER (WHERE (b COLLATE "POSIX") > 'o') FROM t
+WITH s AS MATERIALIZED (SELECT * FROM t) SELECT a, (SELECT y FROM w WHERE w.a = s.a) FROM s
+WITH s AS NOT MATERIALIZED (SELECT a FROM t) SELECT x.a FROM s x JOIN s y USING (a)
+SELECT a, b, count(*) FROM t GROUP BY ALL ROLLUP (a, b), ROLLUP (a)
+SELECT a FROM t GROUP BY ALL a
+SELECT a FROM t WINDOW o AS (PARTITION BY b ORDER BY g)
+SELECT b, count(*) FROM t GROUP BY b WINDOW o AS (ORDER BY count(*))
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE NO OTHERS) FROM t
+SELECT E'\101\x42\u0043\U00000044 \303\244 \uD83D\uDE00 \b\f\n\r\t \q\\ \' ; ''x'
+SELECT '16777217'::real::int, 16777217::real = 16777216::real, '36854775807.0'::real::bigint FROM t
+SELECT 0.1::float(24)::text, 0.1::float(25)::text, 0.1::float::text, CAST(c AS float(53)) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 0 PRECEDING AND 1 PRECEDING) FROM t
+SELECT g, count(*) OVER (ORDER BY g, a ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING), count(*) OVER (ORDER BY g, a) FROM t
+SELECT g, first_value(a) OVER (ORDER BY g, a ROWS BETWEEN 3 FOLLOWING AND 1 FOLLOWING) FROM t
+SELECT g, row_number() OVER (ORDER BY g, a ROWS BETWEEN 0 PRECEDING AND 1 PRECEDING) FROM t
+SELECT g, lag(a) OVER (ORDER BY g, a ROWS BETWEEN 3 PRECEDING AND 5 PRECEDING) FROM t
+SELECT g, count(a) FILTER (WHERE f) OVER (ORDER BY g, a ROWS BETWEEN 0 PRECEDING AND 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 0 FOLLOWING AND 1 FOLLOWING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 0 PRECEDING AND 0 FOLLOWING) FROM t
+SELECT t.* FROM t JOIN u USING (b)
+SELECT u.*, t.* FROM t JOIN u USING (b)
+SELECT u.*, t.* FROM t NATURAL JOIN u
+SELECT u.*, t.* FROM t RIGHT JOIN u USING (b)
+SELECT u.*, t.* FROM t FULL JOIN u USING (b)
+SELECT u.*, w.*, t.* FROM t FULL JOIN u USING (b) LEFT JOIN w ON w.a = u.a
+SELECT u.*, w.* FROM (t JOIN u USING (b)) JOIN w ON w.a = t.a
+SELECT x.* FROM (t JOIN u USING (b)) AS x
+SELECT x.b, x.g, x.z FROM (t JOIN u USING (b)) AS x
+SELECT * FROM (t FULL JOIN u USING (b)) AS x (k1, k2)
+SELECT x.*, w.* FROM (w JOIN (SELECT g, a FROM t) s USING (a)) AS x NATURAL JOIN w
+SELECT s.* FROM w JOIN (SELECT g, b, a FROM t) s USING (a)
+SELECT * FROM t LEFT JOIN u USING (b, a)
+SELECT DISTINCT u.* FROM t JOIN u USING (b) ORDER BY u.x, u.a
+SELECT * FROM ((SELECT a AS i1 FROM t) x JOIN u y ON x.i1 = y.a)
+SELECT * FROM ((SELECT a AS i1 FROM t) x JOIN u y ON x.i1 = y.a) AS z
+SELECT z.i1, z.y FROM (((SELECT a AS i1 FROM t) x JOIN u y ON x.i1 = y.a) JOIN w ON w.a = x.i1) AS z
+SELECT x.i1, w.y FROM (((SELECT a AS i1 FROM t) x JOIN u y ON x.i1 = y.a) LEFT JOIN w ON w.a = x.i1) WHERE w.y IS NOT NULL
+SELECT a FROM t WHERE a IN (SELECT i1 FROM ((SELECT a AS i1 FROM u) x JOIN w y ON x.i1 = y.a))
+SELECT * FROM ((VALUES (1), (2)) v(k) JOIN w ON w.a = v.k)
+SELECT * FROM (w JOIN (VALUES (1), (2)) v(k) ON w.a = v.k)
+SELECT * FROM ((SELECT 1 AS k) UNION SELECT 2) x CROSS JOIN w
+SELECT * FROM w CROSS JOIN ((SELECT 1 AS k) x CROSS JOIN (SELECT 2 AS l) y)
+SELECT * FROM ((SELECT a FROM u ORDER BY a NULLS LAST LIMIT 2)) x
+SELECT * FROM (SELECT a FROM t) x NATURAL JOIN ((SELECT a, b FROM u) y JOIN (SELECT a AS k FROM w) z ON z.k = y.a)
+SELECT (ARRAY((VALUES (1), (2))))[2], (ARRAY(SELECT 5))[1], (ARRAY[7, 8])[2], (ARRAY[(ARRAY[1, 2])[1], 3])[2]
+SELECT list[1] FROM (SELECT ARRAY[a] AS list FROM w) AS l
+SELECT l.list[1], "array"[2] FROM (SELECT ARRAY[a] AS list, ARRAY[1, a] AS "array" FROM w) AS l
+SELECT a, b, count(*) FROM t GROUP BY DISTINCT ROLLUP (a, b), ROLLUP (b, a)
+SELECT a, b, count(*) FROM t GROUP BY ROLLUP (a, b), ROLLUP (b, a)
+SELECT t.a, x.n FROM t, LATERAL (SELECT count(*) AS n FROM u WHERE u.a > t.a GROUP BY ()) AS x
+SELECT t.a, x.y FROM t, LATERAL (SELECT y FROM w WHERE w.a = t.a) AS x
+SELECT t.a, x.* FROM t LEFT JOIN LATERAL (SELECT u.b, u.x FROM u WHERE u.a = t.a ORDER BY u.b DESC LIMIT 1) x ON true
+SELECT t.a, t.b, x.z FROM t CROSS JOIN LATERAL (SELECT u.a FROM u WHERE u.a > t.a ORDER BY u.a LIMIT 2) AS x(z)
+SELECT t.a, x.n, x.m FROM t, LATERAL (SELECT count(*) AS n, max(u.a) AS m FROM u WHERE u.a >= t.a) AS x
+SELECT t.a, x.n FROM t LEFT JOIN LATERAL (SELECT count(*) AS n FROM u WHERE u.a = t.a HAVING count(*) > 0) AS x ON x.n < 2
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.a, count(*) AS n FROM u WHERE u.a < t.a GROUP BY u.a) AS x
+SELECT t.a, x.n FROM t, LATERAL (SELECT DISTINCT length(u.b) AS n FROM u WHERE u.a <= t.a) AS x
+SELECT t.a, x.* FROM t, LATERAL (SELECT u.b, row_number() OVER (ORDER BY u.b) AS n FROM u WHERE u.a IN (t.a, 2)) AS x WHERE x.n = 1
+SELECT t.a, x.s FROM t, LATERAL (SELECT t.a + 1 AS s) AS x
+SELECT t.a, k FROM t, LATERAL generate_series(1, t.a) AS k
+SELECT t.a, k FROM t CROSS JOIN LATERAL unnest(ARRAY[t.a, 0]) AS k
+SELECT t.a, x.y FROM t, LATERAL (SELECT y FROM w) AS x
+SELECT t.a, x.k, y.n FROM t, LATERAL (SELECT t.a * 2 AS k) AS x, LATERAL (SELECT count(*) AS n FROM u WHERE u.a < x.k) AS y
+SELECT t.a, x.* FROM t, LATERAL (SELECT a, count(*) FROM u WHERE u.a <= t.g GROUP BY GROUPING SETS (a, (a, b))) AS x
+SELECT t.a, x.b FROM t JOIN LATERAL (SELECT DISTINCT ON (u.a) u.a, u.b FROM u WHERE u.a <= t.g ORDER BY u.a, u.b) AS x ON x.a = t.a
+SELECT t.a, x.b FROM t LEFT JOIN LATERAL (SELECT b FROM u WHERE u.a = t.a OFFSET 1) AS x ON true WHERE t.f
+SELECT a, b, count(*), sum(g) FROM t GROUP BY ROLLUP (a, b)
+SELECT a, b, count(*), sum(g), grouping(a), grouping(b, a) FROM t GROUP BY CUBE (a, b)
+SELECT a, b, f, count(*) FROM t GROUP BY GROUPING SETS ((a, b), f, (), ROLLUP (f, a))
+SELECT a, b, f, count(*) FROM t GROUP BY a, ROLLUP (b, f)
+SELECT a + 1 AS k, b, sum(g) FROM t GROUP BY ROLLUP (k, (b, f))
+SELECT CASE grouping(b) WHEN 1 THEN 'all' ELSE b END AS x, max(g) FROM t GROUP BY ROLLUP (b) HAVING grouping(b) = 1 OR max(g) > 20
+SELECT a, count(*), sum(g), grouping(a) FROM nothing JOIN t USING (a) GROUP BY ROLLUP (a)
+SELECT count(*) FROM t GROUP BY ()
+SELECT a, grouping(a) FROM t GROUP BY (a)
+SELECT a, b, count(*) FROM t GROUP BY ROLLUP (1, 2) ORDER BY grouping(a), a NULLS FIRST, b
+SELECT b, sum(g) OVER (PARTITION BY b) FROM (SELECT b, sum(g) AS g FROM t GROUP BY CUBE (b)) AS s
+SELECT a, count(*), (SELECT count(*) FROM u WHERE u.a = t.a) FROM t GROUP BY CUBE (a)
+SELECT coalesce(b, 'total'), count(DISTINCT a), avg(g) FILTER (WHERE f) FROM t GROUP BY GROUPING SETS ((b), (b), ())
+SELECT a, (SELECT y FROM w WHERE w.a = t.a) FROM t
+SELECT a, (SELECT max(u.a) FROM u WHERE u.a > t.a) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a < t.a OR t.a IS NULL) FROM t
+SELECT a, (SELECT count(*) + t.g FROM u WHERE u.a <> t.a) FROM t
+SELECT a, (SELECT min(u.a + t.a) FROM u) FROM t
+SELECT a, (SELECT t.a + 1) FROM t
+SELECT a, (SELECT 'x' FROM w WHERE w.a = t.a AND t.f) FROM t
+SELECT a, (SELECT t.b || y FROM w WHERE w.a = t.a) FROM t
+SELECT a FROM t WHERE (SELECT count(*) FROM u WHERE u.a >= t.a) > 1
+SELECT a, (SELECT (SELECT count(*) FROM w WHERE w.a = u.a + t.a) FROM u WHERE u.a = t.a AND u.b = 'one') FROM t
+SELECT a, CASE WHEN a > 1 THEN (SELECT count(*) FROM u WHERE u.b <> t.b) ELSE -1 END FROM t
+SELECT a, sum(g), (SELECT count(*) FROM u WHERE u.a > t.a) FROM t GROUP BY a
+SELECT a, (SELECT y FROM w WHERE w.a = t.a AND EXISTS (SELECT 1 FROM u WHERE u.a = w.a)) FROM t
+SELECT a, ARRAY(SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b) FROM t
+SELECT a, ARRAY(SELECT u.a FROM u WHERE u.a > t.a ORDER BY 1) FROM t
+SELECT ARRAY(SELECT a FROM t ORDER BY a), ARRAY(SELECT a FROM nothing), ARRAY(SELECT DISTINCT b FROM t ORDER BY 1)
+SELECT ARRAY(SELECT a FROM w UNION ALL SELECT g FROM t ORDER BY 1)
+SELECT array_agg(g ORDER BY b, g), array_agg(a ORDER BY g) FILTER (WHERE f), array_agg(a ORDER BY a, g) FROM t
+SELECT b, array_agg(g ORDER BY g) FROM t GROUP BY b
+SELECT array_agg(a) FROM nothing
+SELECT ARRAY[1, 2, NULL], ARRAY['a', b], ARRAY[a, g] FROM t
+SELECT ARRAY[1, 2] || 3, 0 || ARRAY[1], ARRAY[1] || ARRAY[2, 3], ARRAY[]::int[] || 1, NULL || ARRAY[1]
+SELECT (ARRAY[10, 20, 30])[2], (ARRAY[1])[5], (ARRAY[1])[0], (ARRAY[a, 7])[a] FROM t
+SELECT a = ANY (ARRAY[1, 5]), a = ANY (ARRAY[1, NULL]), a <> ALL (ARRAY[1, 5]), a = ANY ('{1,2}'::int[]) FROM t
+SELECT b = ANY (ARRAY(SELECT b FROM u)), b <> ALL (ARRAY(SELECT b FROM nothing)) FROM t
+SELECT i, s FROM generate_series(1, 2) AS i, upper('x') AS s ORDER BY 1
+SELECT array_to_string(ARRAY['a', NULL, 'b'], ','), array_to_string(ARRAY[1, 2], '-'), array_to_string('{}'::text[], ',')
+SELECT array_length(ARRAY[1, 2], 1), array_length('{}'::int[], 1), array_upper(ARRAY[1], 1)
+SELECT cardinality('{}'::int[]), cardinality(ARRAY[1, NULL])
+SELECT array_position(ARRAY['a', 'b'], 'b'), array_position(ARRAY[1], 2), array_remove(ARRAY[1, 2, NULL, 1], 1)
+SELECT '{a,"b c",NULL,"q\"u"}'::text[], '{}'::int[], '{ 1 , 2 }'::int[]
+SELECT unnest(ARRAY[1, 2, 3])
+SELECT a, unnest(ARRAY[a, 9]) FROM t
+SELECT unnest(ARRAY[1, 2]), unnest(ARRAY['x']), generate_series(1, 3)
+SELECT unnest(ARRAY[a]) + 1 FROM t WHERE a > 1
+SELECT generate_series(1, a) FROM t
+SELECT DISTINCT unnest(ARRAY[a, 1]) FROM t
+SELECT count(*), unnest(ARRAY[1, 2]) FROM t
+SELECT * FROM generate_series(timestamp '2013-01-01', '2013-01-02', '6 hours')
+SELECT s::text FROM generate_series(timestamptz '2013-01-02 00:00+00', '2013-01-01 12:30+00', interval '-3 hours') s
+SELECT generate_series(10, 1, -4), generate_series(1, 3, 5)
+SELECT d::date FROM generate_series(timestamp '2013-01-03', timestamp '2013-01-01', interval '1 day') d
+SELECT array_lower(ARRAY[3, 4], 1), array_lower('{}'::int[], 1), array_upper(ARRAY[3, 4], 1), array_lower(ARRAY[1], 2)
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a), percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM t
+SELECT f, percentile_cont(0.9) WITHIN GROUP (ORDER BY d) FILTER (WHERE a > 0) FROM t GROUP BY f
+SELECT percentile_disc(0) WITHIN GROUP (ORDER BY g), percentile_disc(0.3) WITHIN GROUP (ORDER BY a) FROM t
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY c), percentile_disc(1) WITHIN GROUP (ORDER BY e) FROM t WHERE a IS NOT NULL
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM nothing
+SELECT b::varchar(2), 'f'::char, b::char(1) = 't', CAST(a AS varchar(1)) FROM t
+SELECT count(*) AS select, 1 AS table, 2 AS from, 3 AS order FROM t
+SELECT generate_subscripts(ARRAY['x', 'y'], 1), generate_subscripts('{}'::int[], 1)
+SELECT * FROM generate_series(2, 4)
+SELECT x FROM generate_series(9223372036854775805, 9223372036854775807) x
+SELECT * FROM generate_series(7, -7, -5)
+SELECT * FROM generate_series(2147483646, 2147483647) UNION ALL SELECT * FROM generate_series(1, 0)
+SELECT s, s + 1 FROM generate_series(2, 4) AS s
+SELECT g.n FROM generate_series(3, 1) AS g (n)
+SELECT t.a, s FROM t, generate_series(1, t.a) s
+SELECT t.a, x FROM t CROSS JOIN w, unnest(ARRAY[t.a, w.a]) x
+SELECT w.a, s FROM w LEFT JOIN generate_series(1, 2) s ON s = w.a
+SELECT a, (SELECT sum(s) FROM generate_series(1, t.a) s) FROM t
+SELECT a, (SELECT count(u.b) FROM generate_series(1, t.a) s, u WHERE u.a = s AND u.b < 'p') FROM t
+SELECT a, (SELECT u.b FROM u WHERE u.a = t.a ORDER BY u.b DESC LIMIT 1) FROM t
+SELECT g, (SELECT u.b FROM u WHERE u.a >= t.a ORDER BY 1 NULLS FIRST OFFSET 1 LIMIT 1) FROM t
+SELECT g, (SELECT u.b AS x FROM u WHERE u.a < t.g AND u.b IS NOT NULL ORDER BY x, u.x FETCH FIRST ROW ONLY) FROM t
+SELECT a, (SELECT count(*) FROM u WHERE u.a = t.a LIMIT 1), (SELECT u.b FROM u WHERE u.a = t.a LIMIT 0) FROM t
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1)
+SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM w WHERE w.a = t.a ORDER BY 1 LIMIT 2)
+SELECT a, EXISTS (SELECT 1 FROM u WHERE u.a = t.a LIMIT 1) FROM t
+SELECT t.a, CASE WHEN t.f THEN (SELECT max(u.b) FROM u WHERE u.a > t.a) END FROM t LEFT JOIN u ON u.a = t.a
+SELECT a, row_number() OVER (PARTITION BY a ORDER BY g) FROM t
+SELECT g, row_number() OVER (ORDER BY g DESC) - 1 FROM t
+SELECT a, g, row_number() OVER (PARTITION BY a > 1 ORDER BY b NULLS FIRST, g) FROM t
+SELECT * FROM (SELECT g, row_number() OVER (ORDER BY g) AS n FROM t) x WHERE n <= 2
+SELECT a, count(*), row_number() OVER (ORDER BY count(*), a) FROM t GROUP BY a
+SELECT a, rank() OVER (ORDER BY a), dense_rank() OVER (PARTITION BY f ORDER BY d DESC NULLS LAST), rank() OVER () FROM t
+SELECT g, lag(a) OVER (ORDER BY g), lead(b, 2, 'none') OVER (PARTITION BY f ORDER BY g), lag(a, 0) OVER (ORDER BY g) FROM t
+SELECT a, first_value(g) OVER (PARTITION BY a % 2 ORDER BY g DESC), g - lag(g, 1, 0.5) OVER (ORDER BY g) FROM t
+SELECT a, n - lag(n) OVER (ORDER BY a) FROM (SELECT a, count(*) AS n FROM t GROUP BY a) x
+SELECT a, sum(a) OVER (ORDER BY a), count(*) OVER (ORDER BY a), avg(g) OVER (PARTITION BY f ORDER BY a DESC) FROM t
+SELECT g, sum(c) OVER (), count(b) OVER (PARTITION BY f), min(b) OVER (ORDER BY g), max(d) OVER (ORDER BY g DESC) FROM t
+SELECT g, sum(d) OVER (ORDER BY g), sum(d) OVER (PARTITION BY f), avg(d) OVER (ORDER BY g, a ROWS 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a rows between 1 preceding and 1 following), stddev(a) OVER (ORDER BY g) FROM t
+SELECT g, count(*) OVER (ORDER BY g, a ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS 0 PRECEDING) FROM t
+SELECT g, sum(a) OVER (ORDER BY g, a ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) FROM t
+SELECT g, count(*) OVER (ORDER BY g, a ROWS UNBOUNDED PRECEDING) FROM t
+SELECT a, sum(g) OVER (ORDER BY a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM t
+SELECT g, last_value(g) OVER (ORDER BY g), last_value(b) OVER (ORDER BY g, a ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM t
+SELECT g, last_value(b) OVER (PARTITION BY f ORDER BY g RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) FROM t
+SELECT g, first_value(g) OVER (ORDER BY g, a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), ntile(3) OVER (ORDER BY g) FROM t
+SELECT g, percent_rank() OVER (ORDER BY a), cume_dist() OVER (PARTITION BY f ORDER BY a) FROM t
+SELECT g, count(*) FILTER (WHERE a > 1) OVER (ORDER BY g), sum(a) FILTER (WHERE f) OVER (), bool_or(f) OVER (ORDER BY g) FROM t
+SELECT a, count(*), sum(count(*)) OVER (ORDER BY a), count(*) * 1.0 / sum(count(*)) OVER () FROM t GROUP BY a
+SELECT g, sum(a) OVER w, rank() OVER w, sum(a) OVER (w ROWS 1 PRECEDING) FROM t WINDOW w AS (PARTITION BY f ORDER BY g)
+SELECT sum(a) OVER (v ORDER BY g) FROM t WINDOW w AS (PARTITION BY f), v AS (w)
+SELECT b ~ 'o', b ~ '^t', b !~ 'o', b ~* 'FIVE', b !~* '^f' FROM t
+SELECT b OPERATOR(pg_catalog.~) '^(one|two)$' COLLATE pg_catalog.default FROM t
+SELECT b LIKE '/%%' ESCAPE '/', b NOT LIKE 't/_%' ESCAPE '/', b LIKE 't' || '%' ESCAPE '/' FROM t
+SELECT 'int4'::regtype::oid, 'numeric(3,2)'::regtype::oid, 'varchar'::regtype::oid, 'timestamp with time zone'::regtype::oid
+SELECT to_regtype('int8')::oid, to_regtype('nowhere')::oid, to_regclass('nowhere')::oid
+SELECT quote_ident('plain'), quote_ident('Not plain'), pg_size_pretty(100::bigint), pg_size_pretty(20000::bigint)
+SELECT * FROM t
+SELECT t.*, u.x FROM t, u WHERE t.a = u.a
+SELECT a + 1, a * 2.5, a - g, g / 3, g % 7, -a, a / 2.0, c / 2, d * d, d + 1, d / 3 FROM t
+SELECT 7 / 2, -7 / 2, 7 % 3, -7 % 3, 2 ^ 3, 1.5 + 1, 1 + 1.25 * 2, 10 / 4.0
+SELECT a FROM t WHERE a > 1 AND c < 5 OR b = 'none'
+SELECT a FROM t WHERE NOT (a > 1)
+SELECT a FROM t WHERE NOT a = 1 AND b <> 'two'
+SELECT a, a IS NULL, a IS NOT NULL, f IS TRUE, f IS NOT TRUE, f IS FALSE, f IS NOT FALSE, f IS UNKNOWN FROM t
+SELECT a, a IS DISTINCT FROM 2, a IS NOT DISTINCT FROM NULL, b IS DISTINCT FROM 'two' FROM t
+SELECT a = 1 IS NULL, NOT f IS NULL FROM t
+SELECT b || '!' || a, b || b LIKE '%oo%', 'x' || NULL, 1 || 'x' FROM t
+SELECT b LIKE '%o%', b NOT LIKE 't%', b ILIKE 'F_VE', b LIKE '%o%' IS NULL, 'a%b' LIKE 'a\%b' FROM t
+SELECT a BETWEEN 1 AND 2, a NOT BETWEEN 2 AND 3, d BETWEEN -1 AND 8.5 FROM t
+SELECT a IN (1, 2, NULL), a NOT IN (1, 5), a IN (1.0, 2.5), b IN ('one', 'two'), a NOT IN (1, NULL) FROM t
+SELECT CASE WHEN a > 2 THEN 'big' WHEN a > 0 THEN 'small' END, CASE a WHEN 1 THEN 1.5 WHEN 2 THEN 2 ELSE NULL END FROM t
+SELECT COALESCE(a, 0), COALESCE(NULL, b, 'x'), COALESCE(a, 1.5), NULLIF(a, 2), NULLIF(b, 'one') FROM t
+SELECT GREATEST(a, 2, NULL), LEAST(a, g), GREATEST(1, 2.5) FROM t
+SELECT a::text, '12'::int, CAST(d AS int), c::int, a::numeric(10, 1), d::double precision, f::int, 'true'::boolean FROM t
+SELECT (2.5)::int, (-2.5)::int, (2.5::double precision)::int, (3.5::double precision)::int, 1.005::numeric(5, 2)
+SELECT CAST('2013-01-05' AS date), DATE '2013-01-05', TIMESTAMP '2013-01-05 10:00', '2013-01-01 05:30'::timestamp = e FROM t
+SELECT e FROM t WHERE e >= '2013-01-01' AND e < DATE '2013-02-28' + INTERVAL '1 day'
+SELECT extract(year FROM e), extract(month FROM e), extract(day FROM e), extract(hour FROM e), extract(dow FROM e) FROM t
+SELECT to_char(e, 'YYYY-MM-DD HH24:MI:SS.MS US'), to_char(z, 'FMMonth FMDD, YY HH12 am "at" Q'), to_char(x, 'Day DY Mon') FROM t, u
+SELECT to_char(x, 'IYYY-"W"IW-ID DDD D'), to_char(x, 'month MONTH|FMDay|dy') FROM u
+SELECT b, string_to_array(b, 'o'), string_to_array(b, ''), string_to_array(b, NULL) FROM t
+SELECT string_to_array('', ','), string_to_array('a.b', '.'), array_length(string_to_array('a,b,', ','), 1)
+SELECT 5 * INTERVAL '1 second', INTERVAL '2 hours' * a, e + g * INTERVAL '1 minute' FROM t
+SELECT e AT TIME ZONE 'America/New_York', z AT TIME ZONE 'europe/berlin', timezone('UTC', z) FROM t FULL JOIN u ON t.a = u.a
+SELECT '2024-10-27 02:30'::timestamp AT TIME ZONE 'Europe/Berlin', '2024-03-31 02:30'::timestamp AT TIME ZONE 'Europe/Berlin'
+SELECT '2024-11-03 01:30'::timestamp AT TIME ZONE 'America/New_York' AT TIME ZONE 'Asia/Kolkata' + INTERVAL '1 hour'
+SELECT date_trunc('day', '2024-07-01 23:30+00'::timestamptz AT TIME ZONE 'Australia/Lord_Howe') AT TIME ZONE 'Australia/Lord_Howe'
+SELECT date_trunc('month', e), date_trunc('hour', e), date_trunc('day', z) FROM t FULL JOIN u ON t.a = u.a
+SELECT x + 1, x - DATE '2013-01-01', x + INTERVAL '36 hours', e - INTERVAL '1 hour' FROM t JOIN u USING (a)
+SELECT upper(b), lower(b), length(b), substring(b FROM 2 FOR 2), substring(b, 2), trim(BOTH 'o' FROM b), position('o' IN b) FROM t
+SELECT concat(a, b, NULL, 'x'), concat(NULL), replace(b, 'o', '0'), round(d), round(d, 1), abs(c) FROM t
+SELECT count(*), count(a), count(DISTINCT a), sum(a), sum(g), sum(d), min(b), max(a), min(c) FROM t
+SELECT count(*), sum(a), max(b) FROM nothing
+SELECT a, count(*) FROM nothing GROUP BY a
+SELECT avg(a), avg(c), avg(d) FROM t
+SELECT a, count(*), sum(c) FROM t GROUP BY a
+SELECT a % 2 AS parity, count(*) FROM t GROUP BY parity
+SELECT a % 2, count(*) FROM t GROUP BY 1 HAVING count(*) > 1
+SELECT b, sum(a) + 1 FROM t GROUP BY b HAVING max(a) IS NOT NULL ORDER BY b
+SELECT count(*) FILTER (WHERE a > 1), sum(a) FILTER (WHERE f) FROM t
+SELECT bool_and(f), bool_or(f), string_agg(b, ',') FILTER (WHERE a = 1) FROM t
+SELECT a + 1 FROM t GROUP BY a + 1
+SELECT t.a, u.b, count(*) FROM t JOIN u ON t.a = u.a GROUP BY t.a, u.b
+SELECT DISTINCT a, b FROM t
+SELECT DISTINCT a FROM t ORDER BY a
+SELECT DISTINCT ON (a) a, b, g FROM t ORDER BY a, g DESC
+SELECT a, g FROM t ORDER BY a DESC, g
+SELECT a, g FROM t ORDER BY a NULLS FIRST, g DESC LIMIT 3
+SELECT a AS x, -g AS y FROM t ORDER BY y, x LIMIT 2 OFFSET 1
+SELECT b FROM t ORDER BY a, g, b OFFSET 4
+SELECT a FROM t ORDER BY c + 1 NULLS LAST, a LIMIT 3
+SELECT a, b FROM t JOIN u USING (a, b)
+SELECT * FROM t JOIN w USING (a)
+SELECT * FROM w LEFT JOIN u USING (a)
+SELECT * FROM w RIGHT JOIN u USING (a)
+SELECT * FROM w FULL JOIN u USING (a)
+SELECT w.a, u.a, a FROM w FULL JOIN u USING (a)
+SELECT * FROM w NATURAL JOIN u
+SELECT t.a, u.a FROM t LEFT JOIN u ON t.a = u.a AND u.b <> 'deux'
+SELECT t.a, u.a FROM t LEFT JOIN u ON t.a = u.a AND t.g > 10
+SELECT t.a, u.a FROM t LEFT JOIN u ON t.a = u.a WHERE u.a IS NULL
+SELECT t.a, u.a FROM t RIGHT JOIN u ON t.a = u.a WHERE u.b = 'one' OR t.a IS NULL
+SELECT t.a, u.a FROM t FULL JOIN u ON t.a = u.a AND t.g = 20
+SELECT t.g, u.b FROM t JOIN u ON t.a < u.a
+SELECT t.g, w.y FROM t CROSS JOIN w WHERE t.a = w.a AND w.y = 'q'
+SELECT t.g, u.b, w.y FROM t, u, w WHERE t.a = u.a AND w.a = u.a
+SELECT w.a, t.g, u.b FROM w, t LEFT JOIN u ON t.a = u.a WHERE w.a = t.a
+SELECT w.y, t.g, u.b FROM w, nothing n RIGHT JOIN u ON n.a = u.a JOIN t ON t.a = u.a
+SELECT t.g FROM t JOIN (u JOIN w ON u.a = w.a) ON t.a = w.a
+SELECT t.g FROM t JOIN u JOIN w ON u.a = w.a ON t.a = w.a
+SELECT s.n, s.m FROM (SELECT a AS n, max(g) AS m FROM t GROUP BY a) AS s WHERE s.m > 15
+SELECT p, q FROM (SELECT a, b FROM t) AS s (p, q) WHERE p = 2
+SELECT count(*) FROM (SELECT a FROM t ORDER BY g LIMIT 3) AS s
+SELECT x.a, y.a FROM t x JOIN t y ON x.a = y.a WHERE x.g < y.g
+WITH s AS (SELECT a, count(*) AS n FROM t GROUP BY a), r (k) AS (SELECT a FROM s WHERE n > 1) SELECT t.b, k FROM t JOIN r ON t.a = k
+WITH t AS (SELECT 1 AS a) SELECT a FROM t UNION ALL (WITH t AS (SELECT 2 AS a) SELECT a FROM t)
+SELECT a FROM t UNION SELECT a FROM u
+SELECT a, b FROM t UNION ALL SELECT a, b FROM u
+SELECT a FROM t EXCEPT SELECT a FROM u
+SELECT a FROM t EXCEPT ALL SELECT a FROM u
+SELECT a FROM t INTERSECT SELECT a FROM u
+SELECT a FROM t INTERSECT ALL SELECT a FROM u
+SELECT a FROM t UNION SELECT a FROM u INTERSECT SELECT a FROM w
+SELECT a FROM t UNION ALL SELECT 1.5 ORDER BY a LIMIT 3
+SELECT NULL UNION SELECT 1 UNION ALL SELECT NULL
+(SELECT a FROM t ORDER BY g LIMIT 2) UNION ALL (SELECT a FROM u ORDER BY b LIMIT 1)
+VALUES (1, 'a'), (2, NULL), (NULL, 'c')
+SELECT k, v FROM (VALUES (1, 1.5), (2, 2)) AS s (k, v) WHERE k > 1
+SELECT a FROM t WHERE a IN (SELECT a FROM u)
+SELECT a FROM t WHERE a NOT IN (SELECT a FROM u)
+SELECT a FROM t WHERE a NOT IN (SELECT a FROM u WHERE a IS NOT NULL)
+SELECT a FROM t WHERE a NOT IN (SELECT a FROM nothing)
+SELECT a FROM w WHERE a NOT IN (SELECT a FROM t WHERE a IS NOT NULL)
+SELECT a FROM t WHERE (a, b) IN (SELECT a, b FROM u)
+SELECT a FROM t WHERE (a, b) NOT IN (SELECT a, b FROM u)
+SELECT a FROM t WHERE (a, b) NOT IN (SELECT a, b FROM u WHERE a = 1)
+SELECT a FROM t WHERE NOT (a IN (SELECT a FROM w)) AND g > 10
+SELECT a IN (SELECT a FROM u), a NOT IN (SELECT a FROM w), a IN (SELECT a FROM nothing) FROM t
+SELECT a FROM t WHERE a IN (SELECT a FROM w) OR b = 'none'
+SELECT a FROM t WHERE a = ANY (SELECT a FROM w)
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)
+SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a AND u.b <> t.b)
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a > t.a)
+SELECT a FROM t WHERE EXISTS (SELECT 1 FROM nothing) OR a = 1
+SELECT a, EXISTS (SELECT 1 FROM u WHERE u.a = t.a), NOT EXISTS (SELECT 1 FROM nothing) FROM t
+SELECT a FROM t WHERE a IN (SELECT u.a FROM u WHERE u.b = t.b)
+SELECT a FROM t WHERE a NOT IN (SELECT u.a FROM u WHERE u.b = t.b)
+SELECT a, (SELECT count(*) FROM u WHERE u.a = t.a), (SELECT max(u.b) FROM u WHERE u.a = t.a) FROM t
+SELECT a, (SELECT count(*) + 1 FROM u WHERE u.a = t.a AND u.x IS NOT NULL) * 2 FROM t
+SELECT a, (SELECT max(a) FROM u), (SELECT a FROM nothing), (SELECT b FROM t ORDER BY g LIMIT 1) FROM t
+SELECT a FROM t WHERE g > (SELECT avg(g) FROM t)
+SELECT a FROM t WHERE g = (SELECT max(x.g) FROM t x WHERE x.a = t.a)
+SELECT a, sum(g) / (SELECT count(*) FROM u WHERE u.a = t.a) FROM t WHERE a IN (1, 2) GROUP BY a
+SELECT a, count(*) FROM t GROUP BY a HAVING count(*) > (SELECT count(*) FROM nothing) + 1
+SELECT (SELECT y FROM w WHERE w.a = 1)
+SELECT x, count(*) FROM (SELECT (SELECT max(y) FROM w WHERE w.a = t.a) AS x FROM t) AS s GROUP BY x
+SELECT a FROM t WHERE b > 'n' AND a > 0 AND 10 / a > 3
+SELECT s.q FROM (SELECT a, 10 / a AS q FROM t WHERE a <> 0) AS s WHERE s.a = 2
+SELECT s.a FROM (SELECT a, count(*) AS n FROM t GROUP BY a) AS s WHERE s.a = 2 AND n = 2
+SELECT s.a FROM (SELECT DISTINCT ON (a) a, g FROM t ORDER BY a, g) AS s WHERE s.g > 10
+SELECT s.a FROM (SELECT a FROM t UNION ALL SELECT a FROM u) AS s WHERE s.a > 1
+SELECT s.a FROM (SELECT a FROM t EXCEPT SELECT a FROM w) AS s WHERE s.a > 1
+SELECT count(*) FROM t WHERE 1 = 2
+SELECT count(*) FROM t HAVING count(*) > 100
+SELECT 1 HAVING true
+SELECT "A"."a" FROM t AS "A" WHERE "A".a = 1
+SELECT T.A FROM T
+SELECT count(*) FROM t, u
+TABLE w
+SELECT a FROM t WHERE f
+SELECT '1' = 1, 1 = 1.0, 'a' < 'b', true > false, 1e2 = 100, 0.1 + 0.2 = 0.3
+SELECT e > x, z > '2013-01-02', x = '2013-01-01' FROM t JOIN u ON t.a = u.a
+SELECT sum(a * 1.5), avg(g) - min(g) FROM t
+SELECT sum(c::real), avg(c::real), min(c::real), stddev(c::real), sum(c), stddev(c), stddev(a), var_pop(d), variance(g) FROM t
+SELECT date_trunc('month', x), date_trunc('day', z), date_trunc('hour', x::timestamp) FROM u
+SELECT concat(0.5, 'x%'), concat(true), concat_ws('-', f, d, NULL, 1), 0.5::text, (-0.25)::text, 'is ' || f, format('%s', f) FROM t
+SELECT '0.2'::numeric, '1.2e-20'::numeric * 1e15, 0.1::float8::numeric, (1::float8 / 3)::numeric, 1.1::real::numeric
+SELECT -12345678901234567890.123456789012345678 + 12345678901234567890, 0.1234567891234 * 1e10, d * d * d * d FROM t
+SELECT d * 0.12345678901 * 0.12345678901, round(d / 3, 12), round(d, 4) FROM t
+SELECT 'Infinity'::float8 * 2, 'Infinity'::float8 - 'Infinity'::float8, c * 1e300, 1e308::float8 / 10, c < 1e100 FROM t
+SELECT a, a FROM t ORDER BY 1, 2
+SELECT max(a) FROM t WHERE a IS NOT NULL AND NOT f
