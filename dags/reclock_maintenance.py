@@ -48,6 +48,7 @@ def reclock_maintenance() -> None:
             "holds": report.holds,
             "statuses": report.statuses,
             "secrets": report.secrets,
+            "storage_usages": report.storage_usages,
         }
 
     @task
@@ -80,6 +81,14 @@ def reclock_maintenance() -> None:
         with environment() as joined:
             return maintenance.record_usage(joined)
 
+    @task(trigger_rule=TriggerRule.ALL_DONE)
+    def compact_catalog() -> int:
+        """Delete the catalog's history that is older than its retention. Answers how many updates."""
+        from reclock import maintenance
+
+        with environment() as joined:
+            return maintenance.compact_catalog(joined)
+
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:
         """Skipped when all went well. Otherwise red, so that the run is, whatever went on beside what failed."""
@@ -88,8 +97,9 @@ def reclock_maintenance() -> None:
     swept, groups = sweep(), list_groups()
     maintained = maintain.expand_kwargs(groups)
     recorded = record_storage_usage()
-    [swept, maintained] >> recorded
-    [swept, groups, maintained, recorded] >> verdict()
+    compacted = compact_catalog()
+    [swept, maintained] >> recorded >> compacted
+    [swept, groups, maintained, recorded, compacted] >> verdict()
 
 
 reclock_maintenance()

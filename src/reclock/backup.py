@@ -17,7 +17,8 @@ from pathlib import Path
 from reclock import crashpoints
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
-from reclock.catalog.persist import UPPER, persist_folder
+from reclock.catalog.persist import persist_folder
+from reclock.catalog.persist_state import UPPER
 from reclock.collections.folder import STAGING, Folder, fsync
 from reclock.collections.table_copy import TableState, copy_table, newest_state, version_below
 from reclock.collections.table_log import TableLog

@@ -160,6 +160,15 @@ class Settings(BaseSettings):
     )
     index_retention_ms: int = Field(default=60_000, ge=0, description="the same for indexes; earlier reads compute the view")
     status_retention_ms: int = Field(default=30 * 86_400_000, ge=0, description="how long the history of statuses goes back")
+    storage_usage_retention_ms: int = Field(
+        default=30 * 86_400_000, ge=0, description="how long measurements of storage usage (mz_storage_usage) are kept"
+    )
+    catalog_retention_ms: int = Field(
+        default=3_600_000,
+        ge=0,
+        description="how long the history of the catalog is kept: a process that has not looked at it for longer reads all of it "
+        "again",
+    )
     store_mark_interval_ms: int = Field(
         default=60_000,
         ge=0,

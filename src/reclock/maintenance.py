@@ -27,6 +27,9 @@ _SECRET_GRACE_MS = 24 * 3_600_000
 _SPOOL_GRACE_MS = 24 * 3_600_000
 """How long a transaction that makes a secret may take to commit."""
 
+_USAGES_AT_ONCE = 50_000
+"""How many measurements of storage usage one transaction takes away."""
+
 _ATTEMPTS = 10
 """How often a step is decided again because another actor came between."""
 
@@ -55,8 +58,8 @@ class GroupReport:
 @dataclass(frozen=True, slots=True)
 class SweepReport:
     """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
-    whose CREATE or ALTER was never committed, files of rows that nobody took. Of ``leftovers``, what upstreams keep for dropped
-    sources, as many are there still.
+    whose CREATE or ALTER was never committed, files of rows that nobody took, old measurements of storage usage. Of ``leftovers``,
+    what upstreams keep for dropped sources, as many are there still.
     """
 
     orphans: tuple[StorageCollectionId, ...]
@@ -64,15 +67,18 @@ class SweepReport:
     statuses: int
     secrets: int
     spooled: int
+    storage_usages: int
     leftovers: int
 
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceReport:
-    """All steps of one run; ``failed`` by the name of the collection or step."""
+    """All steps of one run; ``failed`` by the name of the collection or step. ``catalog_updates`` is how many updates compaction
+    deleted from the catalog's history."""
 
     groups: tuple[GroupReport, ...]
     stored_bytes: int
+    catalog_updates: int
     failed: dict[str, ReclockError]
 
 
@@ -114,7 +120,15 @@ def sweep(environment: Environment) -> SweepReport:
     left = leftovers.settle_all(environment)
     spool = Spool.of_lake(environment.lake.root, environment.lake.storage_options)
     spooled = spool.sweep(Timestamp(environment.clock() - _SPOOL_GRACE_MS))
-    return SweepReport(tuple(orphans), environment.holds.sweep(), statuses, _sweep_secrets(environment), spooled, left)
+    return SweepReport(
+        orphans=tuple(orphans),
+        holds=environment.holds.sweep(),
+        statuses=statuses,
+        secrets=_sweep_secrets(environment),
+        spooled=spooled,
+        storage_usages=_expire_storage_usage(environment),
+        leftovers=left,
+    )
 
 
 def _sweep_secrets(environment: Environment) -> int:
@@ -127,6 +141,27 @@ def _sweep_secrets(environment: Environment) -> int:
     if unnamed := old - named - needed:
         environment.secrets.forget(unnamed)
     return len(unnamed)
+
+
+def _expire_storage_usage(environment: Environment) -> int:
+    """Take away the measurements that are older than their retention; how many."""
+    oldest = environment.clock() - environment.settings.storage_usage_retention_ms
+    catalog, expired, conflicts = environment.catalog, 0, 0
+    while True:
+        catalog.sync()
+        tx = catalog.transaction()
+        old = [usage for usage in catalog.get_storage_usages() if usage.collected_at < oldest][:_USAGES_AT_ONCE]
+        if not old:
+            return expired
+        tx.expire_storage_usage(old)
+        try:
+            catalog.commit_transaction(tx)
+        except UpperMismatch:
+            conflicts += 1
+            if conflicts == _ATTEMPTS:
+                raise
+        else:
+            expired += len(old)
 
 
 def maintain(environment: Environment, group: str) -> GroupReport:
@@ -271,6 +306,11 @@ def record_usage(environment: Environment) -> int:
     return sum(sizes.values())
 
 
+def compact_catalog(environment: Environment) -> int:
+    """Delete the catalog's history that is older than its retention; how many updates."""
+    return environment.catalog.compact(Timestamp(max(environment.clock() - environment.settings.catalog_retention_ms, 0)))
+
+
 def run(environment: Environment) -> MaintenanceReport:
     """All of it in this process. What fails is in the report, and stops nothing else."""
     failed: dict[str, ReclockError] = {}
@@ -292,7 +332,12 @@ def run(environment: Environment) -> MaintenanceReport:
         stored_bytes = record_usage(environment)
     except Exception as failure:
         failed["storage usage"] = _as_error("storage usage", failure)
-    return MaintenanceReport(tuple(reports), stored_bytes, failed)
+    catalog_updates = 0
+    try:
+        catalog_updates = compact_catalog(environment)
+    except Exception as failure:
+        failed["catalog"] = _as_error("catalog", failure)
+    return MaintenanceReport(tuple(reports), stored_bytes, catalog_updates, failed)
 
 
 def _as_error(name: str, failure: Exception) -> ReclockError:

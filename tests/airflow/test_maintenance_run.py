@@ -22,6 +22,8 @@ def test_the_file_is_wired_as_documented(run_worker: Callable[..., Any]) -> None
     assert {name for name, task in tasks.items() if task["is_mapped"]} == {"maintain"}
     assert set(tasks["record_storage_usage"]["upstream"]) == {"sweep", "maintain"}
     assert tasks["record_storage_usage"]["rule"] == "all_done"
+    assert set(tasks["compact_catalog"]["upstream"]) == {"record_storage_usage"}
+    assert tasks["compact_catalog"]["rule"] == "all_done"
     assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}
 
 
@@ -33,11 +35,16 @@ def test_what_fails_is_red_and_the_rest_is_maintained_and_recorded(tmp_path: Pat
             world.write(group, at, "a")
     oldest = min(world.collection(broken).pin().all_files, key=lambda file: file.min_time)
     Path(oldest.uri).unlink()
-    settings = airflow_database | {"RECLOCK_HOME": str(world.home), "RECLOCK_RETENTION_MS": "100"}
+    settings = airflow_database | {
+        "RECLOCK_HOME": str(world.home),
+        "RECLOCK_RETENTION_MS": "100",
+        "RECLOCK_CATALOG_RETENTION_MS": "0",
+    }
     command = [sys.executable, "-m", "airflow", "dags", "test", "reclock_maintenance"]
     done = subprocess.run(command, env=settings, capture_output=True, text=True)
     assert done.returncode != 0, done.stdout[-4000:]
     assert f"reclock.public.broken ({broken}/reclocked)" in done.stdout + done.stderr
     assert [len(world.collection(group).pin().all_files) for group in (broken, whole)] == [19, 1]
     assert world.sql(f"SELECT count(*) FROM mz_storage_usage WHERE object_id = '{whole}'") == [(1,)]
+    assert world.environment.catalog.since > 0
     world.close()

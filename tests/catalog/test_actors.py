@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fixtures.catalogs import CatalogPlace
-from fixtures.workers import run_at_once
+from fixtures.workers import finished, run_at_once, start
 
 from reclock.algebra.timestamps import CATALOG, MINIMUM
 from reclock.catalog.objects import APPEND_ONLY, Setting
@@ -48,3 +48,27 @@ def test_racing_actors_make_one_serial_history(place: CatalogPlace, pytestconfig
     assert upper == state.upper
     assert [update.ts for update in read_afresh] == sorted({update.ts for update in read_afresh}), "one commit at a time"
     assert len(read_afresh) == len(made)
+
+
+def test_compaction_beside_racing_actors_loses_nothing(place: CatalogPlace, pytestconfig: pytest.Config) -> None:
+    """It deletes the history up to the newest moment, so that actors and followers are behind since all the time."""
+    commits = pytestconfig.getoption("--catalog-commits")
+    state = place.state()
+    state.open()
+    names = [f"actor{number}" for number in range(2)]
+    common = (place.implementation, place.url, str(place.home))
+    folder, made = Path(__file__).parent, len(names) * commits
+    workers = [start(folder / "actor_worker.py", (*common, name, str(commits))) for name in names]
+    workers += [start(folder / "compaction_worker.py", (*common, str(made))) for _ in range(2)]
+    answers = finished(workers)
+    assert all(answer["compactions"] > 0 for answer in answers[2:])
+    assert sum(answer["deleted"] for answer in answers[2:]) > made
+
+    snapshot = state.sync()
+    assert len([schema for schema in snapshot.schemas.values() if schema.name.startswith("actor")]) == made
+    assert state.get_settings() == [Setting("counter", str(made))]
+    assert [event.id for event in state.get_audit_logs()] == list(range(1, made + 1))
+    state.compact(state.upper)
+    again = place.state()
+    again.join()
+    assert again.snapshot() == snapshot.at(snapshot.upper)

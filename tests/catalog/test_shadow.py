@@ -10,6 +10,7 @@ import pytest
 from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, joined, opened
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.catalog import shadow
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import open_log
 from reclock.catalog.log import CatalogLog
@@ -17,7 +18,7 @@ from reclock.catalog.objects import APPEND_ONLY, Kind
 from reclock.catalog.shadow import ShadowLog
 from reclock.config import Settings
 from reclock.consensus.fence import Leadership
-from reclock.errors import CatalogImplementationsDiffer, Fenced, UpperMismatch
+from reclock.errors import CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
 
 
 @pytest.fixture
@@ -79,6 +80,48 @@ def test_a_secondary_may_begin_empty(place: CatalogPlace) -> None:
     create_schema(state, "more")
 
 
+@pytest.mark.parametrize("had_begun", [True, False])
+def test_a_secondary_that_lags_behind_a_compacted_primary_is_caught_up(place: CatalogPlace, had_begun: bool) -> None:
+    """The updates that it lacks are gone: it is given their sum."""
+    alone = CatalogPlace("stash", place.url, place.home)
+    state = opened(place if had_begun else alone)
+    create_schema(state, "early")
+    stash = joined(alone)
+    for number in range(4):
+        create_schema(stash, f"s{number}")
+    tx = stash.transaction()
+    tx.delete(stash.snapshot().schema_by_name(1, "early" if had_begun else "s0"))
+    since = stash.commit_transaction(tx)
+    create_schema(stash, "after since")
+    stash.compact(since)
+    before = everything(part(place, "stash"))
+    again = joined(place)
+    assert everything(part(place, "stash")) == everything(part(place, "persist")) == before
+    assert again.snapshot() == stash.snapshot().at(stash.upper)
+    create_schema(again, "more")
+    assert {event.object_name for event in again.get_audit_logs()} >= {"s3", "more"}
+    with pytest.raises(NotReadable):
+        place.log().updates(Timestamp(since - 1))
+    assert again.compact(again.upper) > 0
+    assert [part(place, name).since() for name in ("stash", "persist")] == [again.upper] * 2
+    alone.close()
+
+
+def test_a_write_that_is_compacted_before_it_is_compared_stands(place: CatalogPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, other = opened(place), joined(place)
+    between = shadow._between
+
+    def after_compaction(log: CatalogLog, lower: Timestamp, upper: Timestamp) -> object:
+        monkeypatch.setattr(shadow, "_between", between)
+        other.sync()
+        other.compact(other.upper)
+        return between(log, lower, upper)
+
+    monkeypatch.setattr(shadow, "_between", after_compaction)
+    create_schema(state, "raw")
+    assert other.sync().schema_by_name(1, "raw") is not None
+
+
 def test_an_epoch_that_only_the_primary_saw_is_carried_over(place: CatalogPlace) -> None:
     old = opened(place)
     alone = CatalogPlace("stash", place.url, place.home)
@@ -120,9 +163,9 @@ def test_a_refusal_of_one_alone_is_an_error(place: CatalogPlace) -> None:
     state = opened(place)
     primary, secondary = part(place, "stash"), part(place, "persist")
     secondary.compare_and_append = lambda *_: None  # type: ignore[method-assign]
-    shadow = ShadowLog(primary, secondary)
+    both = ShadowLog(primary, secondary)
     with pytest.raises(CatalogImplementationsDiffer) as differ:
-        shadow.compare_and_append(Timestamp(1), Timestamp(state.upper + 9), [], state.leadership)
+        both.compare_and_append(Timestamp(1), Timestamp(state.upper + 9), [], state.leadership)
     assert differ.value.call == "compare_and_append"
 
 
@@ -131,7 +174,7 @@ def test_a_write_that_the_secondary_changed_is_an_error(place: CatalogPlace) -> 
     primary, secondary = part(place, "stash"), part(place, "persist")
     write = secondary.compare_and_append
     secondary.compare_and_append = lambda lower, upper, updates, own: write(lower, upper, updates[:-1], own)  # type: ignore[method-assign]
-    shadow = ShadowLog(primary, secondary)
+    both = ShadowLog(primary, secondary)
     update = replace(primary.snapshot()[1][0], ts=state.upper, kind="setting", key="{}")
     with pytest.raises(CatalogImplementationsDiffer):
-        shadow.compare_and_append(state.upper, Timestamp(state.upper + 1), [update], state.leadership)
+        both.compare_and_append(state.upper, Timestamp(state.upper + 1), [update], state.leadership)

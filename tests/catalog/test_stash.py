@@ -28,8 +28,8 @@ def place(consensus_url: str, tmp_path: Path) -> Iterator[CatalogPlace]:
 class LostAnswers:
     """A consensus whose connection breaks at one commit, once: after it, before it, or after it and then another is faster."""
 
-    def __init__(self, inner: Consensus, when: str) -> None:
-        self._inner, self._when = inner, when
+    def __init__(self, inner: Consensus, when: str, then: Callable[[], object]) -> None:
+        self._inner, self._when, self._then = inner, when, then
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -40,12 +40,13 @@ class LostAnswers:
             return self._inner.transact(work)
         if when == "after":
             self._inner.transact(work)
+        self._then()
         raise ConsensusOutcomeUnknown()
 
 
-def lose_an_answer(state: DurableCatalogState, when: str) -> None:
+def lose_an_answer(state: DurableCatalogState, when: str, then: Callable[[], object] = lambda: None) -> None:
     log = state._log  # type: ignore[attr-defined]
-    log._consensus = LostAnswers(log._consensus, when)
+    log._consensus = LostAnswers(log._consensus, when, then)
 
 
 @pytest.mark.parametrize("when", ["after", "before"])
@@ -76,6 +77,33 @@ def test_who_was_faster_wins_over_a_commit_that_did_not_happen(place: CatalogPla
     create_schema(other, "raw")
     with pytest.raises(UpperMismatch):
         state.commit_transaction(tx)
+
+
+def test_whether_a_commit_happened_may_be_lost_with_the_history(place: CatalogPlace) -> None:
+    """Its connection broke, and before anybody looks what it wrote is undone and compacted: it is not taken for a lost race."""
+    state, other = opened(place), place.state()
+    other.join()
+
+    def undone_and_compacted() -> None:
+        tx = other.transaction()
+        tx.delete(other.sync().schema_by_name(1, "raw"))  # type: ignore[arg-type]
+        other.compact(other.commit_transaction(tx))
+
+    lose_an_answer(state, "after", then=undone_and_compacted)
+    with pytest.raises(ConsensusOutcomeUnknown):
+        create_schema(state, "raw")
+    create_schema(state, "more")
+
+
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_a_compaction_of_unknown_outcome_is_done(place: CatalogPlace, when: str) -> None:
+    state = opened(place)
+    create_schema(state, "raw")
+    for _ in range(2):  # at the raising of since, and when updates are deleted
+        lose_an_answer(state, when)
+        assert state.compact(state.upper) >= 0
+    assert state.since == state.upper
+    assert state.compact(state.upper) == 0
 
 
 def test_updates_beyond_the_upper_are_noticed(place: CatalogPlace) -> None:

@@ -15,7 +15,7 @@ from reclock.oracle.oracle import ConsensusOracle
 
 
 def work(implementation: Implementation, url: str, home: Path, operation: str) -> None:
-    """``operation`` is ``open`` or ``commit``."""
+    """``operation`` is ``open``, ``commit`` or ``compact``."""
     consensus = Consensus.connect(url)
     oracle = ConsensusOracle(consensus, system_clock, max_clock_jump_ms=MAXIMUM)
     log = open_log(implementation, "tests", Settings.load(home), consensus)
@@ -24,6 +24,9 @@ def work(implementation: Implementation, url: str, home: Path, operation: str) -
         state.open([BuiltinObject("mz_internal", "table", "mz_statuses", "a1")])
         return
     state.join()
+    if operation == "compact":
+        state.compact(state.upper)
+        return
     tx = state.transaction()
     for name in ("one", "two"):
         tx.insert(Schema(tx.allocate_schema_id(), 1, name, "u1"))

@@ -12,14 +12,14 @@ from fixtures.catalogs import BUILTINS, CatalogPlace, create_schema, install, jo
 from fixtures.forks import die_at
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.timestamps import CATALOG
+from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.acl import AclItem
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import Cluster
-from reclock.catalog.persist import APPENDS_PER_MERGE
+from reclock.catalog.persist import APPENDS_PER_MERGE, COMMITS_BESIDE_COMPACTION
 from reclock.collections.log import COMMITS_PER_CHECKPOINT, TableLog
-from reclock.errors import UpperMismatch
+from reclock.errors import NotReadable, UpperMismatch
 
 BEFORE_EPOCH, EPOCH_RAISED, OPENED = "before epoch", "epoch raised", "opened"
 
@@ -78,6 +78,27 @@ IS_COMMITTED = {
         "catalog.persist.append.file_written": True,
         "catalog.persist.append.landed": True,
         "catalog.commit.after_append": True,
+    },
+}
+
+POINTS_OF_COMPACTION = {
+    "stash": {
+        "catalog.stash.compact.since_raised": False,
+        "catalog.stash.compact.before_commit": False,
+        "catalog.stash.compact.batch_deleted": True,
+    },
+    "persist": {
+        "catalog.persist.compact.since_raised": False,
+        "catalog.persist.compact.files_written": False,
+        "catalog.persist.compact.landed": True,
+        "catalog.persist.merge.deleted": True,
+    },
+    "shadow": {
+        "catalog.stash.compact.since_raised": False,
+        "catalog.shadow.compact.between": True,
+        "catalog.persist.compact.since_raised": True,
+        "catalog.persist.compact.files_written": True,
+        "catalog.persist.compact.landed": True,
     },
 }
 
@@ -187,6 +208,45 @@ def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point:
     held = {file.path for file in TableLog.open(place.folder).files()}
     assert {info.path for info in place.folder.walk("data")} == held
     assert open_again(place).get_audit_logs()[-1].object_name == "afterwards"
+
+
+@pytest.mark.parametrize(("place", "point"), each(POINTS_OF_COMPACTION), indirect=["place"])
+def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(place: CatalogPlace, point: str) -> None:
+    state = place.state()
+    state.open(BUILTINS)
+    behind = joined(place)
+    for number in range(6):
+        create_schema(state, f"s{number}")
+    before, at = state.dump(), state.upper
+    kept, events = place.log().snapshot()[1], len(state.get_audit_logs())
+    crash(place, "compact", point)
+    log = place.log()
+    assert log.since() == at
+    assert place.state().dump() == before
+    assert len(log.snapshot(below=at)[1]) == len(kept)
+    for earlier in (0, at - 1):
+        with pytest.raises(NotReadable):
+            log.snapshot(below=Timestamp(earlier))
+    assert behind.sync() == joined(place).snapshot() == state.snapshot().at(at)
+    create_schema(behind, "one_more")
+    assert log.snapshot(below=at)[1] != log.snapshot()[1]
+    deleted = state.compact(at)
+    assert (deleted == 0) == POINTS_OF_COMPACTION[place.implementation][point]
+    assert state.compact(at) == 0
+    assert len(open_again(place).get_audit_logs()) == events + 2
+
+
+@pytest.mark.parametrize("place", [("persist", "sqlite")], indirect=True)
+def test_files_of_a_compaction_that_died_go_once_it_cannot_land(place: CatalogPlace) -> None:
+    state = place.state()
+    state.open(BUILTINS)
+    create_schema(state, "raw")
+    crash(place, "compact", "catalog.persist.compact.files_written")
+    written = {info.path for info in place.folder.walk("data")} - {file.path for file in TableLog.open(place.folder).files()}
+    assert written
+    for number in range(COMMITS_BESIDE_COMPACTION + APPENDS_PER_MERGE):
+        create_schema(state, f"s{number}")
+    assert not written & {info.path for info in place.folder.walk("data")}
 
 
 @pytest.mark.parametrize("place", PLACES, indirect=True)

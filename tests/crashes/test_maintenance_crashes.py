@@ -22,6 +22,8 @@ POINTS = [
     "collections.vacuum.before_delete",
     "maintenance.before_record",
     "maintenance.after_record",
+    "catalog.stash.compact.since_raised",
+    "catalog.stash.compact.batch_deleted",
 ]
 READABLE = range(1_101, 1_201, 9)
 QUERIES = [
@@ -36,7 +38,8 @@ def answers(world: World) -> list[object]:
 
 
 def maintain(home: Path, crash_at: str = "") -> int | None:
-    settings = {"RECLOCK_RETENTION_MS": "100", "RECLOCK_INDEX_RETENTION_MS": "0", "RECLOCK_VACUUM_GRACE_MS": "0"}
+    retained = {"RETENTION_MS": "100", "INDEX_RETENTION_MS": "0", "VACUUM_GRACE_MS": "0", "CATALOG_RETENTION_MS": "0"}
+    settings = {f"RECLOCK_{name}": value for name, value in retained.items()}
     return command("maintain", "--home", str(home), **settings, RECLOCK_CRASH_AT=crash_at)
 
 

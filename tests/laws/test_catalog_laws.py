@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from fixtures.catalogs import NOW, CatalogPlace
@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.encoding import decode_update
-from reclock.catalog.objects import Kind, Schema, Setting
+from reclock.catalog.implementations import Implementation
+from reclock.catalog.log import CatalogLog
+from reclock.catalog.objects import APPEND_ONLY, Kind, Schema, Setting
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
-from reclock.errors import DuplicateObject, ReclockError, UpperMismatch
+from reclock.errors import DuplicateObject, NotReadable, ReclockError, UpperMismatch
 
 NAMES = st.sampled_from(["a", "b", "c", "größe"])
 ACTORS = 2
@@ -109,6 +111,8 @@ class Subject:
         first.open()
         self.actors = [first, *(self.joined() for _ in range(ACTORS - 1))]
 
+        self.uppers: list[Timestamp] = []
+
     def joined(self) -> DurableCatalogState:
         state = self.place.state()
         state.join()
@@ -192,6 +196,71 @@ def test_every_sequence_of_transactions_has_one_result(subjects: list[Subject], 
         assert subjects[0].stored() == subjects[1].stored()
         for subject, follower in followers:
             assert followed(follower.poll) == subject.actors[0].sync().at(subject.actors[0].upper)
+
+    law()
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """How many of the times so far it leaves readable."""
+
+    times_left: int
+
+
+HISTORIES = st.lists(st.one_of(STEPS, STEPS, st.builds(Compaction, st.integers(0, 4))), min_size=1, max_size=12)
+
+Answers = list[list[tuple[str, str, str, int]]]
+
+
+def asked(log: CatalogLog, at: Timestamp) -> Answers:
+    """What a log says at a time, and of the time from there on."""
+    reads = [read for only in (None, APPEND_ONLY) for read in (log.snapshot(below=at, only=only), log.updates(at, only=only))]
+    return [sorted((u.kind, u.key, u.value, u.diff) for u in updates) for _, updates in reads]
+
+
+@pytest.fixture
+def compacted(tmp_path: Path) -> list[Subject]:
+    """One of each implementation, and one that is never compacted."""
+    return [
+        Subject(CatalogPlace(name.partition(" ")[0], f"sqlite:///{tmp_path / name}.db", tmp_path / name))
+        for name in ("stash never compacted", *get_args(Implementation))
+        if not (tmp_path / name).mkdir()
+    ]
+
+
+@pytest.mark.timeout(24 * 3600)
+def test_a_compacted_catalog_answers_as_one_that_was_not(compacted: list[Subject], pytestconfig: pytest.Config) -> None:
+    """At every time from since on; at an earlier one it refuses. Whoever is behind finds the same catalog."""
+    uncompacted, *others = compacted
+    for subject in compacted:
+        subject.uppers = [subject.actors[0].upper]
+
+    @settings(max_examples=pytestconfig.getoption("--catalog-sequences"), suppress_health_check=list(HealthCheck))
+    @given(HISTORIES)
+    def law(history: list[Step | Compaction]) -> None:
+        for subject in compacted:
+            subject.begin_anew()
+            subject.uppers.append(subject.start)
+        for step in history:
+            if isinstance(step, Compaction):
+                for subject in others:
+                    subject.actors[0].compact(subject.uppers[-1 - step.times_left :][0])
+            else:
+                for subject in compacted:
+                    subject.attempt(Attempt(0, (step,), is_stale=False, begins_anew="no"))
+                    subject.uppers.append(subject.actors[0].upper)
+        for subject in others:
+            since = subject.actors[0].since
+            assert len(subject.uppers) == len(uncompacted.uppers)
+            for at, same_moment in list(zip(subject.uppers, uncompacted.uppers, strict=True))[-20:]:
+                for log in (subject.log, subject.place.log()):
+                    if at < since:
+                        with pytest.raises(NotReadable):
+                            asked(log, at)
+                    else:
+                        assert asked(log, at) == asked(uncompacted.log, same_moment)
+            behind = subject.actors[1].sync()
+            assert behind.at(behind.upper) == subject.actors[0].snapshot().at(behind.upper)
 
     law()
 

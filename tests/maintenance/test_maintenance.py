@@ -285,6 +285,64 @@ def test_the_status_history_is_kept_for_its_retention(world: World) -> None:
     assert [status.at for status in statuses.history()] == [2_000]
 
 
+def test_measurements_of_storage_are_kept_for_their_retention(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance, "_USAGES_AT_ONCE", 2)
+    environment = world.environment
+    group = fill(world, times=2)
+    record_usage(environment)
+    old = environment.catalog.get_storage_usages()
+    world.now += environment.settings.storage_usage_retention_ms
+    record_usage(environment)
+    assert sweep(environment).storage_usages == 0  # they are exactly as old as they may be
+    world.now += 1
+    assert sweep(environment).storage_usages == len(old) > 2
+    assert sweep(environment).storage_usages == 0
+    assert len(world.sql(f"SELECT * FROM mz_storage_usage WHERE object_id = '{group}'")) == 1
+    assert {usage.collected_at for usage in environment.catalog.get_storage_usages()} == {world.now - 1}
+
+
+def test_measurements_that_another_takes_away_first_are_taken_away_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world, times=2)
+    environment, overtaken = world.environment, []
+    record_usage(environment)
+    world.now += environment.settings.storage_usage_retention_ms + 1
+    catalog = environment.catalog
+    commit = catalog.commit_transaction
+
+    def after_another(tx):
+        if not overtaken:
+            with Environment.open(world.home, clock=lambda: T(world.now)) as other:
+                overtaken.append(sweep(other).storage_usages)
+        return commit(tx)
+
+    monkeypatch.setattr(catalog, "commit_transaction", after_another)
+    assert sweep(environment).storage_usages == 0
+    assert overtaken[0] > 0
+    assert catalog.get_storage_usages() == []
+
+
+def test_the_history_of_the_catalog_is_kept_for_its_retention(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever was away for longer goes on from the present, in a session too."""
+    environment = world.environment
+    with Environment.open(world.home, clock=lambda: T(world.now)) as away:
+        for number in range(5):
+            world.sql(f"CREATE TABLE t{number} (a int)")
+        world.sql("DROP TABLE t0")
+        upper = environment.catalog.upper
+        assert maintenance.run(environment).catalog_updates == 0
+        world.now += environment.settings.catalog_retention_ms + upper
+        report = maintenance.run(environment)
+        assert report.failed == {}
+        assert report.catalog_updates > 10
+        assert environment.catalog.since > upper
+        [result] = Session(away).execute("SELECT name FROM mz_tables WHERE name LIKE 't_' ORDER BY name")
+        assert list(result.rows()) == [("t1",), ("t2",), ("t3",), ("t4",)]
+        list(Session(away).execute("CREATE TABLE t5 (a int)"))
+    with pytest.raises(SystemExit):
+        app(["maintain", "--home", str(world.home)])
+    assert "updates deleted from the history of the catalog" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("listing", ["collections of a group", "all collections"])
 def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
     world: World, monkeypatch: pytest.MonkeyPatch, listing: str

@@ -18,7 +18,12 @@ RUNS = 6
 
 
 def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"RETENTION_MS": "50", "VACUUM_GRACE_MS": "0", "READ_HOLD_LEASE_MS": "4000"}.items():
+    for name, value in {
+        "RETENTION_MS": "50",
+        "VACUUM_GRACE_MS": "0",
+        "CATALOG_RETENTION_MS": "0",
+        "READ_HOLD_LEASE_MS": "4000",
+    }.items():
         monkeypatch.setenv(f"RECLOCK_{name}", value)
     world = World(tmp_path)
     group = world.create("words")

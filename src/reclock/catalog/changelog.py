@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reclock.algebra.timestamps import CATALOG, Clock, Timestamp
 from reclock.catalog.builtins import BuiltinObject
-from reclock.catalog.durable import WAIT_MS, DurableCatalogState
+from reclock.catalog.durable import ATTEMPTS, WAIT_MS, DurableCatalogState
 from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, encode_rows, rows_of
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
@@ -18,12 +18,7 @@ from reclock.catalog.mend import Edit, Mended, audited, corrections, decide, edi
 from reclock.catalog.objects import (
     APPEND_ONLY,
     AuditEvent,
-    ClusterIntrospectionSourceIndex,
     Kind,
-    Setting,
-    SystemConfiguration,
-    SystemObjectMapping,
-    TimelineFloor,
 )
 from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -50,14 +45,12 @@ from reclock.errors import (
     CatalogUninitialized,
     CatalogVersionUnsupported,
     Fenced,
+    NotReadable,
     ReclockError,
     StatementTimeout,
     UpperMismatch,
 )
 from reclock.oracle.oracle import TimestampOracle
-
-ATTEMPTS = 100
-"""How often a write that does not depend on what others wrote is decided again before it gives up."""
 
 POLL_S = 0.01
 
@@ -295,7 +288,11 @@ class DurableCatalog(DurableCatalogState):
     def sync(self) -> CatalogSnapshot:
         with self._lock:
             before = self._opened()
-            upper, updates = self._log.updates(before.upper)
+            try:
+                upper, updates = self._log.updates(before.upper)
+            except NotReadable:  # compacted since
+                self._current = self._read_again()
+                return self._current
             try:
                 if upper < before.upper:
                     raise CatalogError(f"the catalog went back from {before.upper} to {upper}", hint="start the process again")
@@ -309,6 +306,11 @@ class DurableCatalog(DurableCatalogState):
     def _require_known_leadership(self) -> None:
         if self._leadership is not None:
             fence.require(self._leadership, self._log.leadership())
+
+    @property
+    def since(self) -> Timestamp:
+        self._opened()
+        return self._log.since()
 
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
         deadline = time.monotonic() + timeout_ms / 1000
@@ -386,37 +388,9 @@ class DurableCatalog(DurableCatalogState):
                 self._apply_write(new_upper)
             self._current = after
 
-    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
-        self._write(lambda tx: tx.put_all(mappings))
-
-    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None:
-        self._write(lambda tx: tx.put_all(indexes))
-
-    def set_settings(self, settings: Sequence[Setting]) -> None:
-        self._write(lambda tx: tx.put_all(settings))
-
-    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
-        self._write(lambda tx: tx.put_all(configurations))
-
-    def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
-        def raise_floors(tx: Transaction) -> None:
-            for floor in floors:
-                found: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
-                if found is None or found.floor < floor.floor:
-                    tx.put(floor)
-
-        self._write(raise_floors)
-
-    def _write(self, decide: Callable[[Transaction], None]) -> None:
-        for _ in range(ATTEMPTS):
-            tx = self.transaction()
-            decide(tx)
-            try:
-                self.commit_transaction(tx)
-            except UpperMismatch:
-                continue
-            return
-        raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
+    def compact(self, below: Timestamp) -> int:
+        leadership = self.leadership
+        return self._log.compact(min(below, self._log.upper()), leadership)
 
     # --- how ---
 
@@ -458,6 +432,15 @@ class DurableCatalog(DurableCatalogState):
         if edit.kind in APPEND_ONLY | {Kind.ID_ALLOCATOR}:
             stored = stored + self._log.snapshot(below=upper, only=APPEND_ONLY)[1]
         return upper, stored
+
+    def _read_again(self) -> CatalogSnapshot:
+        """The catalog as it is, all of it. Raises as ``_receive``."""
+        upper, rows = self._read()
+        if read_header(rows).version != CATALOG_VERSION:
+            raise self._another_layout()
+        snapshot = load(rows, upper)
+        self._apply_write(upper)
+        return snapshot
 
     def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[Change]:
         """``updates`` decoded, after ``ApplyWrite`` of the upper they were read at: nobody is served what a read elsewhere might

@@ -163,12 +163,16 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
     at = max(oracle.write_ts(CATALOG), upper, sealed.upper)
     updates = difference(found, sealed.wanted, at)
     reach("catalog.convert.before_copy")
+    new_upper = Timestamp(at + 1)
     if target.leadership() == sealed.leadership:  # both share the fence of one consensus, which is not raised before the switch
-        target.compare_and_append(upper, Timestamp(at + 1), updates, sealed.leadership)
+        leadership = sealed.leadership
+        target.compare_and_append(upper, new_upper, updates, leadership)
     else:
-        target.lead(upper, Timestamp(at + 1), updates, sealed.next_leadership)
-    oracle.apply_write(CATALOG, Timestamp(at + 1))
+        leadership = sealed.next_leadership
+        target.lead(upper, new_upper, updates, leadership)
+    oracle.apply_write(CATALOG, new_upper)
     reach("catalog.convert.after_copy")
+    target.compact(new_upper, leadership)  # what it held before is no history of the source
     return len(updates)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from reclock.algebra.timestamps import Timestamp
+from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.encoding import Change
 from reclock.catalog.mend import Edit, Mended
@@ -34,8 +34,12 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.subscription import Subscription
 from reclock.catalog.transaction import Transaction
 from reclock.consensus.fence import Leadership
+from reclock.errors import UpperMismatch
 
 WAIT_MS = 60_000
+
+ATTEMPTS = 100
+"""How often a write that does not depend on what others wrote is decided again before it gives up."""
 
 
 class DurableCatalogState(Protocol):
@@ -139,6 +143,11 @@ class DurableCatalogState(Protocol):
     def upper(self) -> Timestamp:
         """How far the copy in memory is complete, exclusive."""
 
+    @property
+    @abstractmethod
+    def since(self) -> Timestamp:
+        """The earliest time that ``snapshot_at`` and ``subscribe_at`` can surely read, as the store says."""
+
     @abstractmethod
     def snapshot(self) -> CatalogSnapshot:
         """The copy in memory."""
@@ -151,13 +160,15 @@ class DurableCatalogState(Protocol):
     @abstractmethod
     def snapshot_at(self, ts: Timestamp, *, timeout_ms: int = WAIT_MS) -> CatalogSnapshot:
         """The catalog at ``ts``: every update below ``ts`` and none from there on, whatever has changed since. Waits until
-        the upper is at least ``ts``; raises ``StatementTimeout``."""
+        the upper is at least ``ts``; raises ``StatementTimeout``. Raises ``NotReadable`` if the catalog was
+        compacted beyond ``ts``."""
 
     @abstractmethod
     def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
         """First the catalog at ``ts`` (every update below it, exactly), then every update from there on.
 
-        Of the kinds ``only`` names, or if None of all that are not append-only.
+        Of the kinds ``only`` names, or if None of all that are not append-only. Polling raises ``NotReadable`` if the catalog was
+        compacted beyond what it handed out; then the subscriber has to begin anew.
         """
 
     @abstractmethod
@@ -187,23 +198,49 @@ class DurableCatalogState(Protocol):
         contents.
         """
 
+    @abstractmethod
+    def compact(self, below: Timestamp) -> int:
+        """Forget the history before ``below``, or before the upper if that is less: delete updates that cancel. Returns how many.
+
+        Actors that are behind read the whole catalog at their next ``sync``. It may run beside everything else, and may be
+        interrupted. Raises ``CatalogReadOnly`` and ``Fenced``.
+        """
+
     # The targeted writes: each object replaces the one of its key or is added; tried again if another actor came between.
 
-    @abstractmethod
-    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None: ...
+    def set_system_object_mappings(self, mappings: Sequence[SystemObjectMapping]) -> None:
+        self._write(lambda tx: tx.put_all(mappings))
 
-    @abstractmethod
-    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None: ...
+    def set_cluster_introspection_source_indexes(self, indexes: Sequence[ClusterIntrospectionSourceIndex]) -> None:
+        self._write(lambda tx: tx.put_all(indexes))
 
-    @abstractmethod
-    def set_settings(self, settings: Sequence[Setting]) -> None: ...
+    def set_settings(self, settings: Sequence[Setting]) -> None:
+        self._write(lambda tx: tx.put_all(settings))
 
-    @abstractmethod
-    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None: ...
+    def set_system_configurations(self, configurations: Sequence[SystemConfiguration]) -> None:
+        self._write(lambda tx: tx.put_all(configurations))
 
-    @abstractmethod
     def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
         """Raise the floors of timelines; one that is higher already stays."""
+
+        def raise_floors(tx: Transaction) -> None:
+            for floor in floors:
+                found: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
+                if found is None or found.floor < floor.floor:
+                    tx.put(floor)
+
+        self._write(raise_floors)
+
+    def _write(self, decide: Callable[[Transaction], None]) -> None:
+        for _ in range(ATTEMPTS):
+            tx = self.transaction()
+            decide(tx)
+            try:
+                self.commit_transaction(tx)
+            except UpperMismatch:
+                continue
+            return
+        raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self.upper)
 
     # --- one accessor a kind, in order of the key ---
 

@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 
 APPEND_ONLY = frozenset({Kind.AUDIT_LOG, Kind.STORAGE_USAGE})
-"""Kinds that are written and listed, never changed, and never kept in memory."""
+"""Kinds that are written and listed, never changed, and never kept in memory. Old measurements of storage usage are taken away."""
 
 
 class ItemType(StrEnum):

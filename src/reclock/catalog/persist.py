@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 from uuid import UUID, uuid4, uuid5
 
@@ -20,15 +21,17 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock.algebra.relations import TIME_COLUMN
-from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp, system_clock
+from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.catalog import update_files
+from reclock.catalog.compaction import plan_rewrite
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.known_updates import KnownUpdates
 from reclock.catalog.objects import APPEND_ONLY
+from reclock.catalog.persist_state import PersistState, read_state
 from reclock.catalog.update_files import SCHEMA, Holds
-from reclock.collections.files import DataFile
+from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import DATA, LOG, Folder, fsync
-from reclock.collections.log import TableLog, add, log_entry, remove
+from reclock.collections.log import TableLog, add, remove
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus
@@ -49,12 +52,11 @@ ATTEMPTS = 1000
 
 ATTEMPTS_WITHOUT_ANSWER = 3
 
-UPPER = "catalog.upper"
-EPOCH = "catalog.epoch"
-DEPLOY_GENERATION = "catalog.deploy_generation"
-ROWS = "catalog.rows"
-ALWAYS = frozenset({UPPER, EPOCH, DEPLOY_GENERATION, ROWS})
-"""The application transactions of every commit."""
+COMPACTION_ATTEMPTS = 10
+"""How often a compaction may lose its files to merges before it leaves the rest to the next one."""
+
+COMMITS_BESIDE_COMPACTION = 100
+"""How many commits others may make between a compaction's first file and its commit."""
 
 _ts = pc.field(TIME_COLUMN)
 
@@ -75,35 +77,6 @@ def persist_folder(lake: str, environment_id: str, storage_options: Mapping[str,
     return Folder(f"{lake.rstrip('/')}/catalog-{uuid5(_ENVIRONMENTS, environment_id)}", storage_options)
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """The table at one version, by its log alone. Version -1: there is no table."""
-
-    version: int = -1
-    upper: Timestamp = MINIMUM
-    leadership: Leadership | None = None
-    files: tuple[DataFile, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        return sum(file.rows for file in self.files)
-
-    def transactions(self, rows: int) -> dict[str, int]:
-        """What a commit says that leaves the table with this upper and leadership, and so many updates."""
-        assert self.leadership is not None
-        return {
-            UPPER: self.upper,
-            EPOCH: self.leadership.epoch,
-            DEPLOY_GENERATION: self.leadership.deploy_generation,
-            ROWS: rows,
-        }
-
-    @property
-    def appended(self) -> list[DataFile]:
-        """The files of appends that are not merged yet."""
-        return [file for file in self.files if update_files.holds(file.path) is Holds.APPEND]
-
-
 class PersistLog:
     """A ``CatalogLog`` in a Delta table, made at the first write. Safe for threads and processes.
 
@@ -115,7 +88,7 @@ class PersistLog:
         self._consensus = consensus
         self._lock = threading.RLock()
         self._table: TableLog | None = None
-        self._state = _State()
+        self._state = PersistState()
         self._known: KnownUpdates | None = None
 
     # --- reading ---
@@ -124,6 +97,10 @@ class PersistLog:
         with self._lock:
             return self._refresh().upper
 
+    def since(self) -> Timestamp:
+        with self._lock:
+            return self._refresh().since
+
     def leadership(self) -> Leadership | None:
         with self._lock:
             return self._refresh().leadership
@@ -131,8 +108,9 @@ class PersistLog:
     def snapshot(
         self, *, below: Timestamp | None = None, only: Collection[str] | None = None
     ) -> tuple[Timestamp, list[CatalogUpdate]]:
-        def read(state: _State) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def read(state: PersistState) -> tuple[Timestamp, list[CatalogUpdate]]:
             bound = state.upper if below is None else min(below, state.upper)
+            state.require_readable(bound)
             known = self._learn(state)
             if bound >= known.since and not APPEND_ONLY.intersection(only or ()):
                 return state.upper, known.summed(bound, only)
@@ -142,9 +120,10 @@ class PersistLog:
         return self._consistently(read)
 
     def updates(self, since: Timestamp, *, only: Collection[str] | None = None) -> tuple[Timestamp, list[CatalogUpdate]]:
-        def read(state: _State) -> tuple[Timestamp, list[CatalogUpdate]]:
+        def read(state: PersistState) -> tuple[Timestamp, list[CatalogUpdate]]:
             if state.upper <= since:
                 return state.upper, []
+            state.require_readable(since)
             known = self._learn(state)
             if since >= known.since:
                 return state.upper, known.updates(since, only)
@@ -152,7 +131,7 @@ class PersistLog:
 
         return self._consistently(read)
 
-    def _consistently(self, read: Callable[[_State], T]) -> T:
+    def _consistently(self, read: Callable[[PersistState], T]) -> T:
         """What ``read`` makes of the newest version; again if a merge meanwhile took files of it away."""
         with self._lock:
             for _ in range(ATTEMPTS):
@@ -164,9 +143,10 @@ class PersistLog:
                         raise CatalogCorrupt("file", self._missing(state), detail="it is missing") from gone
             raise CatalogError("the catalog cannot be read: its files are merged again and again")
 
-    def _learn(self, state: _State) -> KnownUpdates:
-        """What is known up to ``state``: at first everything of the cached kinds is read, later no more than what is new."""
-        if self._known is None:
+    def _learn(self, state: PersistState) -> KnownUpdates:
+        """What is known up to ``state``. At first, and if it was compacted meanwhile, everything of the cached kinds is read; later
+        no more than what is new."""
+        if self._known is None or self._known.upper < state.since:
             table = self._read(state, None, _ts < state.upper)
             self._known = KnownUpdates(update_files.sums_of(table), state.upper)
         known = self._known
@@ -177,11 +157,11 @@ class PersistLog:
             known.add(update_files.updates_of(update_files.read(self._folder, new, _ts >= known.upper)), state.upper)
         return known
 
-    def _read(self, state: _State, only: Collection[str] | None, times: pc.Expression) -> pa.Table:
+    def _read(self, state: PersistState, only: Collection[str] | None, times: pc.Expression) -> pa.Table:
         paths = [file.path for file in state.files if update_files.may_hold(file.path, only)]
         return update_files.read(self._folder, paths, times & update_files.chosen(only))
 
-    def _missing(self, state: _State) -> str:
+    def _missing(self, state: PersistState) -> str:
         found = self._folder.sizes(file.path for file in state.files)
         return next((file.path for file in state.files if file.path not in found), DATA)
 
@@ -190,23 +170,23 @@ class PersistLog:
     def compare_and_append(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
-        def check(state: _State) -> None:
+        def check(state: PersistState) -> None:
             fence.require(leadership, state.leadership)  # before the upper: who is fenced must hear of that, not of a lost race
-            _check_upper(state, expected_upper)
+            state.require_upper(expected_upper)
 
         self._write("append", check, expected_upper, new_upper, updates, leadership)
 
     def lead(
         self, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate], leadership: Leadership
     ) -> None:
-        def check(state: _State) -> None:
-            _check_upper(state, expected_upper)  # before the leadership: two that open at once race, neither has fenced the other
+        def check(state: PersistState) -> None:
+            state.require_upper(expected_upper)  # before the leadership: two that open at once race, neither has fenced the other
             if state.leadership is not None and leadership.rank <= state.leadership.rank:
                 raise fence.fenced(leadership, state.leadership)
 
         with self._lock:
             if self._refresh().version < 0:
-                _check_upper(self._state, expected_upper)
+                self._state.require_upper(expected_upper)
                 self._create()
             self._write("lead", check, expected_upper, new_upper, updates, leadership)
 
@@ -237,7 +217,7 @@ class PersistLog:
     def _write(
         self,
         what: str,
-        check: Callable[[_State], None],
+        check: Callable[[PersistState], None],
         expected_upper: Timestamp,
         new_upper: Timestamp,
         updates: Sequence[CatalogUpdate],
@@ -254,7 +234,10 @@ class PersistLog:
                 check(self._refresh())
                 raise
             reach(f"catalog.persist.{what}.file_written")
-            after = _State(upper=new_upper, leadership=leadership)
+
+            def after(before: PersistState) -> PersistState:
+                return replace(before, upper=new_upper, leadership=leadership)
+
             try:
                 self._commit(state, check, [add(file) for file in files], after, len(updates), mark)
             except (Fenced, UpperMismatch):
@@ -268,19 +251,22 @@ class PersistLog:
 
     def _commit(
         self,
-        state: _State,
-        check: Callable[[_State], None],
+        state: PersistState,
+        check: Callable[[PersistState], None],
         actions: Sequence[Action],
-        after: _State,
+        after: Callable[[PersistState], PersistState],
         rows: int,
         mark: str,
     ) -> None:
-        """Commit what ``check`` allowed in ``state``, exactly once: whether a commit that got no answer landed, its mark tells."""
+        """Commit what ``check`` allowed in ``state``, exactly once: whether a commit that got no answer landed, its mark tells.
+
+        ``after`` says what the commit makes of the state that it follows; ``rows`` by how many updates the table grows.
+        """
         unanswered = 0
         for _ in range(ATTEMPTS):
             version = state.version + 1
             try:
-                if self._log.commit(actions, after.transactions(state.rows + rows), mark=mark):
+                if self._log.commit(actions, after(state).transactions(state.rows + rows), mark=mark):
                     return
             except (DeltaError, OSError) as failure:
                 unanswered += 1
@@ -309,28 +295,79 @@ class PersistLog:
             others = [file for file in state.files if file not in state.appended]
             removed = [*state.appended, *_with_no_larger(others, sum(file.rows for file in state.appended))]
             table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
-            halves = {
-                Holds.OBJECTS: table.filter(update_files.chosen(None)),
-                Holds.EVENTS: table.filter(update_files.chosen(APPEND_ONLY)),
-            }
-            unique = uuid4().hex
-            added = [
-                update_files.write(self._folder, half, holds, state.version, unique)
-                for holds, half in halves.items()
-                if half.num_rows
-            ]
+            added = self._write_merged(table, state.version)
             reach("catalog.persist.merge.files_written")
-            actions: list[Action] = [
-                *(remove(file, system_clock()) for file in removed),
-                *(add(file, is_new_data=False) for file in added),
-            ]
-            if self._log.commit(actions, state.transactions(state.rows)):
+            if self._log.commit(_replace(removed, added), state.transactions(state.rows)):
                 reach("catalog.persist.merge.landed")
             self._delete_garbage()
         except FileNotFoundError:
             return  # another actor has just merged them
         except (DeltaError, OSError, CatalogError) as failure:
             _logger.warning("catalog files were not merged", table=self._folder.uri, error=str(failure))
+
+    def _write_merged(self, table: pa.Table, number: int) -> list[StagedFile]:
+        """Files of these updates, those of append-only kinds apart."""
+        halves = {
+            Holds.OBJECTS: table.filter(update_files.chosen(None)),
+            Holds.EVENTS: table.filter(update_files.chosen(APPEND_ONLY)),
+        }
+        unique = uuid4().hex
+        return [
+            update_files.write(self._folder, half.slice(start, LARGEST_MERGE_ROWS), holds, number, unique)
+            for holds, half in halves.items()
+            for start in range(0, half.num_rows, LARGEST_MERGE_ROWS)
+        ]
+
+    # --- compaction ---
+
+    def compact(self, below: Timestamp, leadership: Leadership) -> int:
+        def check(state: PersistState) -> None:
+            fence.require(leadership, state.leadership)
+            if below > state.upper:
+                raise CatalogError(f"the catalog cannot be compacted below {below}", detail=f"its upper is {state.upper}")
+
+        with self._lock:
+            check(state := self._refresh())
+            if state.since < below:
+                self._commit(state, check, [], lambda before: replace(before, since=max(before.since, below)), 0, uuid4().hex)
+        reach("catalog.persist.compact.since_raised")
+        for _ in range(COMPACTION_ATTEMPTS):
+            with suppress(_FilesReplaced):
+                return self._delete_cancelled(below, check)
+        _logger.info("catalog was not compacted: its files are merged again and again", table=self._folder.uri)
+        return 0
+
+    def _delete_cancelled(self, below: Timestamp, check: Callable[[PersistState], None]) -> int:
+        """Other threads read and write meanwhile. Raises ``_FilesReplaced`` if somebody merges the files, or commits too often."""
+        with self._lock:
+            state = self._refresh()
+        try:
+            rewrite = plan_rewrite(self._folder, state.files, below)
+        except FileNotFoundError as gone:
+            raise _FilesReplaced from gone
+        if rewrite is None:
+            return 0
+        with self._lock:
+            last_version = self._refresh().version + COMMITS_BESIDE_COMPACTION
+
+        def check_files(state: PersistState) -> None:
+            check(state)
+            if state.version > last_version or not {file.path for file in rewrite.removed} <= {file.path for file in state.files}:
+                raise _FilesReplaced
+
+        added = self._write_merged(rewrite.table, last_version)
+        reach("catalog.persist.compact.files_written")
+        with self._lock:
+            try:
+                check_files(state := self._refresh())
+                actions = _replace(rewrite.removed, added)
+                self._commit(state, check_files, actions, lambda before: before, -rewrite.deleted_updates, uuid4().hex)
+            except (_FilesReplaced, Fenced):
+                self._folder.delete(file.path for file in added)
+                raise
+            reach("catalog.persist.compact.landed")
+            self._delete_garbage()
+        return rewrite.deleted_updates
 
     def _delete_garbage(self) -> None:
         """Delete what merges have replaced and what crashed writers left. Who is reading such a file reads again."""
@@ -343,7 +380,7 @@ class PersistLog:
 
     # --- the table's log ---
 
-    def _refresh(self) -> _State:
+    def _refresh(self) -> PersistState:
         """The newest version, durable whoever committed it. Raises ``CatalogCorrupt``."""
         try:
             return self._see()
@@ -354,7 +391,7 @@ class PersistLog:
         except (DeltaError, ValueError) as broken:
             raise CatalogCorrupt("file", LOG, detail=str(broken).partition("\n")[0]) from broken
 
-    def _see(self) -> _State:
+    def _see(self) -> PersistState:
         if self._table is None:
             if not self._found():
                 return self._state
@@ -363,7 +400,7 @@ class PersistLog:
             raise CatalogCorrupt("file", LOG, detail="it is missing")
         if self._log.refresh() != self._state.version:
             self._log.make_durable()
-            self._state = self._read_state()
+            self._state = read_state(self._log)
         return self._state
 
     def _found(self) -> bool:
@@ -378,24 +415,15 @@ class PersistLog:
         assert self._table is not None
         return self._table
 
-    def _read_state(self) -> _State:
-        log = self._log
-        if not log.version:
-            return _State(0)
-        said = log.last_transactions()
-        if not said.keys() >= ALWAYS:
-            raise CatalogCorrupt("file", log_entry(log.version), detail="it is cut: it does not say all that a commit says")
-        upper, rows = said[UPPER], said[ROWS]
-        leadership = Leadership(said[EPOCH], said[DEPLOY_GENERATION])
-        state = _State(log.version, Timestamp(upper), leadership, log.files())
-        if state.rows != rows:
-            raise CatalogCorrupt("file", LOG, detail=f"its files have {state.rows} updates, but {rows} were written")
-        beyond = next((file for file in state.files if file.max_time >= upper), None)
-        if beyond is not None:
-            raise CatalogCorrupt(
-                "file", beyond.path, detail=f"it has updates at {beyond.max_time}, but the catalog's upper is {upper}"
-            )
-        return state
+
+class _FilesReplaced(Exception):
+    """The files that a compaction was to replace are not in the table any more, or others may have deleted those that it wrote."""
+
+
+def _replace(removed: Sequence[DataFile], added: Sequence[StagedFile]) -> list[Action]:
+    """The actions of a commit that changes no content at a time that can be read."""
+    now = system_clock()
+    return [*(remove(file, now) for file in removed), *(add(file, is_new_data=False) for file in added)]
 
 
 def _with_no_larger(files: Sequence[DataFile], rows: int) -> list[DataFile]:
@@ -407,8 +435,3 @@ def _with_no_larger(files: Sequence[DataFile], rows: int) -> list[DataFile]:
         taken.append(file)
         rows += file.rows
     return taken
-
-
-def _check_upper(state: _State, expected: Timestamp) -> None:
-    if state.upper != expected:
-        raise UpperMismatch(CATALOG, expected=expected, found=state.upper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from itertools import zip_longest
 from typing import TypeVar
@@ -12,7 +13,7 @@ from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.fence import Leadership
 from reclock.crashpoints import reach
-from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, UpperMismatch
+from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
 
 T = TypeVar("T")
 
@@ -36,6 +37,9 @@ class ShadowLog:
 
     def upper(self) -> Timestamp:
         return self._catch_up()
+
+    def since(self) -> Timestamp:
+        return max(self._primary.since(), self._secondary.since())
 
     def leadership(self) -> Leadership | None:
         return self._compared("leadership", lambda log: log.leadership(), lambda found: [found])
@@ -84,6 +88,14 @@ class ShadowLog:
 
         self._on_both("lead", lead, expected_upper, new_upper)
 
+    def compact(self, below: Timestamp, leadership: Leadership) -> int:
+        self._catch_up()
+        deleted = self._primary.compact(below, leadership)
+        reach("catalog.shadow.compact.between")
+        self._catch_up()
+        self._secondary.compact(below, leadership)
+        return deleted
+
     def mirror(self, leadership: Leadership) -> None:
         self._primary.mirror(leadership)
         self._secondary.mirror(leadership)
@@ -104,7 +116,10 @@ class ShadowLog:
             raise refused
         _refusal(write, self._secondary)  # refused if another actor has carried it over already
         self._catch_up()
-        one, other = (_between(log, lower, upper) for log in (self._primary, self._secondary))
+        try:
+            one, other = (_between(log, lower, upper) for log in (self._primary, self._secondary))
+        except NotReadable:  # compacted meanwhile; the next read compares what it came to
+            return
         if one != other:
             raise _differ(call, one, other)
 
@@ -126,17 +141,40 @@ class ShadowLog:
                 continue  # another actor was faster
         raise CatalogError("the catalog's implementations cannot be reconciled: other actors keep writing to it")
 
-    def _carry_over(self, since: Timestamp) -> None:
+    def _carry_over(self, behind: Timestamp) -> None:
         leadership = self._primary.leadership()
-        upper, updates = self._primary.updates(since)
-        _, events = self._primary.updates(since, only=APPEND_ONLY)
+        upper, missing = self._missing_from(behind)
         if leadership is None or self._primary.leadership() != leadership:
             return  # led anew meanwhile: look again
-        carried = [*updates, *(event for event in events if event.ts < upper)]
         if self._secondary.leadership() == leadership:
-            self._secondary.compare_and_append(since, upper, carried, leadership)
+            self._secondary.compare_and_append(behind, upper, missing, leadership)
         else:
-            self._secondary.lead(since, upper, carried, leadership)
+            self._secondary.lead(behind, upper, missing, leadership)
+
+    def _missing_from(self, behind: Timestamp) -> tuple[Timestamp, list[CatalogUpdate]]:
+        """The primary's upper, and the updates that bring the secondary there from its upper ``behind``.
+
+        If the primary was compacted beyond that, the first of them are just before the primary's since. From there on both
+        answer the same.
+        """
+        since = self._primary.since()
+        begin = max(since, behind)
+        try:
+            first = [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
+            upper, updates = self._primary.updates(begin)
+            _, events = self._primary.updates(begin, only=APPEND_ONLY)
+        except NotReadable:  # compacted meanwhile
+            return self._missing_from(behind)
+        return upper, [*first, *updates, *(event for event in events if event.ts < upper)]
+
+
+def _difference(secondary: CatalogLog, lower: Timestamp, primary: CatalogLog, since: Timestamp) -> list[CatalogUpdate]:
+    """The updates just below ``since`` that turn what one log has below ``lower`` into what the other has below ``since``."""
+    sums: Counter[tuple[str, str, str]] = Counter()
+    for log, bound, sign in ((secondary, lower, -1), (primary, since, 1)):
+        for update in [*log.snapshot(below=bound)[1], *log.snapshot(below=bound, only=APPEND_ONLY)[1]]:
+            sums[update.kind, update.key, update.value] += sign * update.diff
+    return [CatalogUpdate(*row, Timestamp(since - 1), diff) for row, diff in sorted(sums.items(), key=lambda of: of[1]) if diff]
 
 
 def _refusal(write: Callable[[CatalogLog], None], log: CatalogLog) -> Fenced | UpperMismatch | None:

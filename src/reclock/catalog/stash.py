@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
+from reclock.catalog.compaction import cancelling
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus import fence
 from reclock.consensus.fence import Leadership
 from reclock.consensus.store import Consensus, metadata
 from reclock.crashpoints import reach
-from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, UpperMismatch
+from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, NotReadable, UpperMismatch
+
+T = TypeVar("T")
 
 _updates = sa.Table(
     "catalog_updates",
@@ -34,6 +39,18 @@ _upper = sa.Table(
     sa.Column("upper", sa.BigInteger, nullable=False),
 )
 
+_since = sa.Table(
+    "catalog_since",
+    metadata,
+    sa.Column("id", sa.Integer, sa.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    sa.Column("since", sa.BigInteger, nullable=False),
+)
+
+DELETED_AT_ONCE = 10_000
+"""About how many updates one transaction of a compaction deletes, so that no commit waits long for it."""
+
+READ_AT_ONCE = 200_000
+"""About how many updates to delete a compaction has in memory."""
 
 _UPPER = sa.select(_upper.c.upper)
 
@@ -47,6 +64,9 @@ class StashLog:
     def upper(self) -> Timestamp:
         return self._consensus.read(_current_upper)
 
+    def since(self) -> Timestamp:
+        return self._consensus.read(_current_since)
+
     def leadership(self) -> Leadership | None:
         return self._consensus.read(fence.current)
 
@@ -58,10 +78,12 @@ class StashLog:
 
         def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
             upper = _current_upper(connection)
+            bound = upper if below is None else below
+            _check_readable(connection, bound)
             _check_complete(connection, upper)
             query = (
                 sa.select(*columns, sa.func.max(_updates.c.ts), total)
-                .where(_updates.c.ts < (upper if below is None else below), _chosen(only))
+                .where(_updates.c.ts < bound, _chosen(only))
                 .group_by(*columns)
                 .having(total != 0)
             )
@@ -76,6 +98,7 @@ class StashLog:
 
         def work(connection: sa.Connection) -> tuple[Timestamp, list[CatalogUpdate]]:
             upper = _current_upper(connection)
+            _check_readable(connection, since)
             c = _updates.c
             query = sa.select(c.kind, c.key, c.value, c.ts, c.diff).where(c.ts >= since, c.ts < upper, _chosen(only))
             return upper, [_update(*row) for row in connection.execute(query.order_by(c.ts, c.diff))]
@@ -105,6 +128,20 @@ class StashLog:
 
         self._until_known(write, expected_upper, new_upper, updates)
 
+    def compact(self, below: Timestamp, leadership: Leadership) -> int:
+        def raise_since(connection: sa.Connection) -> None:
+            fence.check(connection, leadership)
+            _raise_since(connection, below)
+
+        self._repeat_until_known(raise_since)
+        reach("catalog.stash.compact.since_raised")
+        deleted = 0
+        while batches := self._consensus.read(lambda connection: _cancelling(connection, below)):
+            for batch in batches:
+                deleted += self._repeat_until_known(fence.guard(leadership, partial(_delete, batch)))
+                reach("catalog.stash.compact.batch_deleted")
+        return deleted
+
     def mirror(self, leadership: Leadership) -> None:
         """``lead`` writes to consensus itself, so there is nothing to do unless that row was lost since: the catalog
         has the leadership too, and it is put back."""
@@ -119,6 +156,13 @@ class StashLog:
     def close(self) -> None:
         """Nothing: the connection is the environment's."""
 
+    def _repeat_until_known(self, work: Callable[[sa.Connection], T]) -> T:
+        """For ``work`` that may be done twice."""
+        try:
+            return self._consensus.transact(work)
+        except ConsensusOutcomeUnknown:
+            return self._consensus.transact(work)
+
     def _until_known(
         self,
         write: Callable[[sa.Connection], None],
@@ -127,6 +171,8 @@ class StashLog:
         updates: Sequence[CatalogUpdate],
     ) -> None:
         def write_unless_landed(connection: sa.Connection) -> None:
+            if _current_since(connection) > expected_upper:
+                raise ConsensusOutcomeUnknown(detail="the catalog was compacted meanwhile")
             if not _has_landed(connection, expected_upper, new_upper, updates):
                 write(connection)
 
@@ -140,8 +186,54 @@ def _current_upper(connection: sa.Connection) -> Timestamp:
     return _first(connection.execute(_UPPER).all())
 
 
-def _first(uppers: Sequence[sa.Row[Any]]) -> Timestamp:
-    return Timestamp(uppers[0][0]) if uppers else MINIMUM
+def _current_since(connection: sa.Connection) -> Timestamp:
+    return _first(connection.execute(sa.select(_since.c.since)).all())
+
+
+def _first(times: Sequence[sa.Row[Any]]) -> Timestamp:
+    return Timestamp(times[0][0]) if times else MINIMUM
+
+
+def _check_readable(connection: sa.Connection, at: Timestamp) -> None:
+    since = _current_since(connection)
+    if at < since:
+        raise NotReadable("catalog", at=at, since=since, upper=_current_upper(connection))
+
+
+def _raise_since(connection: sa.Connection, to: Timestamp) -> None:
+    upper = _current_upper(connection)
+    if to > upper:
+        raise CatalogError(f"the catalog cannot be compacted below {to}", detail=f"its upper is {upper}")
+    if to <= _current_since(connection):
+        return
+    if connection.execute(sa.update(_since).values(since=to)).rowcount == 0:
+        connection.execute(sa.insert(_since).values(id=1, since=to))
+
+
+def _cancelling(connection: sa.Connection, below: Timestamp) -> list[list[dict[str, object]]]:
+    """Batches of updates at times below ``below`` that cancel, by their primary keys; none if there are no more. What cancels each
+    other is in one batch."""
+    c = _updates.c
+    row = (c.kind, c.key, c.value)
+    retracted = sa.select(*row).where(c.ts < below, c.diff < 0)
+    query = sa.select(*row, c.ts, c.diff).where(c.ts < below, sa.tuple_(*row).in_(retracted)).order_by(*row, c.ts)
+    updates = (_update(*found) for found in connection.execution_options(yield_per=DELETED_AT_ONCE).execute(query))
+    batches: list[list[dict[str, object]]] = []
+    for _, group in groupby(updates, key=lambda update: (update.kind, update.key, update.value)):
+        if not batches or len(batches[-1]) >= DELETED_AT_ONCE:
+            if len(batches) * DELETED_AT_ONCE >= READ_AT_ONCE:
+                break
+            batches.append([])
+        batches[-1] += [{f"p_{name}": getattr(u, name) for name in ("ts", "kind", "key", "diff")} for u in cancelling(group)]
+    return [batch for batch in batches if batch]
+
+
+def _delete(batch: Sequence[Mapping[str, object]], connection: sa.Connection) -> int:
+    """How many were still there."""
+    is_in_batch = [column == sa.bindparam(f"p_{column.name}") for column in _updates.primary_key]
+    deleted = connection.execute(sa.delete(_updates).where(*is_in_batch), batch).rowcount
+    reach("catalog.stash.compact.before_commit")
+    return deleted
 
 
 def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:

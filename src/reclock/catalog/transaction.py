@@ -29,12 +29,14 @@ class Transaction:
         self.snapshot = base
         self._touched: dict[Reference, None] = {}
         self._appended: list[CatalogObject] = []
+        self._expired: list[CatalogObject] = []
         self._allocated: set[tuple[str, int]] = set()
 
     def fork(self) -> Transaction:
         """Another transaction that goes on from here, while this one stays as it is."""
         other = Transaction(self.base)
         other.snapshot, other._touched, other._appended = self.snapshot, dict(self._touched), list(self._appended)
+        other._expired = list(self._expired)
         other._allocated = set(self._allocated)
         return other
 
@@ -131,6 +133,12 @@ class Transaction:
         [id] = self.allocate("storage_usage")
         self.insert(StorageUsage(id, collection, size_bytes, collected_at))
 
+    def expire_storage_usage(self, usages: Iterable[StorageUsage]) -> None:
+        """Take measurements away that were there when this transaction began. It spends an id, so that of two transactions that
+        take the same ones away the second conflicts."""
+        self.allocate("storage_usage")
+        self._expired += usages
+
     # --- outcome ---
 
     def removed(self, kind: Kind) -> list[Any]:
@@ -155,6 +163,7 @@ class Transaction:
                 changes.append(Change(before, at, -1))
             if after is not None:
                 changes.append(Change(after, at, 1))
+        changes += [Change(thing, at, -1) for thing in self._expired]
         return changes + [Change(thing, at, 1) for thing in self._appended]
 
     # --- how ---

@@ -69,7 +69,7 @@ def sums_of(table: pa.Table) -> dict[tuple[str, str, str], int]:
 def write(folder: Folder, table: pa.Table, holds: Holds, number: int, unique: str) -> StagedFile:
     """Write ``table``, which has a row, as one file; durable when this returns.
 
-    ``number`` is what tells that a file will never be committed: the upper an append expects, the version a merge was made of.
+    ``number`` is what tells that a file will never be committed: the upper an append expects, the last version a merge may follow.
     ``unique`` is hexadecimal.
     """
     footers: list[pq.FileMetaData] = []

@@ -120,7 +120,9 @@ def backfill(
 
 @app.command()
 def maintain(home: Home = None, is_json: Json = False) -> None:
-    """Advance since by retention, compact, checkpoint, vacuum, record storage usage; once. Harmless beside everything else."""
+    """Advance since by retention, compact, checkpoint, vacuum, record storage usage, compact the catalog; once.
+
+    Harmless beside everything else."""
     from reclock.cli.maintain import run_maintenance
 
     with errors_on_stderr():

@@ -25,6 +25,7 @@ def run_maintenance(home: Path | None, *, is_json: bool = False) -> bool:
     print_result(_table(report), Format.JSON if is_json else Format.TABLE)
     if not is_json:
         print(f"{report.stored_bytes} bytes in all collections")
+        print(f"{report.catalog_updates} updates deleted from the history of the catalog")
     for name, error in report.failed.items():
         print(f"{name}:", *error_lines(error), sep="\n  ", file=sys.stderr)
     return bool(report.failed)
