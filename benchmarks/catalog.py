@@ -23,6 +23,7 @@ from deltalake.exceptions import DeltaError
 from benchmarks.figures import Figures, timed
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp, system_clock
 from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Item, ItemType, Setting
 from reclock.config import Settings
@@ -31,6 +32,7 @@ from reclock.oracle.oracle import ConsensusOracle
 
 SIZES = (100, 10_000, 100_000)
 BATCH = 10_000
+HISTORY = 1_300_000
 RUNS = 15
 COMMITS = 60
 WRITERS = 4
@@ -41,6 +43,9 @@ def main() -> None:
         for size in SIZES:
             with tempfile.TemporaryDirectory() as home:
                 _by_size(implementation, size, Path(home))
+    for implementation in ("stash", "persist"):
+        with tempfile.TemporaryDirectory() as home:
+            _with_history(implementation, Path(home))
     _throughput()
 
 
@@ -94,6 +99,30 @@ def _by_size(implementation: str, size: int, home: Path) -> None:
     print(f"{implementation}, {size} items: full snapshot {Figures(tuple(timed(snapshot) for _ in range(3)))}")
     subscription.poll()
     print(f"{implementation}, {size} items: a follower's poll after a commit {Figures(tuple(latency() for _ in range(RUNS)))}")
+
+
+def _with_history(implementation: str, home: Path) -> None:
+    """How long it takes to join a small catalog that was changed often, before its history is compacted and after."""
+    state = catalog(implementation, home)
+    state.open()
+    log, numbers = state._log, count()
+    for _ in range(0, HISTORY, 2 * BATCH):
+        first = state.sync().upper
+        updates = []
+        for at in range(first, first + BATCH):
+            number = next(numbers)
+            row = ("setting", f'{{"name":"setting {number}"}}', f'{{"value":"{number}"}}')
+            updates += [CatalogUpdate(*row, Timestamp(at), 1), CatalogUpdate(*row, Timestamp(at + 1), -1)]
+        log.compare_and_append(first, Timestamp(first + BATCH + 1), updates, state.leadership)
+
+    def join() -> None:
+        catalog(implementation, home).join()
+
+    label = f"{implementation}, {HISTORY:,} updates that cancel"
+    print(f"{label}: open (join) {Figures(tuple(timed(join) for _ in range(3)))}")
+    upper = state.sync().upper
+    print(f"{label}: compacted in {timed(lambda: state.compact(upper)):.1f} s")
+    print(f"{label}, compacted: open (join) {Figures(tuple(timed(join) for _ in range(3)))}")
 
 
 def _throughput() -> None:
