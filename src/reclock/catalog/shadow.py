@@ -137,7 +137,7 @@ class ShadowLog:
                 continue
             try:
                 self._carry_over(behind)
-            except (Fenced, UpperMismatch):
+            except (Fenced, NotReadable, UpperMismatch):
                 continue  # another actor was faster
         raise CatalogError("the catalog's implementations cannot be reconciled: other actors keep writing to it")
 
@@ -155,16 +155,12 @@ class ShadowLog:
         """The primary's upper, and the updates that bring the secondary there from its upper ``behind``.
 
         If the primary was compacted beyond that, the first of them are just before the primary's since. From there on both
-        answer the same.
+        answer the same. Raises ``NotReadable`` if one of the two was compacted meanwhile.
         """
         since = self._primary.since()
-        begin = max(since, behind)
-        try:
-            first = [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
-            upper, updates = self._primary.updates(begin)
-            _, events = self._primary.updates(begin, only=APPEND_ONLY)
-        except NotReadable:  # compacted meanwhile
-            return self._missing_from(behind)
+        first = [] if since <= behind else _difference(self._secondary, behind, self._primary, since)
+        upper, updates = self._primary.updates(max(since, behind))
+        _, events = self._primary.updates(max(since, behind), only=APPEND_ONLY)
         return upper, [*first, *updates, *(event for event in events if event.ts < upper)]
 
 
