@@ -99,6 +99,7 @@ def test_all_of_it_is_there_and_goes_on(places: Places) -> None:
     state = joined(places.target)
     assert (state.epoch, converted.epoch) == (5, 5)
     assert state.upper > upper
+    assert state.since == state.upper  # what is older is no history of the source
     assert places.source.oracle.read_ts(CATALOG) >= state.upper
     assert [event.event_type for event in state.get_audit_logs()] == ["create", "create", "convert"]
     create_schema(state, "afterwards")

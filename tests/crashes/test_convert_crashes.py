@@ -29,6 +29,7 @@ BEFORE_SWITCH: dict[Implementation, tuple[str, ...]] = {
         "catalog.persist.create.landed",
         "catalog.persist.lead.file_written",
         "catalog.persist.lead.landed",
+        "catalog.persist.compact.since_raised",
         *COPIED,
     ),
     "persist": (
@@ -39,6 +40,7 @@ BEFORE_SWITCH: dict[Implementation, tuple[str, ...]] = {
         "catalog.convert.before_copy",
         "catalog.stash.append.updates_written",
         "catalog.stash.append.before_commit",
+        "catalog.stash.compact.since_raised",
         *COPIED,
     ),
 }
