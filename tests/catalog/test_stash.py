@@ -85,8 +85,9 @@ def test_whether_a_commit_happened_may_be_lost_with_the_history(place: CatalogPl
     other.join()
 
     def undone_and_compacted() -> None:
+        other.sync()
         tx = other.transaction()
-        tx.delete(other.sync().schema_by_name(1, "raw"))  # type: ignore[arg-type]
+        tx.delete(tx.snapshot.schema_by_name(1, "raw"))  # type: ignore[arg-type]
         other.compact(other.commit_transaction(tx))
 
     lose_an_answer(state, "after", then=undone_and_compacted)
