@@ -251,14 +251,14 @@ def test_a_compacted_catalog_answers_as_one_that_was_not(compacted: list[Subject
                     subject.uppers.append(subject.actors[0].upper)
         for subject in others:
             since = subject.actors[0].since
-            assert len(subject.uppers) == len(uncompacted.uppers)
-            for at, same_moment in list(zip(subject.uppers, uncompacted.uppers, strict=True))[-20:]:
-                for log in (subject.log, subject.place.log()):
-                    if at < since:
-                        with pytest.raises(NotReadable):
-                            asked(log, at)
-                    else:
-                        assert asked(log, at) == asked(uncompacted.log, same_moment)
+            moments = list(zip(subject.uppers, uncompacted.uppers, strict=True))[-6:]
+            for number, (at, same_moment) in enumerate(moments):
+                log = subject.log if number % 2 else subject.place.log()  # that knows nothing yet
+                if at < since:
+                    with pytest.raises(NotReadable):
+                        asked(log, at)
+                else:
+                    assert asked(log, at) == asked(uncompacted.log, same_moment)
             behind = subject.actors[1].sync()
             assert behind.at(behind.upper) == subject.actors[0].snapshot().at(behind.upper)
 
