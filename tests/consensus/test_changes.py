@@ -26,6 +26,11 @@ def watched(consensus: Consensus) -> Iterator[threading.Event]:
         yield changed
 
 
+def watchers() -> set[threading.Thread]:
+    """The watching threads of this process; other tests may have some of their own."""
+    return {thread for thread in threading.enumerate() if thread.name == "catalog-changes"}
+
+
 @pytest.fixture
 def other(consensus_url: str, consensus: Consensus) -> Iterator[ConsensusOracle]:
     """The oracle of another process."""
@@ -64,9 +69,10 @@ def test_a_watch_that_lost_its_connection_begins_anew(postgres_url: str, monkeyp
 
 
 def test_the_watch_ends_with_the_last_who_wants_it_and_begins_again(consensus: Consensus) -> None:
+    watchers_before = watchers()
     with watched(consensus):
-        first = next(thread for thread in threading.enumerate() if thread.name == "catalog-changes")
-    first.join(PATIENCE_S)
-    assert not first.is_alive()
+        (watcher,) = watchers() - watchers_before
+    watcher.join(PATIENCE_S)
+    assert not watcher.is_alive()
     with watched(consensus):
-        assert any(thread.name == "catalog-changes" for thread in threading.enumerate())
+        assert watchers() - watchers_before

@@ -19,18 +19,18 @@ VARCHAR, VARCHAR_ARRAY, BPCHAR, NAME, INT8, UNKNOWN, TEXT = 1043, 1015, 1042, 19
 @pytest.fixture
 def table(sql_server: SqlServer) -> Iterator[psycopg.Connection]:
     with sql_server.connect() as connection:
-        connection.execute("CREATE TABLE copied (id bigint NOT NULL, name text, price numeric(10, 2))")
+        connection.execute("CREATE TABLE binary_rows (id bigint NOT NULL, name text, price numeric(10, 2))")
         yield connection
-        connection.execute("DROP TABLE copied")
+        connection.execute("DROP TABLE binary_rows")
 
 
 def test_psycopg_copies_both_ways_in_binary(table: psycopg.Connection) -> None:
     rows = [(n, None if n % 7 == 0 else f"é{n}", Decimal(n) / 4) for n in range(1000)]
-    with table.cursor().copy("COPY copied FROM STDIN (FORMAT BINARY)") as copy:
+    with table.cursor().copy("COPY binary_rows FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(["int8", "text", "numeric"])
         for row in rows:
             copy.write_row(row)
-    with table.cursor().copy("COPY (SELECT * FROM copied ORDER BY id) TO STDOUT (FORMAT BINARY)") as copy:
+    with table.cursor().copy("COPY (SELECT * FROM binary_rows ORDER BY id) TO STDOUT (FORMAT BINARY)") as copy:
         copy.set_types(["int8", "text", "numeric"])
         assert list(copy.rows()) == rows
 
@@ -39,8 +39,8 @@ def test_asyncpg_copies_records_and_asks_for_types(sql_server: SqlServer, table:
     async def use() -> tuple[object, ...]:
         connection = await asyncpg.connect(host="127.0.0.1", port=sql_server.port, user="reclock", database="reclock")
         try:
-            tag = await connection.copy_records_to_table("copied", records=[(1, "a", Decimal("1.50")), (2, None, None)])
-            rows = [tuple(row) for row in await connection.fetch("SELECT * FROM copied ORDER BY id")]
+            tag = await connection.copy_records_to_table("binary_rows", records=[(1, "a", Decimal("1.50")), (2, None, None)])
+            rows = [tuple(row) for row in await connection.fetch("SELECT * FROM binary_rows ORDER BY id")]
             types = await connection.fetch("SELECT typname FROM pg_type WHERE oid = ANY ($1::oid[]) ORDER BY 1", [16, 23])
             return tag, rows, [name for (name,) in types]
         finally:

@@ -37,6 +37,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 
 def create_relations(connection: psycopg.Connection, home: Path) -> None:
+    connection.execute("SET statement_timeout = 0")  # a busy machine takes a minute to start Spark
     connection.execute("CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR 0.001) FOR TABLES (region, lineitem)")
     subprocess.run([RECLOCK, "tick", "--home", str(home)], check=True, capture_output=True)
     assert "spark" in str(connection.execute(f"EXPLAIN {COUNT}").fetchall())
