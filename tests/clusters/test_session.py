@@ -58,3 +58,21 @@ except session.ConfigurationError as error:
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("no Spark Connect server answers at sc://127.0.0.1:9 ")
     assert "do-not-tell" not in done.stdout + done.stderr
+
+
+@pytest.mark.spark
+def test_an_environment_does_not_end_a_session_that_it_did_not_start(tmp_path: Path) -> None:
+    """In a process of its own, whose session has the jars of an environment."""
+    script = """
+from pathlib import Path
+from reclock.clusters.own_engines import OwnEngines
+from reclock.config import Settings
+first, second = (OwnEngines(lambda: Settings.load(Path()), None) for _ in range(2))
+session = first.spark()
+assert second.spark() is session
+second.close()
+print(session.range(3).count())
+first.close()
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout == "3\n"

@@ -23,8 +23,9 @@ class OwnEngines:
     """Of the ``settings`` as they are when one is made. Safe for several threads."""
 
     def __init__(self, settings: Callable[[], Settings], spark: SparkSession | None) -> None:
-        """A ``spark`` session that is given is used and left running."""
+        """A ``spark`` session that is given is used and left running, as is one that was running before `spark` was called."""
         self._settings, self._spark, self._owns_spark = settings, spark, spark is None
+        self._has_started_spark = False
         self._starting = threading.Lock()
 
     def spark(self, *, pool: str = "default") -> SparkSession:
@@ -33,11 +34,12 @@ class OwnEngines:
         """
         from py4j.protocol import Py4JError
 
-        from reclock.clusters.session import has_ended, is_ending, start
+        from reclock.clusters.session import has_ended, is_ending, is_running_here, start
 
         try:
             with self._starting:
                 if self._spark is None or (self._owns_spark and has_ended(self._spark)):
+                    self._has_started_spark = bool(self._settings().spark_remote) or not is_running_here()
                     self._spark = start(self._settings(), ended=self._spark)
             if not self._settings().spark_remote:  # a server does that by itself
                 self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
@@ -74,7 +76,7 @@ class OwnEngines:
         if "small" in self.__dict__:
             self.small.close()
         with self._starting:  # one that a replica warms up may be about to be there
-            if self._spark is not None and self._owns_spark:
+            if self._spark is not None and self._has_started_spark:
                 with suppress(ConnectionError):  # it has ended already
                     self._spark.stop()
             self._spark = None

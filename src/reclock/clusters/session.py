@@ -25,6 +25,14 @@ from reclock.errors import ConfigurationError
 _LOCAL_MASTERS = ("local", "spark://127.0.0.1", "spark://localhost")
 _LOGGING = files("reclock.clusters").joinpath("log4j2.properties")
 
+RETAINED = {
+    "spark.ui.retainedJobs": "200",
+    "spark.ui.retainedStages": "200",
+    "spark.ui.retainedTasks": "2000",
+    "spark.sql.ui.retainedExecutions": "20",
+}
+"""The history of jobs that Spark keeps in memory, without its UI too: a plan of a large query is megabytes of text."""
+
 _END_S = 5.0
 """What a process that was killed may take until it is gone."""
 
@@ -46,6 +54,7 @@ def configuration(settings: Settings) -> dict[str, str]:
         "spark.driver.memory": settings.spark_driver_memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING}",
         "spark.ui.enabled": "false",
+        **RETAINED,
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -118,6 +127,12 @@ def start(settings: Settings, *, ended: SparkSession | None = None) -> SparkSess
     for name, value in credentials(settings).items():
         session.conf.set(name, value)
     return session
+
+
+def is_running_here() -> bool:
+    """Whether this process has a Spark session of its own already, which `start` would answer."""
+    existing: Any = cast(Any, SparkSession)._instantiatedSession
+    return existing is not None and not has_ended(existing)
 
 
 def has_ended(session: SparkSession) -> bool:
