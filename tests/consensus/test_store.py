@@ -16,7 +16,7 @@ from reclock.consensus import databases, store
 from reclock.consensus.store import Consensus
 from reclock.errors import ConfigurationError, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError, ReclockError
 
-counter = sa.Table("test_store_counter", store.metadata, sa.Column("value", sa.Integer, nullable=False))
+counter = sa.Table("test_store_counter", sa.MetaData(), sa.Column("value", sa.Integer, nullable=False))
 
 
 def value(connection: sa.Connection) -> int:
@@ -30,9 +30,14 @@ def increment(connection: sa.Connection) -> int:
     return found + 1
 
 
+def start_at_zero(connection: sa.Connection) -> None:
+    counter.create(connection, checkfirst=True)
+    connection.execute(sa.insert(counter).values(value=0))
+
+
 @pytest.fixture
 def counting(consensus: Consensus) -> Consensus:
-    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    consensus.transact(start_at_zero)
     return consensus
 
 
@@ -101,15 +106,6 @@ def test_transactions_do_not_nest(counting: Consensus) -> None:
     assert counting.transact(increment) == 1
 
 
-def test_a_table_defined_after_connecting_is_created_when_needed(counting: Consensus) -> None:
-    late = sa.Table("test_store_late", store.metadata, sa.Column("value", sa.Integer))
-    try:
-        counting.transact(lambda connection: connection.execute(sa.insert(late).values(value=1)))
-        assert counting.read(lambda connection: connection.scalar(sa.select(late.c.value))) == 1
-    finally:
-        store.metadata.remove(late)
-
-
 def test_a_fork_opens_connections_of_its_own(counting: Consensus) -> None:
     assert counting.transact(increment) == 1
     child = os.fork()
@@ -162,7 +158,7 @@ def test_a_writer_waits_in_vain_within_a_bound(counting: Consensus, consensus_ur
 
 def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
     consensus = Consensus.connect(postgres_url)
-    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    consensus.transact(start_at_zero)
     others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     killer = sa.create_engine(postgres_url)
     for step in range(2):
@@ -179,7 +175,7 @@ def test_connections_the_server_closed_are_replaced(postgres_url: str) -> None:
 
 def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_happened(postgres_url: str) -> None:
     consensus = Consensus.connect(postgres_url)
-    consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    consensus.transact(start_at_zero)
     killer = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT")
     runs: list[int] = []
 
@@ -201,7 +197,7 @@ def test_a_connection_that_breaks_during_the_commit_leaves_it_open_whether_it_ha
 def test_a_writer_asleep_inside_a_transaction_stops_nobody_for_ever(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(databases, "BUSY_TIMEOUT_S", 0.5)
     drowsy = Consensus.connect(postgres_url)
-    drowsy.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+    drowsy.transact(start_at_zero)
     other = Consensus.connect(postgres_url)
     seen: list[int] = []
 
@@ -224,7 +220,7 @@ def test_the_sqlite_file_is_private_durable_and_logs_ahead(tmp_path: Path) -> No
     before = os.umask(0)
     try:
         consensus = Consensus.connect(f"sqlite:///{path}")
-        consensus.transact(lambda connection: connection.execute(sa.insert(counter).values(value=0)))
+        consensus.transact(start_at_zero)
         assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {
             "consensus.db": 0o600,
             "consensus.db-wal": 0o600,

@@ -10,19 +10,22 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from reclock.consensus import store
 from reclock.consensus.connections import require_durable
 from reclock.consensus.store import Consensus
 from reclock.consensus.waiting import interruptible
 from reclock.errors import ConfigurationError, QueryCanceled
 
-notes = sa.Table("test_waiting_note", store.metadata, sa.Column("text", sa.Text, nullable=False))
+notes = sa.Table("test_waiting_note", sa.MetaData(), sa.Column("text", sa.Text, nullable=False))
 
 SHOW = sa.text("SELECT current_setting('synchronous_commit')")
 
 
 def note(text: str) -> Callable[[sa.Connection], object]:
-    return lambda connection: connection.execute(sa.insert(notes).values(text=text))
+    def write(connection: sa.Connection) -> None:
+        notes.create(connection, checkfirst=True)
+        connection.execute(sa.insert(notes).values(text=text))
+
+    return write
 
 
 def found(connection: sa.Connection) -> list[str]:

@@ -1,6 +1,11 @@
-"""What is installed is what is there."""
+"""What is installed is what is there, and what is imported is declared."""
 
+import ast
+import re
+import sys
 from configparser import ConfigParser
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -32,3 +37,40 @@ def test_the_smaller_locks_are_parts_of_the_whole() -> None:
         return {line.split(" ")[0] for line in (ROOT / "requirements" / name).read_text().splitlines() if "==" in line}
 
     assert pins("core.txt") < pins("airflow.txt") < pins("all.txt")
+
+
+USED_WITHOUT_IMPORT = {"grpcio-tools", "delta-spark"}
+"""``protoc`` is run as a program; Delta's jars are pinned by the version of its Python package."""
+WITH_ANOTHER = {"py4j": "pyspark", "pydantic-core": "pydantic", "botocore": "boto3"}
+"""Parts of a declared package that must be of the version which that package chooses."""
+
+
+def test_what_is_imported_is_declared_and_nothing_else() -> None:
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    declared = {re.split(r"[\[=<>]", line)[0] for line in setup["options"]["install_requires"].split()}
+    imported = {distribution(name) for path in (ROOT / "src").rglob("*.py") for name in imports(path)} - {"reclock", None}
+    assert {WITH_ANOTHER.get(name, name) for name in imported if name} | USED_WITHOUT_IMPORT == declared
+
+
+def imports(path: Path) -> set[str]:
+    """The dotted names of the modules outside the standard library that a file imports anywhere."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names}
+
+
+@cache
+def distributions() -> dict[str, list[str]]:
+    return dict(packages_distributions())
+
+
+def distribution(module: str) -> str | None:
+    if module.startswith("google.protobuf"):  # a namespace that several packages share
+        return "protobuf"
+    found = distributions().get(module.split(".")[0], [None])[0]
+    return found and re.sub(r"[-_.]+", "-", found).lower()

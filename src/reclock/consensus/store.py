@@ -13,6 +13,7 @@ import sqlalchemy as sa
 import stamina
 
 from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.consensus import migrations
 from reclock.consensus.changes import CatalogChanges
 from reclock.consensus.clock import DatabaseClock
 from reclock.consensus.databases import WRITER_LOCK, Database, open_database
@@ -22,7 +23,7 @@ from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Intern
 T = TypeVar("T")
 
 metadata = sa.MetaData()
-"""Every table in consensus, whichever module defines it. A table is created when it is first found missing."""
+"""Every table in consensus, whichever module defines it. The migrations create them: see `reclock.consensus.migrations`."""
 
 sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
 
@@ -42,17 +43,17 @@ class Consensus:
         self._clock = clock
         self._database_clock = DatabaseClock(lambda: self._outside_transaction(database.now))
         self.catalog_changes = CatalogChanges(database.watch)
-        self._known_tables = 0
+        self._has_tables = False
         self._check: Callable[[sa.Connection], object] | None = None
         self._inside = threading.local()
         _fresh_after_fork.add(self)
 
     @classmethod
     def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
-        """Opens the database at a SQLAlchemy URL and creates what tables it lacks; several processes may do so at once.
+        """Opens the database at a SQLAlchemy URL, with tables of this release's version; several processes may do so at once.
 
-        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
-        which repeats the URL.
+        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError``, ``ConsensusUnavailable``, neither of
+        which repeats the URL, or ``ConsensusOfNewerRelease``.
         """
         consensus = cls(open_database(url), clock=clock)
         try:
@@ -126,13 +127,12 @@ class Consensus:
         return checked
 
     def _ensure_tables(self) -> None:
-        wanted = len(metadata.tables)
-        if wanted == self._known_tables:
+        """The tables are of this release's version. Raises ``ConsensusOfNewerRelease``."""
+        if self._has_tables:
             return
-        found = self._patiently(lambda: _look(self._database.reader, lambda c: set(sa.inspect(c).get_table_names())))
-        if not found >= metadata.tables.keys():
-            self._patiently(lambda: _commit(self._database.creator, metadata.create_all))
-        self._known_tables = wanted
+        if not self._patiently(lambda: _look(self._database.reader, migrations.is_current)):
+            self._patiently(lambda: _commit(self._database.creator, migrations.upgrade))
+        self._has_tables = True
 
     def _outside_transaction(self, work: Callable[[sa.Connection], T]) -> T:
         def attempt() -> T:

@@ -1,0 +1,47 @@
+"""The version of the tables in consensus, and the Alembic migrations that bring an older database to it.
+
+A new version is a module in ``versions``, whose ``down_revision`` is the version before, and a new ``VERSION``.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+import sqlalchemy as sa
+
+from reclock.errors import ConsensusOfNewerRelease
+
+VERSION = "0002"
+"""The version that this release reads and writes."""
+
+_VERSION_TABLE = "reclock_consensus_version"
+_VERSIONS = sa.table(_VERSION_TABLE, sa.column("version_num"))
+
+
+def is_current(connection: sa.Connection) -> bool:
+    """Whether the tables are of ``VERSION``. Raises ``ConsensusOfNewerRelease``."""
+    version = _version(connection)
+    if version is not None and version > VERSION:
+        raise ConsensusOfNewerRelease(version, VERSION)
+    return version == VERSION
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Bring the tables to ``VERSION`` within the connection's transaction, from any version before it or from nothing."""
+    if is_current(connection):
+        return  # another process was faster
+    from alembic import command  # takes long to import, and is rarely needed
+    from alembic.config import Config
+
+    with as_file(files(__name__)) as folder:
+        config = Config()
+        config.set_main_option("script_location", str(folder).replace("%", "%%"))
+        config.attributes |= {"connection": connection, "version_table": _VERSION_TABLE}
+        command.upgrade(config, VERSION)
+
+
+def _version(connection: sa.Connection) -> str | None:
+    """The version of the database; None before versions."""
+    if not sa.inspect(connection).has_table(_VERSION_TABLE):
+        return None
+    return connection.scalar(sa.select(_VERSIONS.c.version_num))

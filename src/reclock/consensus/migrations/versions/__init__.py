@@ -1,0 +1,1 @@
+"""One module for each version of the tables, oldest first. Once released, a module never changes."""

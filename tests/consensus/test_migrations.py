@@ -1,0 +1,102 @@
+"""Tables of any release become this release's, whoever opens them first; those of a newer release are left alone."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+import reclock
+from reclock.consensus import migrations
+from reclock.consensus.migrations import versions
+from reclock.consensus.store import Consensus, metadata
+from reclock.errors import ConsensusOfNewerRelease
+
+FROZEN = {
+    "v0002_since_of_the_catalog.py": "b10f0512eb2246363d74866f0976eb93da2035f06d5a91f38cedaa12d43e9e40",
+    "v0001_tables_before_versions.py": "ee1c61ac1034fc697a5c80738754a8ca71de44f8bb033bf9c43107eb135c3923",
+}
+"""The SHA-256 of every migration. Environments out there have run them: change none, add one."""
+
+TABLE = "reclock_consensus_version"
+
+
+def every_table() -> sa.MetaData:
+    """``metadata``, after every module that adds to it was imported."""
+    for package in ("catalog", "collections", "consensus", "oracle"):
+        for module in pkgutil.iter_modules([str(Path(reclock.__path__[0]) / package)]):
+            importlib.import_module(f"reclock.{package}.{module.name}")
+    return metadata
+
+
+def scripts() -> ScriptDirectory:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__path__[0])))
+    return ScriptDirectory.from_config(config)
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(consensus: Consensus) -> None:
+    def differences(connection: sa.Connection) -> list[object]:
+        every = MigrationContext.configure(connection, opts={"version_table": TABLE, "compare_type": True})
+        return compare_metadata(every, every_table())
+
+    assert consensus.read(differences) == []
+
+
+def test_checks_of_columns_are_made_too(consensus: Consensus) -> None:
+    """Alembic compares no checks."""
+
+    def checks(connection: sa.Connection) -> dict[str, int]:
+        inspector = sa.inspect(connection)
+        return {name: len(inspector.get_check_constraints(name)) for name in every_table().tables}
+
+    def wanted(table: sa.Table) -> int:
+        constraints = [*table.constraints, *(one for column in table.columns for one in column.constraints)]
+        return sum(isinstance(constraint, sa.CheckConstraint) for constraint in constraints)
+
+    assert consensus.read(checks) == {name: wanted(table) for name, table in every_table().tables.items()}
+
+
+def test_tables_from_before_versions_keep_their_rows(consensus_url: str) -> None:
+    consensus = Consensus.connect(consensus_url)
+    frontier = every_table().tables["reclock_frontier"]
+    with sa.create_engine(consensus_url).begin() as connection:
+        connection.execute(sa.insert(frontier), {"group_id": "u1", "since": 1, "upper": 2})
+        connection.exec_driver_sql(f"DROP TABLE {TABLE}")
+        for later in ("reclock_restart", "catalog_since"):
+            connection.exec_driver_sql(f"DROP TABLE {later}")
+    consensus.close()
+    consensus = Consensus.connect(consensus_url)
+    assert consensus.read(lambda c: c.execute(sa.select(frontier.c.group_id, frontier.c.upper)).all()) == [("u1", 2)]
+    assert consensus.read(migrations.is_current)
+    assert consensus.read(lambda c: sa.inspect(c).has_table("reclock_restart"))
+    consensus.close()
+
+
+def test_tables_of_a_newer_release_are_left_alone(consensus_url: str) -> None:
+    Consensus.connect(consensus_url).close()
+    engine = sa.create_engine(consensus_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE {TABLE} SET version_num = '9999'")
+    with pytest.raises(ConsensusOfNewerRelease, match="9999"):
+        Consensus.connect(consensus_url)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql(f"SELECT version_num FROM {TABLE}").scalar() == "9999"
+    engine.dispose()
+
+
+def test_the_version_is_that_of_the_last_migration() -> None:
+    assert scripts().get_heads() == [migrations.VERSION]
+
+
+def test_migrations_do_not_change() -> None:
+    present = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in Path(versions.__path__[0]).glob("v*.py")}
+    assert present == FROZEN
