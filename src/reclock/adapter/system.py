@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from reclock.adapter.constraints import constraint_facts
 from reclock.adapter.readiness import broken_objects
 from reclock.adapter.variables import VARIABLES
 from reclock.algebra.ids import GlobalId
@@ -70,6 +71,7 @@ def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, re
         storage_usages=environment.catalog.get_storage_usages,
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
+        constraints=lambda: constraint_facts(catalog),
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
         maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
         dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},

@@ -40,6 +40,10 @@ FIRST_USER = 16_384
 """Where PostgreSQL begins to count what it makes itself, and what users make."""
 FIRST_TRANSIENT = 1 << 30
 """Where the numbers begin of what sessions make for themselves."""
+FIRST_CONSTRAINT = 1 << 31
+FIRST_TRANSIENT_CONSTRAINT = 3 << 30
+"""Where the numbers of constraints begin: those of tables, and those of temporary tables."""
+_CONSTRAINT_BITS, _TABLE_BITS = 10, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +124,13 @@ def object_oid(id: str | int) -> int:
     if isinstance(id, int):
         return FIRST_USER + id
     return {"s": FIRST_SYSTEM, "u": FIRST_USER, "t": FIRST_TRANSIENT}[id[0]] + int(id[1:])
+
+
+def constraint_oid(table: str, place: int) -> int:
+    """Of the constraint at this place (from 0) of a table's definition, and of the index that PostgreSQL would have for it.
+
+    No two share one among the first million tables and their first thousand constraints.
+    """
+    first = FIRST_TRANSIENT_CONSTRAINT if table[0] == "t" else FIRST_CONSTRAINT
+    number, place = int(table[1:]) % (1 << _TABLE_BITS), place % (1 << _CONSTRAINT_BITS)
+    return first + (number << _CONSTRAINT_BITS) + place

@@ -17,6 +17,7 @@ from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
 from reclock.introspection.connections import CONNECTIONS
+from reclock.introspection.constraints import CONSTRAINTS
 from reclock.introspection.dependencies import DEPENDENCIES
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
@@ -308,6 +309,7 @@ BUILTINS: tuple[Builtin, ...] = (
     *UNIFIED,
     *OPERATIONS,
     *FOR_CLIENTS,
+    *CONSTRAINTS,
     *PG_CATALOG,
     *PG_ABSENT,
     *PG_ACTIVITY,

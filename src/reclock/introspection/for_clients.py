@@ -73,6 +73,12 @@ def _columns(state: State) -> Rows:
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
             yield object_oid(id_), position, column.name, type_oid(column.type), type_modifier(column.type), False, None
+    for id_, constraints in state.constraints().items():
+        for constraint in constraints:
+            if constraint.has_index:
+                for position, constrained in enumerate(constraint.positions, 1):
+                    column = state.descs[id_].columns[constrained - 1]
+                    yield constraint.oid, position, column.name, type_oid(column.type), type_modifier(column.type), False, None
 
 
 def _indexes(state: State) -> Rows:
@@ -81,7 +87,14 @@ def _indexes(state: State) -> Rows:
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
         key = ", ".join(part.sql for part in facts.key)
         options = (0,) * len(positions)
-        yield object_oid(id_), object_oid(facts.on_id), positions, options, key, expressions, facts.is_view_default
+        is_view_default, traits = facts.is_view_default, (False, False, False, True)
+        yield object_oid(id_), object_oid(facts.on_id), positions, options, key, expressions, is_view_default, *traits
+    for id_, constraints in state.constraints().items():
+        for constraint in constraints:
+            if constraint.has_index:
+                options = (0,) * len(constraint.positions)
+                traits = (True, constraint.type == "p", constraint.are_nulls_equal, not constraint.is_deferrable)
+                yield constraint.oid, object_oid(id_), constraint.positions, options, constraint.key, None, False, *traits
 
 
 def _queries(state: State) -> Rows:
@@ -158,6 +171,10 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
             key=TEXT,
             expressions=TEXT,
             is_view_default=BOOLEAN,
+            is_unique=BOOLEAN,
+            is_primary=BOOLEAN,
+            are_nulls_equal=BOOLEAN,
+            is_immediate=BOOLEAN,
         ),
         _indexes,
     ),
@@ -183,9 +200,10 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
     view(
         "mz_internal",
         "mz_index_definitions",
-        """SELECT k.oid, 'CREATE INDEX ' || quote_ident(i.name) || ' ON ' || quote_ident(s.name) || '.' || quote_ident(t.name)
-        || ' USING btree (' || k.key || ')'
-        FROM mz_internal.mz_index_keys k JOIN mz_catalog.mz_objects i ON i.oid = k.oid
+        """SELECT k.oid, CASE WHEN k.is_unique THEN 'CREATE UNIQUE INDEX ' ELSE 'CREATE INDEX ' END || quote_ident(i.name)
+        || ' ON ' || quote_ident(s.name) || '.' || quote_ident(t.name) || ' USING btree (' || k.key || ')'
+        || CASE WHEN k.are_nulls_equal THEN ' NULLS NOT DISTINCT' ELSE '' END
+        FROM mz_internal.mz_index_keys k JOIN mz_internal.mz_objects_and_keys i ON i.oid = k.oid
         JOIN mz_catalog.mz_objects t ON t.oid = k.on_oid JOIN mz_catalog.mz_schemas s ON s.id = t.schema_id""",
         ("oid",),
         oid=OID,
@@ -201,10 +219,10 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
                       WHERE s.database_id IS NULL OR d.name = current_database())
         SELECT o.oid, v.oid IS NOT NULL,
         CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name), s.name || '.' || o.name
-        FROM mz_catalog.mz_objects o JOIN here s ON s.id = o.schema_id
-        LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_catalog.mz_objects f JOIN here m ON m.id = f.schema_id
+        FROM mz_internal.mz_objects_and_keys o JOIN here s ON s.id = o.schema_id
+        LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_internal.mz_objects_and_keys f JOIN here m ON m.id = f.schema_id
                    WHERE m.name = ANY (current_schemas(TRUE) || 'mz_temp'::text) AND m.name NOT IN ('mz_catalog', 'mz_internal')
-                   ORDER BY f.name, coalesce(2 * array_position(current_schemas(TRUE), m.name), 7)) v ON v.oid = o.oid""",
+                   ORDER BY f.name, coalesce(2 * array_position(current_schemas(TRUE), m.name), 7), f.oid) v ON v.oid = o.oid""",
         ("oid",),
         oid=OID,
         is_visible=BOOLEAN,

@@ -106,57 +106,6 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
         ),
     ),
     _empty(
-        "table_constraints",
-        **dict.fromkeys(
-            (
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "table_catalog",
-                "table_schema",
-                "table_name",
-                "constraint_type",
-                "is_deferrable",
-                "initially_deferred",
-            ),
-            TEXT,
-        ),
-    ),
-    _empty(
-        "key_column_usage",
-        **dict.fromkeys(
-            (
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "table_catalog",
-                "table_schema",
-                "table_name",
-                "column_name",
-            ),
-            TEXT,
-        ),
-        ordinal_position=INTEGER,
-        position_in_unique_constraint=INTEGER,
-    ),
-    _empty(
-        "referential_constraints",
-        **dict.fromkeys(
-            (
-                "constraint_catalog",
-                "constraint_schema",
-                "constraint_name",
-                "unique_constraint_catalog",
-                "unique_constraint_schema",
-                "unique_constraint_name",
-                "match_option",
-                "update_rule",
-                "delete_rule",
-            ),
-            TEXT,
-        ),
-    ),
-    _empty(
         "routines",
         **dict.fromkeys(
             (

@@ -18,10 +18,6 @@ pg_available_extension_versions: name text, version text, installed boolean, sup
     relocatable boolean, schema text, requires text[], comment text
 pg_available_extensions: name text, default_version text, installed_version text, comment text
 pg_cast: oid! oid, castsource oid, casttarget oid, castfunc oid, castcontext text, castmethod text
-pg_constraint: oid! oid, conname text, connamespace oid, contype text, condeferrable boolean, condeferred boolean,
-    convalidated boolean, conrelid oid, contypid oid, conindid oid, conparentid oid, confrelid oid, confupdtype text,
-    confdeltype text, confmatchtype text, conislocal boolean, coninhcount smallint, connoinherit boolean, conkey smallint[],
-    confkey smallint[], conbin text
 pg_conversion: oid! oid, conname text, connamespace oid, conowner oid, conforencoding integer, contoencoding integer,
     conproc regproc, condefault boolean
 pg_db_role_setting: setdatabase oid, setrole oid, setconfig text[]

@@ -62,12 +62,16 @@ PG_CATALOG: tuple[Builtin, ...] = (
         0, 0, -1, 0, 0, i.on_oid IS NOT NULL, FALSE, CASE WHEN o.id LIKE 't%' THEN 't' ELSE 'p' END,
         CASE WHEN o.id LIKE 's%' THEN 'v' WHEN o.type = 'index' THEN 'i' WHEN o.type = 'view' THEN 'v'
              WHEN o.type = 'materialized_view' THEN 'm' ELSE 'r' END,
-        c.columns, 0, FALSE, FALSE, FALSE, FALSE, FALSE, TRUE, 'd', FALSE, a.acl, NULL, NULL
-        FROM mz_catalog.mz_objects o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id
+        c.columns, coalesce(n.checks, 0), FALSE, f.oid IS NOT NULL, FALSE, FALSE, FALSE, TRUE, 'd', FALSE, a.acl, NULL, NULL
+        FROM mz_internal.mz_objects_and_keys o JOIN mz_catalog.mz_schemas s ON s.id = o.schema_id
         LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id JOIN mz_catalog.mz_roles r ON r.id = o.owner_id
         LEFT JOIN (SELECT oid, count(*) AS columns FROM mz_internal.mz_attributes GROUP BY oid) c ON c.oid = o.oid
         LEFT JOIN (SELECT DISTINCT on_oid FROM mz_internal.mz_index_keys WHERE NOT is_view_default) i ON i.on_oid = o.oid
         LEFT JOIN mz_internal.mz_index_keys k ON k.oid = o.oid
+        LEFT JOIN (SELECT table_oid, count(*) AS checks FROM mz_internal.mz_constraints WHERE type = 'c' GROUP BY table_oid) n
+             ON n.table_oid = o.oid
+        LEFT JOIN (SELECT table_oid AS oid FROM mz_internal.mz_constraints WHERE type = 'f'
+                   UNION SELECT target_oid FROM mz_internal.mz_constraints WHERE type = 'f') f ON f.oid = o.oid
         LEFT JOIN mz_internal.mz_acls a ON a.kind = 'relation' AND a.oid = o.oid
         WHERE (s.database_id IS NULL OR d.name = current_database()) AND o.type NOT IN ('secret', 'connection')
         AND (k.oid IS NULL OR NOT k.is_view_default)""",
@@ -143,9 +147,9 @@ PG_CATALOG: tuple[Builtin, ...] = (
     ),
     _view(
         "pg_index",
-        """SELECT oid, on_oid, cardinality(positions), cardinality(positions), FALSE, FALSE, FALSE, FALSE, TRUE, FALSE, TRUE, TRUE,
-        FALSE,
-        positions, options, options, options, expressions, NULL FROM mz_internal.mz_index_keys WHERE NOT is_view_default""",
+        """SELECT oid, on_oid, cardinality(positions), cardinality(positions), is_unique, are_nulls_equal, is_primary, FALSE,
+        is_immediate, FALSE, TRUE, TRUE, FALSE, positions, options, options, options, expressions, NULL
+        FROM mz_internal.mz_index_keys WHERE NOT is_view_default""",
         ("indexrelid",),
         indexrelid=OID,
         indrelid=OID,

@@ -37,6 +37,46 @@ class IndexFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstraintFacts:
+    """A constraint as ``pg_constraint`` has it. Positions count the columns of a table from 1."""
+
+    oid: int
+    name: str
+    type: str
+    """``p``, ``u``, ``f`` or ``c``."""
+    positions: tuple[int, ...]
+    key: str
+    """The columns as SQL."""
+    is_deferrable: bool
+    is_deferred: bool
+    are_nulls_equal: bool
+    condition: str | None
+    """Of a CHECK, as SQL."""
+    reference: Reference | None
+    """Of a foreign key."""
+
+    @property
+    def has_index(self) -> bool:
+        """Whether PostgreSQL would keep an index for it."""
+        return self.type in ("p", "u")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a foreign key refers to. ``index_oid`` is 0 and ``key_positions`` are None where the table declares no such key."""
+
+    table_oid: int
+    positions: tuple[int, ...]
+    key: str
+    index_oid: int
+    key_positions: tuple[int | None, ...]
+    """The place of each column in the key, from 1."""
+    match: str
+    on_update: str
+    on_delete: str
+
+
+@dataclass(frozen=True, slots=True)
 class SinkFacts:
     """The same about a sink; a table has no envelope."""
 
@@ -82,6 +122,8 @@ class State:
     """What views are made of, as SQL."""
     defaults: Callable[[], Mapping[GlobalId, Mapping[str, str]]]
     """The defaults of tables' columns, as SQL."""
+    constraints: Callable[[], Mapping[GlobalId, Sequence[ConstraintFacts]]]
+    """What tables declare."""
     settings: Callable[[], Iterable[tuple[str, str, str]]]
     """Name, default and description of each session variable."""
     maintenance: Callable[[], Mapping[GlobalId, str]]

@@ -15,6 +15,7 @@ from reclock.sinks.description import Target as SinkTarget
 from reclock.sources.description import Format, Upstream
 from reclock.sql.cluster_statements import ClusterStatement
 from reclock.sql.connection_statements import ConnectionStatement
+from reclock.sql.constraints import Constraint, ConstraintKind
 from reclock.sql.copy_format import CopyFormat
 from reclock.sql.names import QualifiedName
 from reclock.sql.role_statements import RoleStatement
@@ -236,14 +237,18 @@ class Skipped:
 class TableDefinition:
     """What CREATE TABLE says. ``defaults`` are the expressions of DEFAULT, or None, as syntax.
 
-    ``primary_key`` and ``references`` (full names of the tables that foreign keys refer to) are declared, not enforced: only
-    other definitions may use them, never a plan.
+    ``constraints`` are declared, not enforced: other definitions and the catalog's relations may use them, never a plan.
     """
 
     desc: RelationDesc
     defaults: tuple[Any, ...]
-    primary_key: tuple[str, ...] = ()
-    references: frozenset[tuple[str, ...]] = frozenset()
+    constraints: tuple[Constraint, ...] = ()
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        """Its columns; none if the table has none."""
+        keys = (constraint.columns for constraint in self.constraints if constraint.kind is ConstraintKind.PRIMARY_KEY)
+        return next(keys, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,11 +117,16 @@ def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: S
         raise DuplicateObject(taken.type.value.replace("_", " "), str(to))
     changed: dict[GlobalId, str] = {}
     full = parts(source.name.to_table())
-    referencing = [table for table in catalog.relations() if table.table is not None and full in table.table.references]
+    referencing = [entry for entry in catalog.relations() if _refers(entry, full)]
     for entry in (source, *catalog.dependents(source.id), *referencing):
         if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
             changed[entry.id] = renamed(entry.create_sql, source.name, to)
     return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))
+
+
+def _refers(entry: RelationEntry, name: tuple[str, ...]) -> bool:
+    """Whether a foreign key of the table refers to the table with this full name."""
+    return entry.table is not None and any(constraint.target == name for constraint in entry.table.constraints)
 
 
 def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:

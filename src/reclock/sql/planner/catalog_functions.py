@@ -100,6 +100,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     ),
     "pg_get_expr": ((TEXT, OID, BOOLEAN), 2, "argument1"),
     "pg_get_viewdef": ((OID, BOOLEAN), 1, "(SELECT definition FROM mz_internal.mz_view_definitions WHERE oid = argument1)"),
+    "pg_get_constraintdef": (
+        (OID, BOOLEAN),
+        1,
+        "(SELECT definition FROM mz_internal.mz_constraint_definitions WHERE oid = argument1)",
+    ),
     "pg_get_indexdef": (
         (OID, INTEGER, BOOLEAN),
         1,
@@ -125,12 +130,11 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         r"""CASE WHEN strpos(argument1, '\') > 0 THEN 'E' ELSE '' END
         || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
     ),
-    # What there is none of here: comments, constraints, functions in SQL, statistics, sequences, tablespaces.
+    # What there is none of here: comments, functions in SQL, statistics, sequences, tablespaces.
     "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
     "obj_description": ((OID, TEXT), 1, "NULL"),
     "col_description": ((OID, INTEGER), 2, "NULL"),
     "shobj_description": ((OID, TEXT), 2, "NULL"),
-    "pg_get_constraintdef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_function_result": ((OID,), 1, "NULL"),
     "pg_get_function_arguments": ((OID,), 1, "NULL"),
     "pg_get_function_identity_arguments": ((OID,), 1, "NULL"),

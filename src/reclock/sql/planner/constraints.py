@@ -19,6 +19,7 @@ from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.constraint_nodes import TableConstraint
+from reclock.sql.constraints import Constraint, ConstraintKind
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planner.coercion import expect
@@ -32,15 +33,36 @@ _NAME_ENDINGS = {"PRIMARY KEY": "pkey", "UNIQUE": "key", "FOREIGN KEY": "fkey", 
 def key_columns(node: nodes.CreateTableStatement) -> tuple[str, ...]:
     """The columns of the primary key: none if the table has none."""
     for constraint in node.args.get("constraints") or ():
-        if constraint.args["kind"] == "PRIMARY KEY":
+        if constraint.args["kind"] == ConstraintKind.PRIMARY_KEY:
             return tuple(fold(column) for column in constraint.args["columns"])
     return ()
 
 
-def references(node: nodes.CreateTableStatement) -> frozenset[tuple[str, ...]]:
-    """The full names of the tables that foreign keys of a kept definition refer to."""
-    constraints = node.args.get("constraints") or ()
-    return frozenset(parts(constraint.args["target"]) for constraint in constraints if constraint.args.get("target"))
+def declared_constraints(node: nodes.CreateTableStatement, desc: RelationDesc) -> tuple[Constraint, ...]:
+    """The constraints of a definition that ``declare_constraints`` brought into the form that is kept."""
+    return tuple(_declared(constraint, desc) for constraint in node.args.get("constraints") or ())
+
+
+def _declared(node: TableConstraint, desc: RelationDesc) -> Constraint:
+    said, target, condition = node.args, node.args.get("target"), node.args.get("check")
+    columns = tuple(fold(column) for column in said.get("columns") or ())
+    if condition is not None:
+        named = {fold(column.this) for column in condition.find_all(exp.Column)}
+        columns = tuple(name for name in desc.names if name in named)
+    return Constraint(
+        fold(node.this),
+        ConstraintKind(said["kind"]),
+        columns,
+        bool(said.get("are_nulls_equal")),
+        parts(target) if target is not None else (),
+        tuple(fold(column) for column in said.get("target_columns") or ()),
+        said.get("match") or "SIMPLE",
+        said.get("on_update") or "NO ACTION",
+        said.get("on_delete") or "NO ACTION",
+        is_deferrable=bool(said.get("deferrable")),
+        is_deferred="DEFERRED" in (said.get("deferrable") or ""),
+        condition=condition,
+    )
 
 
 def declare_constraints(
@@ -60,8 +82,6 @@ def declare_constraints(
             _declare_check(constraint, name, desc)
         elif constraint.args["kind"] == "FOREIGN KEY":
             _declare_foreign_key(constraint, node, name, desc, catalog, session)
-        for word in ("are_nulls_equal", "match", "on_delete", "on_update", "deferrable"):
-            constraint.args.get(word)  # kept as written: they say how the constraint would be enforced
         constraint.set("is_not_enforced", True)
     _name_constraints(constraints, name.item)
     key = key_columns(node)

@@ -18,7 +18,7 @@ from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.coercion import assign, scalar_type, text_limit
 from reclock.sql.planner.columns import check_columns, check_stored
-from reclock.sql.planner.constraints import declare_constraints, key_columns, references
+from reclock.sql.planner.constraints import declare_constraints, declared_constraints, key_columns
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
 from reclock.sql.planner.limits import NoSubqueries
@@ -35,7 +35,7 @@ def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, sess
     normal = tracked_copy(node)
     normal.set("exists", None)
     normal.set("this", name.to_table())
-    notices = declare_constraints(normal, name, define_table(node).desc, catalog, session)
+    notices = declare_constraints(normal, name, _columns(node), catalog, session)
     return CreateTable(name, stored(normal), define_table(normal), notices=notices)
 
 
@@ -63,6 +63,15 @@ def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog,
 
 def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
     """The table that the statement describes. Raises for columns or defaults that cannot be; constraints are not looked into."""
+    desc = _columns(node)
+    defaults = tuple(column.args.get("default") for column in node.args["columns"])
+    for column, default in zip(desc.columns, defaults, strict=True):
+        if default is not None:
+            default_value(default, column)
+    return TableDefinition(desc, defaults, declared_constraints(node, desc))
+
+
+def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
     key = key_columns(node)
     columns = []
     for column in node.args["columns"]:
@@ -70,11 +79,7 @@ def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
         columns.append(_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
     check_columns([column.name for column in columns])
     check_stored(columns)
-    defaults = tuple(column.args.get("default") for column in node.args["columns"])
-    for column, default in zip(columns, defaults, strict=True):
-        if default is not None:
-            default_value(default, column)
-    return TableDefinition(RelationDesc(tuple(columns)), defaults, key, references(node))
+    return RelationDesc(tuple(columns))
 
 
 def _column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:

@@ -1,0 +1,79 @@
+"""The constraints of tables, as the relations of ``pg_catalog`` describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.object_ids import constraint_oid, object_oid
+from reclock.introspection.relation import ConstraintFacts, Reference
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.constraints import Constraint, ConstraintKind
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import parts, quote
+
+_KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
+_TYPES = {
+    ConstraintKind.PRIMARY_KEY: "p",
+    ConstraintKind.UNIQUE: "u",
+    ConstraintKind.FOREIGN_KEY: "f",
+    ConstraintKind.CHECK: "c",
+}
+
+
+def constraint_facts(catalog: PlannerCatalog) -> dict[GlobalId, list[ConstraintFacts]]:
+    """By table. A foreign key whose target is gone, or has other columns by now, is left out: PostgreSQL would have dropped it."""
+    tables = {parts(entry.name.to_table()): entry for entry in catalog.relations() if entry.table is not None}
+    return {entry.id: list(_facts(entry, tables)) for entry in tables.values()}
+
+
+def _facts(entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]) -> Iterator[ConstraintFacts]:
+    assert entry.table is not None
+    for place, constraint in enumerate(entry.table.constraints):
+        reference = None
+        if constraint.kind is ConstraintKind.FOREIGN_KEY:
+            target = tables.get(constraint.target)
+            if target is None or not set(constraint.target_columns) <= set(target.desc.names):
+                continue
+            reference = _reference(constraint, target)
+        yield ConstraintFacts(
+            constraint_oid(entry.id, place),
+            constraint.name,
+            _TYPES[constraint.kind],
+            _positions(entry, constraint.columns),
+            _key(constraint.columns),
+            constraint.is_deferrable,
+            constraint.is_deferred,
+            constraint.are_nulls_equal,
+            to_sql(constraint.condition) if constraint.condition is not None else None,
+            reference,
+        )
+
+
+def _reference(constraint: Constraint, target: RelationEntry) -> Reference:
+    assert target.table is not None
+    columns = constraint.target_columns
+    keys = [(place, each) for place, each in enumerate(target.table.constraints) if each.kind in _KEYS]
+    # As in PostgreSQL, the primary key before others.
+    keys.sort(key=lambda key: key[1].kind is not ConstraintKind.PRIMARY_KEY)
+    index_oid, key = next(
+        ((constraint_oid(target.id, place), key.columns) for place, key in keys if set(key.columns) == set(columns)), (0, ())
+    )
+    return Reference(
+        object_oid(target.id),
+        _positions(target, columns),
+        _key(columns),
+        index_oid,
+        tuple(key.index(column) + 1 if key else None for column in columns),
+        constraint.match,
+        constraint.on_update,
+        constraint.on_delete,
+    )
+
+
+def _positions(entry: RelationEntry, columns: Sequence[str]) -> tuple[int, ...]:
+    return tuple(entry.desc.names.index(column) + 1 for column in columns)
+
+
+def _key(columns: Sequence[str]) -> str:
+    return ", ".join(quote(column) for column in columns)

@@ -1,0 +1,35 @@
+"""The constraints that a table declares, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class ConstraintKind(StrEnum):
+    PRIMARY_KEY = "PRIMARY KEY"
+    UNIQUE = "UNIQUE"
+    FOREIGN_KEY = "FOREIGN KEY"
+    CHECK = "CHECK"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """``columns`` are the constrained ones, or those that the ``condition`` of a CHECK (as syntax) names, in the table's order.
+
+    A foreign key refers to ``target_columns`` of the table with the full name ``target``. Words are those of SQL, upper case.
+    """
+
+    name: str
+    kind: ConstraintKind
+    columns: tuple[str, ...]
+    are_nulls_equal: bool = False
+    target: tuple[str, ...] = ()
+    target_columns: tuple[str, ...] = ()
+    match: str = "SIMPLE"
+    on_update: str = "NO ACTION"
+    on_delete: str = "NO ACTION"
+    is_deferrable: bool = False
+    is_deferred: bool = False
+    condition: Any = None
