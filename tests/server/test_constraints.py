@@ -115,7 +115,9 @@ def inspected(url: str) -> dict[str, Any]:
     engine = sa.create_engine(url)
     inspector = sa.inspect(engine)
     asked = ("get_pk_constraint", "get_foreign_keys", "get_unique_constraints", "get_indexes")
-    found: dict[str, Any] = {f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA) for ask in asked for table in ("owners", "pets")}
+    found: dict[str, Any] = {
+        f"{ask} {table}": getattr(inspector, ask)(table, SCHEMA) for ask in asked for table in ("owners", "pets")
+    }
     engine.dispose()
     return found
 

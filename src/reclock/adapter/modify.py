@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from reclock.adapter.results import Result
 from reclock.adapter.transaction import Transaction, tables_read
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.keys import Keys
 from reclock.collections.schema import arrow_schema
 from reclock.collections.table_queues import Turn
 from reclock.collections.tables import rows_schema
+from reclock.collections.text_lengths import within_limit
 from reclock.compute.plan import Constant, Finishing
-from reclock.errors import NotNullViolation, TextTooLong
+from reclock.errors import NotNullViolation
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.copy import defaults
@@ -72,21 +72,11 @@ def copy_in(statement: statements.CopyFrom, rows: pa.Table, transaction: Transac
     if len(given) < len(table.desc):
         row = _rows(defaults(statement, table), run)
         given = {i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)]) for i, column in enumerate(row.columns)} | given
-    columns = [_limited(given[i], column) for i, column in enumerate(table.desc.columns)]
+    columns = [within_limit(given[i], column) for i, column in enumerate(table.desc.columns)]
     whole = pa.table(columns, list(table.desc.names))
     added = with_diff(whole, table.desc, 1)
     check_not_null(added, table)
     transaction.write(table, added, catalog)
-
-
-def _limited(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
-    """As `coercion.limited`, of all values. Raises ``TextTooLong``."""
-    if column.limit is None:
-        return values
-    most, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
-    if pc.any(pc.greater(pc.utf8_length(stripped), most)).as_py():
-        raise TextTooLong(str(column.limit))
-    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, most)
 
 
 def fill(table: RelationEntry, query: statements.Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:

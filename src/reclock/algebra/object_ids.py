@@ -30,6 +30,7 @@ from reclock.algebra.relations import (
     TEXT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    Column,
     ScalarType,
     TypeName,
     numeric,
@@ -90,6 +91,7 @@ _VECTORS = {
 TEXTS = {
     "char": (18, 1002, '"char"', 1, "Z"),
     "name": (19, 1003, "name", 64, "S"),
+    "bpchar": (1042, 1014, "character", -1, "S"),
     "varchar": (1043, 1015, "character varying", -1, "S"),
 }
 """Types that are text here, by the names that clients look for: number, that of arrays, name in SQL, bytes, category."""
@@ -111,6 +113,18 @@ def type_size(type: ScalarType) -> int:
 def type_modifier(type: ScalarType) -> int:
     """Precision and scale in one number; -1 for none."""
     return -1 if type.precision is None or type.is_unconstrained else (type.precision << 16 | (type.scale or 0)) + 4
+
+
+def column_type_oid(column: Column) -> int:
+    """That of the type, or of ``varchar`` or ``char`` where the column has a length."""
+    if column.limit is None:
+        return type_oid(column.type)
+    return TEXTS["bpchar" if column.limit.ignores_blanks else "varchar"][0]
+
+
+def column_type_modifier(column: Column) -> int:
+    """As ``type_modifier``; of a column with a length, that and four."""
+    return type_modifier(column.type) if column.limit is None else column.limit.characters + 4
 
 
 def type_rows() -> Iterator[TypeId]:

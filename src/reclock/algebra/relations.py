@@ -135,7 +135,7 @@ OIDVECTOR = ScalarType(TypeName.VECTOR, element=OID)
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Of a table's column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end."""
+    """Of a column that is ``varchar(n)``, or ``char(n)`` if it ``ignores_blanks`` at the end."""
 
     characters: int
     ignores_blanks: bool = False
@@ -150,7 +150,12 @@ class Column:
     type: ScalarType
     is_nullable: bool = True
     limit: TextLimit | None = None
-    """What a text may be that is assigned to it."""
+    """How long its texts are at most: what is assigned to it, or comes from upstream, may not be longer."""
+
+    @property
+    def sql_type(self) -> str:
+        """The type as SQL writes it, with the length."""
+        return str(self.limit or self.type)
 
 
 @dataclass(frozen=True, slots=True)

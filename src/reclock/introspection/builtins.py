@@ -73,7 +73,7 @@ def _default_privileges(state: State) -> Rows:
 def _columns(state: State) -> Rows:
     for id_, relation in state.descs.items():
         for position, column in enumerate(relation.columns, 1):
-            yield id_, column.name, position, column.is_nullable, str(column.type)
+            yield id_, column.name, position, column.is_nullable, column.sql_type
 
 
 def _indexes(state: State) -> Rows:

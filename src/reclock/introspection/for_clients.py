@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.object_ids import TEXTS, object_oid, type_modifier, type_oid, type_rows
+from reclock.algebra.object_ids import TEXTS, column_type_modifier, column_type_oid, object_oid, type_oid, type_rows
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, OIDVECTOR, REGPROC, SMALLINT, TEXT, array
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
@@ -67,18 +67,18 @@ def _columns(state: State) -> Rows:
     for id_, relation in state.descs.items():
         of = defaults.get(id_, {})
         for position, column in enumerate(relation.columns, 1):
-            oid, modifier = type_oid(column.type), type_modifier(column.type)
+            oid, modifier = column_type_oid(column), column_type_modifier(column)
             default = of.get(column.name)
             yield object_oid(id_), position, column.name, oid, modifier, not column.is_nullable, default
     for id_, facts in state.indexes.items():
         for position, column in enumerate((part.column for part in facts.key), 1):
-            yield object_oid(id_), position, column.name, type_oid(column.type), type_modifier(column.type), False, None
+            yield object_oid(id_), position, column.name, column_type_oid(column), column_type_modifier(column), False, None
     for id_, constraints in state.constraints().items():
         for constraint in constraints:
             if constraint.has_index:
                 for position, constrained in enumerate(constraint.positions, 1):
                     column = state.descs[id_].columns[constrained - 1]
-                    yield constraint.oid, position, column.name, type_oid(column.type), type_modifier(column.type), False, None
+                    yield constraint.oid, position, column.name, column_type_oid(column), column_type_modifier(column), False, None
 
 
 def _indexes(state: State) -> Rows:

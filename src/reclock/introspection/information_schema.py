@@ -50,7 +50,8 @@ INFORMATION_SCHEMA: tuple[Builtin, ...] = (
     _view(
         "columns",
         """SELECT current_database(), n.nspname, c.relname, a.attname, a.attnum, d.adbin,
-        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END, CASE WHEN t.category = 'A' THEN 'ARRAY' ELSE t.sql_name END, NULL,
+        CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END, CASE WHEN t.category = 'A' THEN 'ARRAY' ELSE t.sql_name END,
+        CASE WHEN t.name IN ('bpchar', 'varchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 END,
         CASE WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) / 65536
              WHEN t.name IN ('int2', 'int4', 'int8', 'float4', 'float8')
              THEN CASE t.name WHEN 'int2' THEN 16 WHEN 'int4' THEN 32 WHEN 'int8' THEN 64 WHEN 'float4' THEN 24 ELSE 53 END END,

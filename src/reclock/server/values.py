@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from reclock.adapter.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
 from reclock.adapter.texts import decode_utf8, joined, real_text, text_of, texts
-from reclock.algebra.object_ids import type_modifier, type_oid, type_rows, type_size
+from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
@@ -27,6 +27,7 @@ _TYPES: dict[int, ScalarType] = {
     114: TEXT,  # json
     1002: array(TEXT),  # "char"[]
     1003: array(TEXT),  # name[]
+    1014: array(TEXT),  # character[]
     1015: array(TEXT),  # character varying[]
     1042: TEXT,  # character
     1043: TEXT,  # character varying
@@ -47,7 +48,7 @@ def type_of(oid: int) -> ScalarType | None:
 
 
 def field(column: Column, format: int) -> Field:
-    return Field(column.name, type_oid(column.type), type_size(column.type), type_modifier(column.type), format)
+    return Field(column.name, column_type_oid(column), type_size(column.type), column_type_modifier(column), format)
 
 
 # --- out ---

@@ -17,7 +17,8 @@ import pyarrow.json
 
 from reclock.algebra.relations import RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
-from reclock.errors import DecodeFailed
+from reclock.collections.text_lengths import within_limit
+from reclock.errors import DecodeFailed, TextTooLong
 from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
 from reclock.sources.records import BYTE_ORDER_MARK, quote_of, record_ends
 
@@ -130,9 +131,9 @@ def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence
     columns = []
     for column, field in zip(desc.columns, schema, strict=True):
         try:
-            values = _fit(table[column.name], field.type)
-        except (pa.ArrowInvalid, ValueError) as error:
-            raise _Undecodable(f'column "{column.name}" of type {column.type}: {str(error).split(": expected")[0]}') from error
+            values = within_limit(_fit(table[column.name], field.type), column)
+        except (pa.ArrowInvalid, ValueError, TextTooLong) as error:
+            raise _Undecodable(f'column "{column.name}" of type {column.sql_type}: {str(error).split(": expected")[0]}') from error
         if values.null_count and not column.is_nullable:
             raise _Undecodable(f'column "{column.name}": null value violates its NOT NULL constraint')
         columns.append(values)

@@ -7,14 +7,14 @@ buffer cannot be read: so row ``i`` is message ``i``.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from reclock.algebra.relations import RelationDesc
+from reclock.algebra.relations import Column, RelationDesc
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
 from reclock.sources import avro, protobuf
@@ -24,7 +24,7 @@ from reclock.sources.description import AvroFormat, CsvFormat, Format, JsonForma
 from reclock.sources.protobuf_schemas import compiled
 from reclock.sources.records import quote_of, record_ends
 from reclock.sources.registry import schema
-from reclock.sources.values import Unreadable, text
+from reclock.sources.values import Unreadable, limited, text
 from reclock.sources.values import table as typed
 
 
@@ -66,7 +66,7 @@ def decode_messages(
         except Unreadable as unreadable:
             raise failed(unreadable.index, unreadable.reason) from unreadable
     if not isinstance(format, CsvFormat | JsonFormat):
-        return pa.table([_plain(whole, format, failed)], schema=fields)
+        return pa.table([_plain(whole, format, desc.columns[0], failed)], schema=fields)
     bad = next(((i, reason) for i, value in enumerate(whole) if (reason := _unfit(value, format)) is not None), None)
     readable = whole if bad is None else whole[: bad[0]]
     lines = [value.replace(b"\n", b"\t") if b"\n" in value else value for value in readable] if _is_json(format) else readable
@@ -141,15 +141,17 @@ def _rows(line: bytes, format: CsvFormat | JsonFormat, desc: RelationDesc) -> in
     return rows
 
 
-def _plain(values: Sequence[bytes], format: Format, failed: object) -> pa.Array:
+def _plain(values: Sequence[bytes], format: Format, column: Column, failed: Callable[[int, str], DecodeFailed]) -> pa.Array:
     if not isinstance(format, TextFormat):
         return pa.array(values, pa.binary())
     try:
-        return pa.array(values, pa.binary()).cast(pa.string())
+        return limited(pa.array(values, pa.binary()).cast(pa.string()), column)
+    except Unreadable as unreadable:
+        raise failed(unreadable.index, unreadable.reason) from unreadable
     except pa.ArrowInvalid:
         for i, value in enumerate(values):
             try:
                 value.decode()
             except UnicodeDecodeError as error:
-                raise failed(i, f"it is not UTF-8: {error.reason}") from error  # type: ignore[operator]
+                raise failed(i, f"it is not UTF-8: {error.reason}") from error
         raise

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from reclock.algebra.relations import TEXT, TIMESTAMP, Column, RelationDesc, ScalarType
 from reclock.collections.schema import arrow_schema
+from reclock.collections.text_lengths import within_limit
+from reclock.errors import TextTooLong
 
 HEAD_BYTES = 5
 """How Confluent's serializers begin a message: a zero, and the id of the schema in four bytes."""
@@ -46,8 +48,21 @@ def table(records: Sequence[Mapping[str, Any]], desc: RelationDesc) -> pa.Table:
         if array.null_count and not column.is_nullable:
             index = array.is_null().index(True).as_py()
             raise Unreadable(index, f'column "{column.name}": null value violates its NOT NULL constraint')
-        arrays.append(array)
+        arrays.append(limited(array, column))
     return pa.table(arrays, schema=schema)
+
+
+def limited(texts: pa.Array, column: Column) -> pa.Array:
+    """Texts as the column keeps them. Raises ``Unreadable`` for the first that is too long."""
+    try:
+        return within_limit(texts, column)
+    except TextTooLong as error:
+        for index in range(len(texts)):
+            try:
+                within_limit(texts[index : index + 1], column)
+            except TextTooLong:
+                raise Unreadable(index, f'column "{column.name}": {error}') from error
+        raise
 
 
 def _guilty(column: Column, values: Sequence[Any], type: pa.DataType, reason: str) -> Unreadable:

@@ -36,7 +36,7 @@ def project(plan: Plan, indexes: Sequence[int], names: Sequence[str] | None = No
     """The columns at ``indexes``, renamed if ``names`` are given. No node if nothing changes; two become one."""
     columns = tuple(plan.desc.columns[i] for i in indexes)
     if names is not None:
-        columns = tuple(Column(name, column.type, column.is_nullable) for name, column in zip(names, columns, strict=True))
+        columns = tuple(replace(column, name=name) for name, column in zip(names, columns, strict=True))
     if isinstance(plan, Project):
         return project(plan.input, [plan.indexes[i] for i in indexes], [column.name for column in columns])
     if tuple(indexes) == tuple(range(len(plan.desc))) and columns == plan.desc.columns:
@@ -80,10 +80,11 @@ def union(plans: Sequence[Plan]) -> Plan:
     """All rows of plans of the same types, whose columns are called as the first one's."""
     if len(plans) == 1:
         return plans[0]
-    columns = (
-        replace(column, is_nullable=any(plan.desc.columns[i].is_nullable for plan in plans))
-        for i, column in enumerate(plans[0].desc.columns)
-    )
+    columns = []
+    for i, column in enumerate(plans[0].desc.columns):
+        merged = [plan.desc.columns[i] for plan in plans]
+        limit = column.limit if all(each.limit == column.limit for each in merged) else None
+        columns.append(Column(column.name, column.type, any(each.is_nullable for each in merged), limit))
     inputs = tuple(part for plan in plans for part in (plan.inputs if isinstance(plan, Union) else (plan,)))
     return Union(inputs, RelationDesc(tuple(columns)))
 
@@ -162,8 +163,8 @@ def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left.desc
     left_may_miss, right_may_miss = kind in (JoinKind.RIGHT, JoinKind.FULL), kind in (JoinKind.LEFT, JoinKind.FULL)
-    columns = [Column(c.name, c.type, c.is_nullable or left_may_miss) for c in left.desc.columns]
-    columns += [Column(c.name, c.type, c.is_nullable or right_may_miss) for c in right.desc.columns]
+    columns = [replace(c, is_nullable=c.is_nullable or left_may_miss) for c in left.desc.columns]
+    columns += [replace(c, is_nullable=c.is_nullable or right_may_miss) for c in right.desc.columns]
     return RelationDesc(tuple(columns))
 
 

@@ -77,7 +77,8 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
         (OID, INTEGER),
         2,
         """(SELECT CASE WHEN argument1 = 1700 AND argument2 > 4
-        THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')' ELSE sql_name END
+        THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')'
+        WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
         FROM mz_internal.mz_types WHERE oid = argument1)""",
     ),
     "pg_table_is_visible": ((OID,), 1, "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.relations import RESERVED_COLUMNS, Column
+from sqlglot import exp
+
+from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, Column
 from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
+from reclock.sql.planner.coercion import scalar_type, text_limit
 
 
 def check_columns(names: Sequence[str]) -> None:
@@ -17,6 +20,12 @@ def check_columns(names: Sequence[str]) -> None:
             raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
         if name in names[:i]:
             raise DuplicateColumn(name)
+
+
+def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
+    """A column of a definition. ``varchar(n)`` and ``char(n)`` are text with a length."""
+    limit = text_limit(kind)
+    return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
 
 
 def check_stored(columns: Sequence[Column]) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sqlglot import exp
-
-from reclock.algebra.relations import TEXT, Column, RelationDesc, numeric
+from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
 from reclock.catalog.objects import ItemType
 from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
 from reclock.sql import nodes
@@ -16,8 +14,8 @@ from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.coercion import assign, scalar_type, text_limit
-from reclock.sql.planner.columns import check_columns, check_stored
+from reclock.sql.planner.coercion import assign
+from reclock.sql.planner.columns import check_columns, check_stored, declared_column
 from reclock.sql.planner.constraints import declare_constraints, declared_constraints, key_columns
 from reclock.sql.planner.create import skip_existing, stored
 from reclock.sql.planner.expressions import Reading, scalar
@@ -52,13 +50,19 @@ def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog,
     names = [*given, *query.desc.names[len(given) :]]
     check_stored(query.desc.columns)
     check_columns(names)
-    types = [type if type == numeric() else replace(type, is_unconstrained=False) for type in query.desc.types]
+    types = [_kept_type(column) for column in query.desc.columns]
     columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True))
     made = parse_one(f"CREATE TABLE t ({columns})")
     assert isinstance(made, nodes.CreateTableStatement)
     made.set("this", name.to_table())
     table = define_table(made)
     return CreateTable(name, stored(made), table, None if node.args.get("is_empty") else query)
+
+
+def _kept_type(column: Column) -> ScalarType | TextLimit:
+    if column.limit is not None:
+        return column.limit
+    return column.type if column.type == numeric() else replace(column.type, is_unconstrained=False)
 
 
 def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
@@ -76,15 +80,10 @@ def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
     columns = []
     for column in node.args["columns"]:
         name = fold(column.this)
-        columns.append(_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
+        columns.append(declared_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
     check_columns([column.name for column in columns])
     check_stored(columns)
     return RelationDesc(tuple(columns))
-
-
-def _column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
-    limit = text_limit(kind)
-    return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
 
 
 def default_value(node: Any, column: Column) -> Any:

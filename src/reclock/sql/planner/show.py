@@ -105,7 +105,7 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
 
 def show_columns(node: nodes.ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     entry = catalog.resolve(parts(node.this), session)
-    rows = ((column.name, column.is_nullable, str(column.type), i) for i, column in enumerate(entry.desc.columns))
+    rows = ((column.name, column.is_nullable, column.sql_type, i) for i, column in enumerate(entry.desc.columns))
     columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
     return shown(columns, rows, node, ordered_by=(3,), visible=3)
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
-from reclock.errors import InvalidOption, SqlSyntaxError
+from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
 from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
 from reclock.sources.description import (
     AvroFormat,
@@ -34,8 +34,7 @@ from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
-from reclock.sql.planner.coercion import scalar_type
-from reclock.sql.planner.columns import check_columns, check_stored
+from reclock.sql.planner.columns import check_columns, check_stored, declared_column
 from reclock.sql.planner.connection_names import connection_of
 from reclock.sql.planner.guests import host_of
 from reclock.sql.planner.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
@@ -307,7 +306,10 @@ def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: N
         if name in tables:
             raise InvalidOption(f'table "{name}" is named twice')
         key = tuple(fold(column) for column in table.args.get("key") or ()) or None
-        tables[name] = RelationDesc(_columns(table) if table.args.get("columns") else (), key)
+        columns = _columns(table) if table.args.get("columns") else ()
+        if any(column.limit is not None for column in columns):
+            raise UnsupportedSql("the columns of a publication have no lengths", hint="use text: its server checks them")
+        tables[name] = RelationDesc(columns, key)
     if not tables and not node.args.get("all_tables"):
         raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
     if connector.args.get("publication") is None:
@@ -341,7 +343,7 @@ def _refuse(node: nodes.CreateSourceStatement, what: str, *arguments: str) -> No
 
 def _columns(node: exp.Expression) -> tuple[Column, ...]:
     columns = tuple(
-        Column(fold(column.this), scalar_type(column.args["kind"]), not column.args.get("not_null"))
+        declared_column(fold(column.this), column.args["kind"], not column.args.get("not_null"))
         for column in node.args.get("columns") or ()
     )
     check_columns([column.name for column in columns])
