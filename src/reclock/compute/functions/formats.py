@@ -23,13 +23,14 @@ _CASES: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.capitalize
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A whole number of ``digits``: ``of`` the field, which stands for ``{0}``; ``//`` divides."""
+    """A whole number of ``digits`` (0: as many as it has): ``of`` the field, which stands for ``{0}``; ``//`` divides."""
 
     field: str
     digits: int
     of: str = "{0}"
 
 
+_SECONDS_OF_DAY = _Number("epoch", 0, "(({0} % 86400000000 + 86400000000) % 86400000000) // 1000000")
 _NUMBERS = {
     "YYYY": _Number("year", 4),
     "YY": _Number("year", 2, "{0} % 100"),
@@ -46,6 +47,8 @@ _NUMBERS = {
     "HH": _Number("hour", 2, "({0} + 11) % 12 + 1"),
     "MI": _Number("minute", 2),
     "SS": _Number("microseconds", 2, "{0} // 1000000"),
+    "SSSS": _SECONDS_OF_DAY,
+    "SSSSS": _SECONDS_OF_DAY,
     "MS": _Number("microseconds", 3, "{0} // 1000 % 1000"),
     "US": _Number("microseconds", 6, "{0} % 1000000"),
 }
@@ -104,7 +107,7 @@ def _to_char(engine: str) -> Writer:
             number = _NUMBERS[piece["count"].upper()]
             whole = number.of.format(field(engine, number.field, moment))
             digits = f"CAST(({whole.replace('//', 'DIV') if engine == 'spark' else whole}) AS {text})"
-            return f"lpad({digits}, {number.digits}, '0')" if is_padded else digits
+            return f"lpad({digits}, {number.digits}, '0')" if is_padded and number.digits else digits
         return literal(engine, piece["bare"] or piece["quoted"], TEXT)
 
     def write(site: Site) -> str:

@@ -130,5 +130,16 @@ def _raised(template: str, engine: str) -> Writer:
 
 
 scalar("exp", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp({0})", "spark"))
-_power = "power({0}, {1})"
-scalar("power", exact(((DOUBLE, DOUBLE), DOUBLE)), duckdb=_raised(_power, "duckdb"), spark=_raised(_power, "spark"))
+
+
+def _power(engine: str) -> Writer:
+    of_zero = raised(engine, "2201F", "'zero raised to a negative power is undefined'")
+    of_negative = raised(engine, "2201F", "'a negative number raised to a non-integer power yields a complex result'")
+    return _raised(
+        f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> floor({{1}}) THEN {of_negative} "
+        "ELSE power({0}, {1}) END)",
+        engine,
+    )
+
+
+scalar("power", exact(((DOUBLE, DOUBLE), DOUBLE)), duckdb=_power("duckdb"), spark=_power("spark"))

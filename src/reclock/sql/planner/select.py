@@ -27,7 +27,7 @@ from reclock.sql.planner.row_functions import spread
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
-from reclock.sql.planner.windows import check_window
+from reclock.sql.planner.windows import check_windows
 
 _CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
@@ -80,8 +80,7 @@ def finish_select(
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
     order = [_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY") for each in order_nodes]
     unique_on = _distinct_on(node, items, reading)
-    for window in node.args.get("windows") or ():
-        check_window(window, reading)
+    check_windows(node.args.get("windows") or (), reading)
     having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
 
     values = [item.value for item in items]

@@ -66,8 +66,16 @@ def _window(node: exp.Window, reading: Reading) -> Any:
     return _over_nothing(found) if _is_empty(of.frame) else found
 
 
-def check_window(node: exp.Window, reading: Reading) -> None:
-    """Read a window of the WINDOW clause, which may be one that no function names."""
+def check_windows(windows: Sequence[exp.Window], reading: Reading) -> None:
+    """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
+    names = [fold(each.this) for each in windows]
+    for i, (name, each) in enumerate(zip(names, windows, strict=True)):
+        if name in names[:i]:
+            raise InvalidWindow(f'window "{name}" is already defined')
+        _check_window(each, reading)
+
+
+def _check_window(node: exp.Window, reading: Reading) -> None:
     consume(node.this)  # its name, which may be unused
     partition, order, spec = _defined(node)
     within = replace(reading, clause="a window definition")
