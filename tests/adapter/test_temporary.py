@@ -171,7 +171,7 @@ def test_the_present_stands_still_in_a_block(ada: Session) -> None:
 
 def test_update_from_changes_each_row_once(ada: Session) -> None:
     run(ada, "CREATE TEMP TABLE news (id int, n int); INSERT INTO news VALUES (2, 5), (2, 5), (3, 7), (9, 1)")
-    text = "UPDATE kept k SET n = news.n + 1 FROM news WHERE news.id = k.id RETURNING k.id, n"
+    text = "UPDATE kept k SET n = news.n + 1 FROM news WHERE news.id = k.id RETURNING k.id, k.n"
     assert run(ada, text) == [(2, 6), (2, 6), (3, 8)]
     assert run(ada, "SELECT * FROM kept") == [(1, 10), (2, 6), (2, 6), (3, 8)]
     qualified = "UPDATE reclock.public.kept SET n = NULL FROM news a, news b WHERE a.id = reclock.public.kept.id AND b.id = 9"
@@ -183,5 +183,5 @@ def test_delete_using_takes_each_row_that_something_matches(ada: Session) -> Non
     run(ada, "CREATE TEMP TABLE old (key int, n int); INSERT INTO old VALUES (2, 0), (2, 1)")
     with pytest.raises(AmbiguousColumn):
         run(ada, "DELETE FROM kept USING old WHERE n = 0")
-    assert run(ada, "DELETE FROM kept USING old WHERE id = key AND kept.n > old.n RETURNING id") == [(2,), (2,)]
+    assert run(ada, "DELETE FROM kept USING old WHERE id = key AND kept.n > old.n RETURNING id, old.*") == [(2, 2, 0), (2, 2, 0)]
     assert run(ada, "SELECT * FROM kept") == [(1, 10), (3, None)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fixtures.planning import new_york
-from sql.test_same_answer_as_postgres import COLUMNS, QUERIES
+from sql.test_same_answer_as_postgres import COLUMNS, queries
 from sql.test_statements_survive_anything import SEEDS
 from sqlglot import exp
 
@@ -20,14 +20,14 @@ WORLD.execute("CREATE TABLE target (a int, b text)")
 CHANGES = [
     "DELETE FROM target WHERE a IN (SELECT a FROM u) RETURNING a",
     "DELETE FROM target AS g USING u, w WHERE u.a = g.a AND w.a = 1",
-    "UPDATE target SET a = u.a + 1, b = 'x' FROM u JOIN w ON u.a = w.a WHERE target.a = u.a RETURNING b",
+    "UPDATE target SET a = u.a + 1, b = 'x' FROM u JOIN w ON u.a = w.a WHERE target.a = u.a RETURNING target.b",
     "INSERT INTO target (b) SELECT b FROM u ORDER BY a LIMIT 3",
     "INSERT INTO target VALUES (1, DEFAULT), (1 + 1, upper('x')) RETURNING a, b AS c",
     "CREATE TABLE keyed (a int CONSTRAINT k PRIMARY KEY, b int REFERENCES keyed ON DELETE CASCADE, UNIQUE (a, b), CHECK (a > b))",
 ]
 
 
-PLANNED = [*QUERIES[::8], *(seed for seed in SEEDS if "SHOW CREATE MATERIALIZED" not in seed), *CHANGES]
+PLANNED = [*queries("same")[::8], *(seed for seed in SEEDS if "SHOW CREATE MATERIALIZED" not in seed), *CHANGES]
 
 
 @pytest.mark.parametrize("sql", PLANNED)

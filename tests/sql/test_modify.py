@@ -6,7 +6,7 @@ import pytest
 from fixtures.planning import World
 
 from reclock.compute.plan import Constant
-from reclock.errors import ReclockError
+from reclock.errors import AmbiguousColumn, ReclockError
 from reclock.sql import statements
 
 
@@ -62,6 +62,25 @@ def test_an_update_says_the_rows_that_go_and_those_that_come_side_by_side(world:
 def test_a_delete_says_the_rows_that_go(world: World) -> None:
     delete = planned(world, "DELETE FROM t WHERE c IS NULL RETURNING *")
     assert (delete.kind, delete.removes, delete.adds, len(delete.plan.desc)) == ("DELETE", True, False, 6)
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("DELETE FROM t USING w, u AS x WHERE t.a = w.a AND x.d = t.b RETURNING *", "a b c a e d"),
+        ("DELETE FROM t AS q USING w WHERE q.a = w.a RETURNING w.*, q.b, e || b AS f", "a e b f"),
+        ("UPDATE t SET a = 0 FROM w JOIN u ON e = d WHERE t.a = w.a RETURNING *, d AS last", "a b c a e d last"),
+        ("UPDATE t SET a = 0 FROM (SELECT e AS k FROM w) s WHERE t.b = k RETURNING s.*, t.a", "k a"),
+    ],
+)
+def test_returning_may_name_the_columns_of_the_other_relations(world: World, sql: str, names: str) -> None:
+    world.execute("CREATE TABLE w (a int, e text); CREATE TABLE u (d text)")
+    changed = planned(world, sql)
+    assert changed.returning is not None
+    assert " ".join(changed.returning.names) == names
+    assert len(changed.plan.desc) == 3 * (changed.removes + changed.adds) + len(changed.returning)
+    with pytest.raises(AmbiguousColumn):
+        planned(world, "DELETE FROM t USING w WHERE t.a = w.a RETURNING a")
 
 
 def test_truncate_empties_each_table_once(world: World) -> None:

@@ -12,6 +12,8 @@ from reclock.sql.catalog import RelationEntry
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.query import plan_query
+from reclock.sql.planner.scope import Scope
+from reclock.sql.planner.tables import plan_from
 
 _MATCHED, _AGAIN = "mz_matched", "mz_again"
 
@@ -34,6 +36,21 @@ def matching(
         exists = exp.Where(this=exp.Exists(this=inside))
         select = exp.Select(expressions=_columns(node, table), from_=exp.From(this=tracked_copy(node.this)), where=exists)
     return plan_query(select, context, hints=hints).embedded
+
+
+def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[exp.Expr]]:
+    """The columns of the other relations that RETURNING may name, and how the query says them; none without RETURNING."""
+    others = [tracked_copy(other) for other in node.args.get("others") or ()]
+    if not others or not node.args.get("returning"):
+        return Scope(), []
+    scope = plan_from(exp.Select(**_from(others)), context).scope
+    return scope, [
+        exp.Column(
+            this=exp.to_identifier(column.name, quoted=True),
+            table=exp.to_identifier(column.relation, quoted=True) if column.relation is not None else None,
+        )
+        for column in scope.columns
+    ]
 
 
 def _with_values(

@@ -24,7 +24,7 @@ from reclock.sql.planner.coercion import assign, coerce
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.create_table import default_value
 from reclock.sql.planner.expressions import Reading, function_name, scalar
-from reclock.sql.planner.matching import matching
+from reclock.sql.planner.matching import matching, returned_of_others
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
 from reclock.sql.planner.rewrite import SubqueryValue, has
@@ -33,6 +33,8 @@ from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.select import select_list
 from reclock.sql.planner.subqueries import SubqueryPlanner
 from reclock.sql.statements import Modify, Truncate
+
+_NO_OTHERS = Scope()
 
 
 def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
@@ -107,13 +109,16 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
     width = len(table.desc)
     hints: list[ScalarType | None] = [None] * width
     hints += [table.desc.types[i] for i in positions]
-    plan = matching(node, table, context, values, hints)
+    others, named = returned_of_others(node, context)
+    plan = matching(node, table, context, [*values, *named], [*hints, *(None for _ in named)])
     new: list[Any] = _columns(table.desc)
     for k, position in enumerate(positions):
         column = table.desc.columns[position]
         new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
-    changed = compute(plan, [*_columns(table.desc), *new], [*table.desc.names, *table.desc.names])
-    wide, returning = _returning(node, changed, width, table, context)
+    matched = [ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)]
+    names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
+    changed = compute(plan, [*_columns(table.desc), *new, *matched], names)
+    wide, returning = _returning(node, changed, width, table, context, others)
     return Modify(
         "UPDATE", table.id, table.name, table.desc, push_filters(wide), True, True, returning, frozenset(context.depends_on)
     )
@@ -122,8 +127,9 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
 def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
-    removed = matching(node, table, context, [], [])
-    wide, returning = _returning(node, removed, 0, table, context)
+    others, named = returned_of_others(node, context)
+    removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
+    wide, returning = _returning(node, removed, 0, table, context, others)
     return Modify(
         "DELETE", table.id, table.name, table.desc, push_filters(wide), True, False, returning, frozenset(context.depends_on)
     )
@@ -219,16 +225,22 @@ def _constant(value: Any, row: Sequence[Any]) -> Any:
             return value
 
 
-def _returning(node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context) -> tuple[Plan, RelationDesc | None]:
-    """``plan`` with what RETURNING says of the table's columns, which begin at ``start``, behind it; and the columns of that."""
+def _returning(
+    node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context, others: Scope = _NO_OTHERS
+) -> tuple[Plan, RelationDesc | None]:
+    """``plan`` with what RETURNING says behind it; and the columns of that.
+
+    It may name the table's columns, which begin at ``start``, and those of ``others``, which are last and go.
+    """
     returning = node.args.get("returning")
     if not returning:
         return plan, None
     alias = node.this.args.get("alias")
     shown = Scope.of(table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name)
     hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
-    items = select_list(returning, Scope(hidden + shown.columns), context, "RETURNING")
+    items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
     wide, values = attach(plan, [value for _, value in items])
-    kept = [*_columns(plan.desc), *values]
-    wide = compute(wide, kept, [*plan.desc.names, *(name for name, _ in items)])
-    return wide, RelationDesc(wide.desc.columns[len(plan.desc) :])
+    width = len(plan.desc) - len(others.columns)
+    kept = [*_columns(plan.desc)[:width], *values]
+    wide = compute(wide, kept, [*plan.desc.names[:width], *(name for name, _ in items)])
+    return wide, RelationDesc(wide.desc.columns[width:])
