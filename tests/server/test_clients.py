@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import asyncpg
+import pandas as pd
 import psycopg
 import pytest
+import sqlalchemy as sa
 from fixtures.server import SqlServer
 from psycopg import pq
 
@@ -47,6 +49,80 @@ def test_asyncpg_copies_records_and_asks_for_types(sql_server: SqlServer, table:
             await connection.close()
 
     assert asyncio.run(use()) == ("COPY 2", [(1, "a", Decimal("1.50")), (2, None, None)], ["bool", "int4"])
+
+
+def test_a_pool_of_asyncpg_gives_back_connections_as_new(sql_server: SqlServer) -> None:
+    """Its reset says ``SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL``, as far as the server says it may."""
+
+    async def use() -> list[object]:
+        where = {"host": "127.0.0.1", "port": sql_server.port, "user": "reclock", "database": "reclock"}
+        found: list[object] = []
+        async with asyncpg.create_pool(**where, min_size=1, max_size=2) as pool:
+            async with pool.acquire() as connection:
+                await connection.execute("SET search_path = nowhere")
+                async with connection.transaction():
+                    found.append([n async for (n,) in connection.cursor("SELECT n FROM public.numbers ORDER BY n LIMIT 3")])
+            found.append(await asyncio.gather(*(pool.fetchval("SELECT max(n) FROM numbers WHERE n < $1", n) for n in (5, 7, 9))))
+            await pool.execute("UNLISTEN *")
+        return found
+
+    assert asyncio.run(use()) == [[1, 2, 3], [4, 6, 8]]
+
+
+@pytest.mark.parametrize("how", ["append", "replace", "fail"])
+@pytest.mark.parametrize("method", [None, "multi"])
+def test_pandas_writes_and_reads_a_table(sql_server: SqlServer, how: str, method: str | None) -> None:
+    frame = pd.DataFrame(
+        {
+            "id": [1, 2, 3],
+            "name": ["ada", None, "Ünal"],
+            "share": [0.5, float("nan"), -1e300],
+            "is_new": [True, False, True],
+            "at": pd.to_datetime(["2013-01-01 05:30", None, "2014-12-31 23:59:59.5"]),
+        }
+    )
+    engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock")
+    try:
+        if how == "replace":
+            frame.assign(more="x").to_sql("framed", engine, index=False)
+        frame.to_sql("framed", engine, index=False, if_exists=how, method=method)
+        read = pd.read_sql("SELECT * FROM framed ORDER BY id", engine)
+        whole = pd.read_sql_table("framed", engine).sort_values("id", ignore_index=True)
+        for found in (read, whole):
+            pd.testing.assert_frame_equal(found, frame, check_dtype=False)
+        with pytest.raises(ValueError, match="already exists"):
+            frame.to_sql("framed", engine, index=False)
+    finally:
+        engine.dispose()
+        with sql_server.connect() as connection:
+            connection.execute("DROP TABLE framed")
+
+
+def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> None:
+    with sql_server.connect() as connection:
+        connection.execute("CREATE TABLE sized (a varchar(10), b char(3), c text, d varchar)")
+        connection.execute("CREATE VIEW sized_view AS SELECT b AS e, x.a FROM sized x LEFT JOIN numbers ON a = name")
+        try:
+            for query, expected in {
+                "SELECT * FROM sized": [(VARCHAR, 10), (BPCHAR, 3), (TEXT, None), (TEXT, None)],
+                "SELECT * FROM sized_view WHERE e <> '' ORDER BY 2 LIMIT 3": [(BPCHAR, 3), (VARCHAR, 10)],
+                "SELECT a || '', DISTINCTED.b FROM (SELECT DISTINCT a, b FROM sized) distincted": [(TEXT, None), (BPCHAR, 3)],
+                "SELECT a FROM sized UNION ALL SELECT a FROM sized_view": [(VARCHAR, 10)],
+                "SELECT a FROM sized UNION ALL SELECT b FROM sized": [(TEXT, None)],
+                "SELECT max(a), b FROM sized GROUP BY b": [(TEXT, None), (BPCHAR, 3)],
+            }.items():
+                described = connection.execute(query).description or ()
+                assert [(column.type_code, column.display_size) for column in described] == expected, query
+            connection.execute("CREATE TABLE copy_of AS SELECT a, b, c FROM sized")
+            shown = """SELECT column_name, data_type, character_maximum_length, udt_name, format_type(atttypid, atttypmod)
+                FROM information_schema.columns JOIN pg_attribute ON attrelid = table_name::regclass AND attname = column_name
+                WHERE table_name IN ('sized', 'sized_view', 'copy_of') ORDER BY table_name, ordinal_position"""
+            a = ("a", "character varying", 10, "varchar", "character varying(10)")
+            b = ("b", "character", 3, "bpchar", "character(3)")
+            c = ("c", "text", None, "text", "text")
+            assert connection.execute(shown).fetchall() == [a, b, c, a, b, c, ("d", *c[1:]), ("e", *b[1:]), a]
+        finally:
+            connection.execute("DROP TABLE IF EXISTS sized, copy_of CASCADE")
 
 
 def test_a_statement_is_described_with_the_types_its_client_declared(sql_server: SqlServer) -> None:

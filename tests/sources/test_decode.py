@@ -24,15 +24,19 @@ from reclock.algebra.relations import (
     TIMESTAMPTZ,
     Column,
     RelationDesc,
+    TextLimit,
     numeric,
 )
 from reclock.collections.schema import arrow_schema
 from reclock.errors import DecodeFailed
 from reclock.sources.decode import decode
 from reclock.sources.description import CsvFormat, JsonFormat, TextFormat
+from reclock.sources.messages import decode_messages
 from reclock.sources.records import quote_of, record_ends
+from reclock.sources.values import Unreadable, table
 
 CSV = CsvFormat(has_header=False)
+AT = {"partition": "0", "offsets": [1, 2, 3, 4]}
 PAIR = RelationDesc((Column("n", INTEGER, is_nullable=False), Column("w", TEXT)))
 
 
@@ -214,6 +218,36 @@ def test_a_header_orders_the_fields():
     with pytest.raises(DecodeFailed, match="byte 4") as failure:
         decode(b"x,y\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4)
     assert 'column "n" of type integer' in failure.value.detail
+
+
+@pytest.mark.parametrize("limit", [TextLimit(3), TextLimit(3, ignores_blanks=True)], ids=str)
+@pytest.mark.parametrize("format", [CSV, JsonFormat(), TextFormat()])
+def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
+    desc = RelationDesc((Column("n", TEXT, limit=limit),))
+
+    def lines(*texts):
+        write = (lambda text: f'{{"n":"{text}"}}') if isinstance(format, JsonFormat) else str
+        return [write(text).encode() + b"\n" for text in texts]
+
+    good = lines("abc", "é", "ab   ", "a b")
+    kept = ["abc", "é", "ab" if limit.ignores_blanks else "ab ", "a b"]
+    assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == kept
+    assert [column.to_pylist() for column in decode_messages([line[:-1] for line in good], format, desc, **AT)] == [kept]
+    bad = lines("x", "abcd", "abcde")
+    with pytest.raises(DecodeFailed, match=f"byte {len(bad[0])} ") as failure:
+        decode(b"".join(bad), format, desc, key="k", offset=0)
+    assert f"value too long for type {limit}" in failure.value.detail
+    with pytest.raises(DecodeFailed, match="offset 8 ") as failure:
+        decode_messages([line[:-1] for line in bad], format, desc, partition="0", offsets=[7, 8, 9])
+    assert f"value too long for type {limit}" in failure.value.detail
+
+
+def test_a_value_of_a_schema_that_is_longer_than_its_column_does_not_decode():
+    desc = RelationDesc((Column("n", TEXT, limit=TextLimit(2)),))
+    assert table([{"n": "é  "}, {}, {"n": "ab"}], desc)["n"].to_pylist() == ["é ", None, "ab"]
+    with pytest.raises(Unreadable, match='column "n": value too long for type character varying') as failure:
+        table([{"n": "ab"}, {"n": "abc"}, {"n": "abcd"}], desc)
+    assert failure.value.index == 1
 
 
 def test_json_ignores_what_is_not_declared_and_missing_is_null():

@@ -33,7 +33,8 @@ _MOMENT = re.compile(
     r"(?P<date>\d{4,}-\d{1,2}-\d{1,2})(?:[ T]+(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d+))?)?)?"
     r"\s*(?P<zone>[zZ]|UTC|utc|[+-]\d{1,2}(?::?\d\d)?)?"
 )
-_INTERVAL_PART = re.compile(r"\s*([+-]?)\s*(?:(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?|(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]+))\s*")
+_INTERVAL_PART = re.compile(r"\s*([+-]?)\s*(?:(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?|(\d+(?:\.\d*)?|\.\d+)\s*([a-zA-Z]*))\s*")
+_AGO = re.compile(r"\s+ago\s*$", re.IGNORECASE)
 
 
 def parse_text(text: str, type: ScalarType) -> Any:
@@ -212,31 +213,38 @@ def _timestamptz(text: str) -> datetime:
 
 
 def _interval(text: str) -> timedelta:
-    microseconds, at = Decimal(0), 0
-    if not text:
+    """The sum of its parts. A number without a unit is days before a time of day, and seconds at the end."""
+    microseconds = Decimal(0)
+    ago = _AGO.search(text)
+    end, at = ago.start() if ago else len(text), 1 if text.startswith("@") else 0
+    if at == end:
         raise ValueError(text)
-    while at < len(text):
-        found = _INTERVAL_PART.match(text, at)
+    while at < end:
+        found = _INTERVAL_PART.match(text, at, end)
         if not found:
             raise ValueError(text)
         sign, hours, minutes, seconds, amount, unit = found.groups()
-        if unit is None:
-            part = Decimal(hours) * 3600 + Decimal(minutes) * 60 + Decimal(seconds or 0)
-            part *= 10**6
-        else:
-            word = unit.lower()
-            word = _SHORT.get(word, word)
-            word = _SHORT.get(word.removesuffix("s"), word.removesuffix("s"))
-            if word in ("month", "year", "decade", "century", "centurie", "millennium"):
-                raise UnsupportedSql(
-                    "intervals of months or years are not supported", hint="write the interval in days or smaller units"
-                )
-            if word not in _UNITS:
-                raise ValueError(text)
-            part = Decimal(amount) * _UNITS[word]
-        microseconds += -part if sign == "-" else part
         at = found.end()
-    return timedelta(microseconds=int(microseconds.to_integral_value()))
+        if hours is not None:
+            part = (Decimal(hours) * 3600 + Decimal(minutes) * 60 + Decimal(seconds or 0)) * _UNITS["second"]
+        else:
+            part = Decimal(amount) * _unit(unit or ("second" if at == end else "day"), text)
+            if not unit and at < end and ":" not in text[at:end]:
+                raise ValueError(text)
+        microseconds += -part if sign == "-" else part
+    return timedelta(microseconds=int((-microseconds if ago else microseconds).to_integral_value()))
+
+
+def _unit(word: str, text: str) -> int:
+    """Its microseconds. Raises ``ValueError``, ``UnsupportedSql``."""
+    word = word.lower()
+    word = _SHORT.get(word, word)
+    word = _SHORT.get(word.removesuffix("s"), word.removesuffix("s"))
+    if word in ("month", "year", "decade", "century", "centurie", "millennium"):
+        raise UnsupportedSql("intervals of months or years are not supported", hint="write the interval in days or smaller units")
+    if word not in _UNITS:
+        raise ValueError(text)
+    return _UNITS[word]
 
 
 _ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\]*?))\s*(,|$)', re.DOTALL)

@@ -1,0 +1,22 @@
+"""The lengths of ``varchar(n)`` and ``char(n)``, over whole columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.algebra.relations import Column
+from reclock.errors import TextTooLong
+
+
+def within_limit(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
+    """Texts as the column keeps them: without blanks beyond its length, or any at the end of a ``char(n)``.
+
+    Raises ``TextTooLong``.
+    """
+    if column.limit is None:
+        return values
+    most, stripped = column.limit.characters, pc.utf8_rtrim(values, " ")
+    if pc.any(pc.greater(pc.utf8_length(stripped), most)).as_py():
+        raise TextTooLong(str(column.limit))
+    return stripped if column.limit.ignores_blanks else pc.utf8_slice_codeunits(values, 0, most)
