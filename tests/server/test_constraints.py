@@ -19,12 +19,12 @@ DEFINITIONS = f"""
         UNIQUE ("Number", country));
     CREATE TABLE {SCHEMA}.pets (
         owner integer REFERENCES {SCHEMA}.owners ON UPDATE SET NULL ON DELETE CASCADE NOT ENFORCED,
-        country text, number integer, age integer CHECK (age >= 0) NOT ENFORCED, name text,
+        country text, room integer, age integer CHECK (age >= 0) NOT ENFORCED, label text,
         kind text UNIQUE DEFERRABLE INITIALLY DEFERRED,
-        CONSTRAINT lives FOREIGN KEY (country, number) REFERENCES {SCHEMA}.owners (country, "Number") MATCH FULL NOT ENFORCED,
-        CONSTRAINT other FOREIGN KEY (number, country) REFERENCES {SCHEMA}.owners ("Number", country) DEFERRABLE NOT ENFORCED,
-        CHECK (age < number) NOT ENFORCED,
-        PRIMARY KEY (name, owner));
+        CONSTRAINT lives FOREIGN KEY (country, room) REFERENCES {SCHEMA}.owners (country, "Number") MATCH FULL NOT ENFORCED,
+        CONSTRAINT other FOREIGN KEY (room, country) REFERENCES {SCHEMA}.owners ("Number", country) DEFERRABLE NOT ENFORCED,
+        CHECK (age < room) NOT ENFORCED,
+        PRIMARY KEY (label, owner));
     CREATE TABLE {SCHEMA}.plain (a integer)
 """
 
@@ -57,7 +57,7 @@ QUERIES = {
     "definitions": f"SELECT conname, replace(pg_get_constraintdef(oid), 'ENFORCED', 'VALID') FROM pg_constraint WHERE {_IN_SCHEMA}",
     "conditions": f"SELECT conname, pg_get_expr(conbin, conrelid) FROM pg_constraint WHERE {_IN_SCHEMA}",
     "pg_index": f"""SELECT i.relname, t.relname, indnatts, indnkeyatts, indisunique, indnullsnotdistinct, indisprimary,
-        indisexclusion, indimmediate, indisvalid, indkey::text, pg_get_indexdef(i.oid), pg_get_indexdef(i.oid, 1, true)
+        indisexclusion, indimmediate, indisvalid, indkey, pg_get_indexdef(i.oid), pg_get_indexdef(i.oid, 1, true)
         FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
         JOIN pg_namespace n ON n.oid = i.relnamespace WHERE n.nspname = '{SCHEMA}'""",
     "columns of indexes": f"""SELECT i.relname, attname, attnum, atttypid::bigint, attnotnull
@@ -106,7 +106,7 @@ def test_only_not_null_is_enforced(ours: psycopg.Connection) -> None:
     assert [name for (name,) in enforced] == [
         "owners_country_not_null",
         "owners_id_not_null",
-        "pets_name_not_null",
+        "pets_label_not_null",
         "pets_owner_not_null",
     ]
 
@@ -130,7 +130,7 @@ def test_the_inspector_of_sqlalchemy_finds_what_it_finds_in_postgresql(
     inspector = sa.inspect(sa.create_engine(url))
     assert [
         (check["name"], check["sqltext"], check["dialect_options"]) for check in inspector.get_check_constraints("pets", SCHEMA)
-    ] == [("pets_age_check", "age >= 0", {"not_valid": True}), ("pets_check", "age < number", {"not_valid": True})]
+    ] == [("pets_age_check", "age >= 0", {"not_valid": True}), ("pets_check", "age < room", {"not_valid": True})]
     assert [foreign_key["referred_table"] for foreign_key in inspector.get_foreign_keys("pets", SCHEMA)] == ["owners"] * 3
 
 

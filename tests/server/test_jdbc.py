@@ -23,6 +23,8 @@ DEFINITIONS = """
     CREATE VIEW jdbc.paid AS SELECT id, pay FROM jdbc.people WHERE pay > 0;
     CREATE INDEX by_name ON jdbc.people (name, born);
     CREATE INDEX by_half ON jdbc.people (id / 2);
+    CREATE TABLE jdbc.cities (code char(3) PRIMARY KEY, name varchar(40));
+    CREATE TABLE jdbc.trips ("to" char(3) REFERENCES jdbc.cities ON DELETE CASCADE);
 """
 
 
@@ -66,7 +68,10 @@ def test_relations_and_schemas(jdbc: Any) -> None:
     assert rows(about.getTables(None, "jdbc", "%", None), "TABLE_NAME", "TABLE_TYPE") == [
         ("by_half", "INDEX"),
         ("by_name", "INDEX"),
+        ("cities_pkey", "INDEX"),
+        ("cities", "TABLE"),
         ("people", "TABLE"),
+        ("trips", "TABLE"),
         ("paid", "VIEW"),
     ]
     schemas = [name for (name,) in rows(about.getSchemas(), "TABLE_SCHEM")]
@@ -98,6 +103,16 @@ def test_indexes_and_keys(jdbc: Any) -> None:
         ("by_name", True, 1, "name", "A"),
         ("by_name", True, 2, "born", "A"),
     ]
+    keys = ("COLUMN_NAME", "KEY_SEQ", "PK_NAME")
+    assert rows(about.getPrimaryKeys(None, "jdbc", "cities"), *keys) == [("code", 1, "cities_pkey")]
+    foreign = ("PKTABLE_NAME", "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME", "FK_NAME", "PK_NAME", "DELETE_RULE")
+    imported = [("cities", "code", "trips", "to", "trips_to_fkey", "cities_pkey", 0)]
+    assert rows(about.getImportedKeys(None, "jdbc", "trips"), *foreign) == imported
+    assert rows(about.getExportedKeys(None, "jdbc", "cities"), *foreign) == imported
+    assert rows(about.getIndexInfo(None, "jdbc", "cities", True, False), *columns) == [("cities_pkey", False, 1, "code", "A")]
+    assert rows(about.getBestRowIdentifier(None, "jdbc", "cities", 0, True), "COLUMN_NAME") == [("code",)]
+    sized = ("COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE")
+    assert rows(about.getColumns(None, "jdbc", "cities", None), *sized) == [("code", "bpchar", 3), ("name", "varchar", 40)]
     nothing = {
         "primary keys": about.getPrimaryKeys(None, "jdbc", "people"),
         "imported keys": about.getImportedKeys(None, "jdbc", "people"),

@@ -20,6 +20,9 @@ DEFINITIONS = """
     CREATE VIEW rich AS SELECT id, owner FROM accounts WHERE balance > 1000;
     CREATE MATERIALIZED VIEW totals AS SELECT owner, sum(balance) AS total FROM accounts GROUP BY owner;
     CREATE INDEX accounts_by_owner ON accounts (owner, "Odd Name");
+    CREATE TABLE transfers (id integer PRIMARY KEY, code varchar(8) UNIQUE NULLS NOT DISTINCT, day date,
+                            amount numeric(12, 2) CHECK (amount > 0), kind char(1), UNIQUE (day, kind) DEFERRABLE);
+    CREATE TABLE reversals (transfer integer REFERENCES transfers ON DELETE CASCADE, reason text);
     CREATE ROLE analyst;
     CREATE ROLE ada LOGIN;
     GRANT analyst TO ada;

@@ -16,7 +16,7 @@ class ConstraintKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """``columns`` are the constrained ones, or those that the ``condition`` of a CHECK (as syntax) names, in the table's order.
+    """``columns`` are the constrained ones, or those that the ``condition`` of a CHECK (as syntax) names, in its order.
 
     A foreign key refers to ``target_columns`` of the table with the full name ``target``. Words are those of SQL, upper case.
     """

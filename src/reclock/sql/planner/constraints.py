@@ -38,17 +38,16 @@ def key_columns(node: nodes.CreateTableStatement) -> tuple[str, ...]:
     return ()
 
 
-def declared_constraints(node: nodes.CreateTableStatement, desc: RelationDesc) -> tuple[Constraint, ...]:
+def declared_constraints(node: nodes.CreateTableStatement) -> tuple[Constraint, ...]:
     """The constraints of a definition that ``declare_constraints`` brought into the form that is kept."""
-    return tuple(_declared(constraint, desc) for constraint in node.args.get("constraints") or ())
+    return tuple(_declared(constraint) for constraint in node.args.get("constraints") or ())
 
 
-def _declared(node: TableConstraint, desc: RelationDesc) -> Constraint:
+def _declared(node: TableConstraint) -> Constraint:
     said, target, condition = node.args, node.args.get("target"), node.args.get("check")
     columns = tuple(fold(column) for column in said.get("columns") or ())
     if condition is not None:
-        named = {fold(column.this) for column in condition.find_all(exp.Column)}
-        columns = tuple(name for name in desc.names if name in named)
+        columns = tuple(dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False)))
     return Constraint(
         fold(node.this),
         ConstraintKind(said["kind"]),

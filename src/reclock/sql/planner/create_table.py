@@ -72,7 +72,7 @@ def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
     for column, default in zip(desc.columns, defaults, strict=True):
         if default is not None:
             default_value(default, column)
-    return TableDefinition(desc, defaults, declared_constraints(node, desc))
+    return TableDefinition(desc, defaults, declared_constraints(node))
 
 
 def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
