@@ -24,3 +24,6 @@ SELECT power(1e200::float8, 2)
 SELECT 3e38::real * 2::real
 SELECT 1e400::float8
 SELECT a FROM t WHERE 10 / (a - a) > 1
+SELECT power(0, '-inf'), power(0::float8, '-infinity'::float8)
+SELECT power(c, -1) FROM t
+SELECT power(-8, 0.5)

@@ -11,7 +11,7 @@ from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, 
 from reclock.compute.plan import FlatMap, Ordering, Plan, Window, WindowFunction
 from reclock.compute.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.planner.build import map_columns
-from reclock.sql.planner.rewrite import Elements, InWindow, rewrite, walk
+from reclock.sql.planner.rewrite import Elements, InWindow, has, rewrite, walk
 
 Call = Callable[[str, Sequence[Any]], Any]
 
@@ -46,11 +46,16 @@ COLUMNS = {
 """What the columns are called of those that have several, where clients name them."""
 
 
-def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
-    """``plan`` with what ``values`` say of its rows, and the values over it. Several functions go on side by side."""
+def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """``plan`` with the window functions of ``values``, and the values over it."""
     for each in _found(values, InWindow):
         plan, said = _in_window(plan, each)
         values = [_replaced(value, each, said) for value in values]
+    return plan, list(values)
+
+
+def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """``plan`` with the rows that functions of ``values`` answer, and the values over it. Several functions go on side by side."""
     elements = _found(values, Elements)
     if elements:
         width = len(plan.desc)
@@ -59,6 +64,11 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
         for i, each in enumerate(elements):
             values = [_replaced(value, each, ColumnRef(width + i, each.type)) for value in values]
     return plan, list(values)
+
+
+def has_rows(values: Sequence[Any]) -> bool:
+    """Whether a function of several rows is in any of them."""
+    return any(has(value, Elements) for value in values)
 
 
 def _in_window(plan: Plan, each: InWindow) -> tuple[Plan, ColumnRef]:

@@ -16,14 +16,14 @@ from reclock.compute.scalars import Call, ColumnRef
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
 from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import compute, filter_rows, join
+from reclock.sql.planner.build import compute, filter_rows, join, map_columns
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Block, Context, Query
 from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, only, scalar, split
 from reclock.sql.planner.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped, has, move_columns, rewrite
-from reclock.sql.planner.row_functions import spread
+from reclock.sql.planner.row_functions import has_rows, in_windows, spread
 from reclock.sql.planner.scope import Relation, Scope
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
@@ -102,13 +102,20 @@ def finish_select(
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [having])
-    plan, everything = spread(*attach(plan, [*kept, *(_within(kept, each) for each in everything)]))
+    plan, everything = in_windows(*attach(plan, [*kept, *(_within(kept, each) for each in everything)]))
+    sorting = everything[len(kept) + len(items) :]
+    is_distinct = node.args.get("distinct") is not None
+    if unique_on and order and has_rows(everything) and not has_rows(sorting):
+        # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
+        plan = _first_rows(plan, everything[: len(kept)], sorting[: len(order)], order_nodes, sorting[len(order) :])
+        unique_on, everything, is_distinct = [], everything[: len(kept) + len(items) + len(order)], False
+    plan, everything = spread(plan, everything)
     kept, everything = everything[: len(kept)], everything[len(kept) :]
     values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
     unique_on = everything[len(items) + len(order) :]
     names = [item.name for item in items]
     limited = limits(node, context.session.parameters)
-    return _shape(node, plan, values, kept, names, order, order_nodes, unique_on, untyped, limited)
+    return _shape(plan, values, kept, names, order, order_nodes, unique_on, untyped, limited, is_distinct=is_distinct)
 
 
 def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
@@ -154,7 +161,6 @@ def _typed(value: Any, hint: ScalarType | None) -> Any:
 
 
 def _shape(
-    node: exp.Select,
     plan: Plan,
     values: list[Any],
     kept: list[Any],
@@ -164,9 +170,10 @@ def _shape(
     unique_on: list[Any],
     untyped: frozenset[int],
     limited: tuple[int | None, int],
+    *,
+    is_distinct: bool,
 ) -> Query:
     """Columns in their order, the hidden ones that are only ordered by last."""
-    is_distinct = node.args.get("distinct") is not None
     columns = [*values, *kept]
     for each in (*unique_on, *order):
         if each in columns:
@@ -179,15 +186,32 @@ def _shape(
     around = range(len(values), len(values) + len(kept))
     plan = compute(plan, columns, [*names, *(f"around{i + 1}" for i in range(len(kept))), *hidden])
     if unique_on:
-        keys = tuple(dict.fromkeys(columns.index(each) for each in unique_on))
-        leading = {ordering.index for ordering in orderings[: len(keys)]}
-        if orderings and not leading <= set(keys):
-            raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
-        plan = TopK(plan, (*around, *keys), tuple(o for o in orderings if o.index not in keys), 1, 0)
+        plan = _first(plan, around, [columns.index(each) for each in unique_on], orderings)
     elif is_distinct:
         plan = plan if isinstance(plan, Distinct) else Distinct(plan)
     limit, offset = limited
     return Query(plan, orderings, limit, offset, len(values), untyped, len(kept))
+
+
+def _first_rows(
+    plan: Plan, kept: Sequence[Any], order: Sequence[Any], order_nodes: Sequence[exp.Expr], unique_on: Sequence[Any]
+) -> Plan:
+    """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what they were sorted by."""
+    width = len(plan.desc)
+    scalars = [*kept, *order, *unique_on]
+    computed = list(dict.fromkeys(each for each in scalars if not isinstance(each, ColumnRef)))
+    places = [each.index if isinstance(each, ColumnRef) else width + computed.index(each) for each in scalars]
+    around, rest = places[: len(kept)], places[len(kept) :]
+    orderings = tuple(_ordering(place, how) for place, how in zip(rest, order_nodes, strict=False))
+    return _first(map_columns(plan, computed), around, rest[len(order) :], orderings)
+
+
+def _first(plan: Plan, around: Sequence[int], unique_on: Sequence[int], orderings: Sequence[Ordering]) -> Plan:
+    keys = tuple(dict.fromkeys(unique_on))
+    leading = {ordering.index for ordering in orderings[: len(keys)]}
+    if orderings and not leading <= set(keys):
+        raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+    return TopK(plan, (*around, *keys), tuple(o for o in orderings if o.index not in keys), 1, 0)
 
 
 def _ordering(index: int, node: exp.Expr) -> Ordering:
