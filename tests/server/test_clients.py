@@ -78,7 +78,7 @@ def test_pandas_writes_and_reads_a_table(sql_server: SqlServer, how: str, method
             "name": ["ada", None, "Ünal"],
             "share": [0.5, float("nan"), -1e300],
             "is_new": [True, False, True],
-            "at": pd.to_datetime(["2013-01-01 05:30", None, "2014-12-31 23:59:59.5"]),
+            "at": [pd.Timestamp("2013-01-01 05:30"), None, pd.Timestamp("2014-12-31 23:59:59.5")],
         }
     )
     engine = sa.create_engine(f"postgresql+psycopg://reclock@127.0.0.1:{sql_server.port}/reclock")
@@ -115,8 +115,9 @@ def test_the_columns_of_an_answer_have_their_lengths(sql_server: SqlServer) -> N
                 assert [(column.type_code, column.display_size) for column in described] == expected, query
             connection.execute("CREATE TABLE copy_of AS SELECT a, b, c FROM sized")
             shown = """SELECT column_name, data_type, character_maximum_length, udt_name, format_type(atttypid, atttypmod)
-                FROM information_schema.columns JOIN pg_attribute ON attrelid = table_name::regclass AND attname = column_name
-                WHERE table_name IN ('sized', 'sized_view', 'copy_of') ORDER BY table_name, ordinal_position"""
+                FROM information_schema.columns, pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+                WHERE relname = table_name AND attname = column_name
+                AND table_name IN ('sized', 'sized_view', 'copy_of') ORDER BY table_name, ordinal_position"""
             a = ("a", "character varying", 10, "varchar", "character varying(10)")
             b = ("b", "character", 3, "bpchar", "character(3)")
             c = ("c", "text", None, "text", "text")

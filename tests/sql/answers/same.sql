@@ -333,10 +333,17 @@ SELECT DISTINCT ON (a) generate_series(1, a) + g AS n, sum(g) OVER (PARTITION BY
 SELECT DISTINCT ON (n) generate_series(1, 2) AS n, generate_series(1, 3) AS k, a FROM t ORDER BY n, k, a
 SELECT DISTINCT ON (b) b, count(*), generate_series(1, count(*)::int) FROM t GROUP BY b, f ORDER BY b, f
 SELECT t.a, s.* FROM t, LATERAL (SELECT DISTINCT ON (u.a) u.b, generate_series(1, t.a) AS n FROM u WHERE u.a = t.a ORDER BY u.a, u.b) s
-SELECT power(-8, 2), power(-8, -3), power(0, 0), power(2, 0.5), power(0::float8, 'inf'::float8), power(1, '-inf')
+SELECT power(-8, 2), power(-8, -3), power(0, 0), power(2, 0.5::float8), power(0::float8, 'inf'::float8), power(1, '-inf')
 SELECT power(2, '-inf'), power('inf', '-inf'), power(-2, 'inf'), power(-1, '-inf'), power('nan', 0), power(1, 'nan'), power('-inf', 3)
 SELECT to_char(e, 'SSSS'), to_char(e, 'SSSSS SS'), to_char(e, 'HH24:MI:SSSS'), to_char(timestamp '1969-12-31 23:59:59.5', 'SSSS') FROM t
 SELECT extract(epoch FROM INTERVAL '1 day -0.27 seconds'), extract(epoch FROM INTERVAL '1 day -0.27'), extract(epoch FROM INTERVAL '1 day ago')
 SELECT extract(epoch FROM INTERVAL '1 day -00:00:00.27'), extract(epoch FROM INTERVAL '-1 day +02:03'), extract(epoch FROM INTERVAL '1 2:03:04')
 SELECT extract(epoch FROM INTERVAL '-1 -2:03:04'), extract(epoch FROM INTERVAL '@ 1 minute'), extract(epoch FROM INTERVAL '1:30')
 SELECT extract(epoch FROM INTERVAL '0.5'), extract(epoch FROM INTERVAL '@ 2 days 3 hours ago'), extract(epoch FROM INTERVAL '90')
+SELECT * FROM unnest(ARRAY['x', 'y']) WITH ORDINALITY
+SELECT * FROM unnest(ARRAY['x', 'y']) WITH ORDINALITY AS v (x, n) WHERE n > 1
+SELECT a, k, n FROM t, generate_series(1, a) WITH ORDINALITY AS s (k, n)
+SELECT a, s.* FROM t CROSS JOIN LATERAL unnest(ARRAY[g, a]) WITH ORDINALITY AS s (k, n)
+SELECT * FROM unnest('{}'::int[]) WITH ORDINALITY AS s
+SELECT * FROM generate_series(5, 7) WITH ORDINALITY AS s
+SELECT * FROM generate_series(5, 7) WITH ORDINALITY AS s (k)

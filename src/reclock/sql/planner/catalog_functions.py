@@ -144,6 +144,7 @@ CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
     "pg_get_ruledef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
     "pg_get_functiondef": ((OID,), 1, "NULL"),
+    "pg_advisory_unlock_all": ((), 0, "''"),
     "pg_is_in_recovery": ((), 0, "FALSE"),
     "pg_my_temp_schema": ((), 0, "0::oid"),
     "pg_is_wal_replay_paused": ((), 0, "FALSE"),

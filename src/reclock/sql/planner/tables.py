@@ -9,9 +9,9 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
 from reclock.compute.plan import FlatMap, Get, JoinKind
-from reclock.compute.scalars import Call, ColumnRef
+from reclock.compute.scalars import Call, ColumnRef, Literal
 from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
 from reclock.sql.catalog import nearest
 from reclock.sql.consumption import tracked_copy
@@ -20,7 +20,7 @@ from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, distinct, equal, join, map_columns, project
 from reclock.sql.planner.builtin_views import in_session
-from reclock.sql.planner.coercion import settle
+from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
 from reclock.sql.planner.overloads import call
@@ -81,13 +81,16 @@ def _is_function(node: exp.Expr) -> bool:
 
 def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
     """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
-    only(node, "this", "db", "alias", "expressions")
+    only(node, "this", "db", "alias", "expressions", "ordinality", "offset")
     call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
     name = call_node.name.lower()
     if fold(node.args.get("db")) not in ("", "pg_catalog"):
         raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
     reading = Reading(left.scope, SubqueryPlanner(context), "a function in FROM")
+    number = node.args.get("offset") or node.args.get("ordinality")
     if name not in ROW_FUNCTIONS:
+        if number:
+            raise UnsupportedSql(f"WITH ORDINALITY is not supported of {name}")
         return _one_value(call_node, node, left, reading)
     arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in call_node.expressions])
     plan, arrays = attach(left.plan, arrays)
@@ -96,10 +99,19 @@ def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else name
     names = [called] if len(arrays) == 1 else COLUMNS.get(name, [f"column{i + 1}" for i in range(len(arrays))])
+    if number:
+        arrays = [*arrays, _numbers(arrays[0])]
+        names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
     columns = tuple(Column(each, value.type.element) for each, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
     own = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
     return Relation(spread, _aliased(Relation(spread, own), node).scope)
+
+
+def _numbers(rows: Any) -> Any:
+    """As many numbers from 1 as there are elements: the column of WITH ORDINALITY."""
+    length = call("array_length", [rows, Literal(1, INTEGER)])
+    return call("series", [Literal(1, BIGINT), coerce(length, BIGINT)])
 
 
 def _one_value(call_node: exp.Expr, node: exp.Expr, left: Relation, reading: Reading) -> Relation:
