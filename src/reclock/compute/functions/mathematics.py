@@ -133,10 +133,11 @@ scalar("exp", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp(
 
 
 def _power(engine: str) -> Writer:
+    whole = _step("floor", engine, "{1}")
     of_zero = raised(engine, "2201F", "'zero raised to a negative power is undefined'")
     of_negative = raised(engine, "2201F", "'a negative number raised to a non-integer power yields a complex result'")
     return _raised(
-        f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> floor({{1}}) THEN {of_negative} "
+        f"(CASE WHEN {{0}} = 0 AND {{1}} < 0 THEN {of_zero} WHEN {{0}} < 0 AND {{1}} <> {whole} THEN {of_negative} "
         "ELSE power({0}, {1}) END)",
         engine,
     )
