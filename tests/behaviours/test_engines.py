@@ -123,6 +123,8 @@ ERRORS: dict[str, tuple[Callable[[], Scalar], str]] = {
     "real overflow": (lambda: call("*", column("r"), cast(3e38, REAL)), "22003"),
     "double too large for real": (lambda: cast(call("*", column("x"), 1e300), REAL), "22003"),
     "power overflow": (lambda: call("power", call("*", column("x"), 1e200), 2.0), "22003"),
+    "zero to a negative power": (lambda: call("power", call("*", column("y"), 0.0), call("negate", 1.0)), "2201F"),
+    "negative to a fraction": (lambda: call("power", call("negate", call("abs", column("x"))), 0.5), "2201F"),
     "exponential overflow": (lambda: call("exp", call("*", column("x"), 1000.0)), "22003"),
     "too long for varchar": (lambda: call("within_length", column("t"), 4, False), "22001"),
     "too long for char": (lambda: call("within_length", column("t"), 4, True), "22001"),
