@@ -66,6 +66,31 @@ QUERIES = {
     "pg_indexes": f"SELECT * FROM pg_indexes WHERE schemaname = '{SCHEMA}'",
     "pg_class": f"""SELECT relname, relkind, relhasindex, relchecks, relnatts FROM pg_class c
         JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = '{SCHEMA}'""",
+    "what ADBC asks": f"""WITH fk_unnest AS (SELECT con.conname, 'FOREIGN KEY' AS contype, conrelid, UNNEST(con.conkey) AS conkey,
+            confrelid, UNNEST(con.confkey) AS confkey
+            FROM pg_catalog.pg_constraint AS con INNER JOIN pg_catalog.pg_class AS cls ON cls.oid = conrelid
+            INNER JOIN pg_catalog.pg_namespace AS nsp ON nsp.oid = cls.relnamespace
+            WHERE con.contype = 'f' AND nsp.nspname = '{SCHEMA}' AND cls.relname = 'pets'
+        ), fk_names AS (SELECT fk_unnest.conname, fk_unnest.contype, fk_unnest.conkey, fk_unnest.confkey, attr.attname,
+            fnsp.nspname AS fschema, fcls.relname AS ftable, fattr.attname AS fattname FROM fk_unnest
+            INNER JOIN pg_catalog.pg_class AS cls ON cls.oid = fk_unnest.conrelid
+            INNER JOIN pg_catalog.pg_class AS fcls ON fcls.oid = fk_unnest.confrelid
+            INNER JOIN pg_catalog.pg_namespace AS fnsp ON fnsp.oid = fcls.relnamespace
+            INNER JOIN pg_catalog.pg_attribute AS attr ON attr.attnum = fk_unnest.conkey AND attr.attrelid = fk_unnest.conrelid
+            LEFT JOIN pg_catalog.pg_attribute AS fattr ON fattr.attnum = fk_unnest.confkey
+                AND fattr.attrelid = fk_unnest.confrelid
+        ), fkeys AS (SELECT conname, contype, ARRAY_AGG(attname::text ORDER BY conkey) AS colnames, fschema, ftable,
+            ARRAY_AGG(fattname::text ORDER BY confkey) AS fcolnames FROM fk_names GROUP BY conname, contype, fschema, ftable
+        ), other_constraints AS (SELECT con.conname,
+            CASE con.contype WHEN 'c' THEN 'CHECK' WHEN 'u' THEN 'UNIQUE' WHEN 'p' THEN 'PRIMARY KEY' END AS contype,
+            ARRAY_AGG(attr.attname::text ORDER BY attr.attname) AS colnames
+            FROM pg_catalog.pg_constraint AS con CROSS JOIN UNNEST(conkey) AS conkeys
+            INNER JOIN pg_catalog.pg_class AS cls ON cls.oid = con.conrelid
+            INNER JOIN pg_catalog.pg_namespace AS nsp ON nsp.oid = cls.relnamespace
+            INNER JOIN pg_catalog.pg_attribute AS attr ON attr.attnum = conkeys AND cls.oid = attr.attrelid
+            WHERE con.contype IN ('c', 'u', 'p') AND nsp.nspname = '{SCHEMA}' AND cls.relname = 'pets' GROUP BY conname, contype
+        ) SELECT conname, contype, colnames, fschema, ftable, fcolnames FROM fkeys
+        UNION ALL SELECT conname, contype, colnames, NULL, NULL, NULL FROM other_constraints""",
     "table_constraints": f"""SELECT constraint_schema, constraint_name, table_schema, table_name, constraint_type, is_deferrable,
         initially_deferred, nulls_distinct FROM information_schema.table_constraints WHERE table_schema = '{SCHEMA}'""",
     "key_column_usage": f"""SELECT constraint_schema, constraint_name, table_schema, table_name, column_name, ordinal_position,

@@ -347,3 +347,9 @@ SELECT a, s.* FROM t CROSS JOIN LATERAL unnest(ARRAY[g, a]) WITH ORDINALITY AS s
 SELECT * FROM unnest('{}'::int[]) WITH ORDINALITY AS s
 SELECT * FROM generate_series(5, 7) WITH ORDINALITY AS s
 SELECT * FROM generate_series(5, 7) WITH ORDINALITY AS s (k)
+SELECT s.a, k FROM t AS s CROSS JOIN unnest(ARRAY[a, g]) AS k
+SELECT s.a, k, y FROM t AS s CROSS JOIN unnest(ARRAY[a, g]) AS k JOIN w ON w.a = k
+SELECT t.a, k FROM t JOIN generate_series(1, 3) AS k ON k = t.a
+SELECT t.a, n, o FROM t JOIN generate_series(1, t.a) WITH ORDINALITY AS k (n, o) ON n > 1
+SELECT t.a, n FROM u, t INNER JOIN generate_series(1, 2) AS n ON n = t.a WHERE u.a = t.a
+SELECT t.a, n FROM t LEFT JOIN generate_series(1, 2) AS n ON n = t.a

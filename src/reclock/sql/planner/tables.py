@@ -18,7 +18,7 @@ from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, distinct, equal, join, map_columns, project
+from reclock.sql.planner.build import ONE_ROW, distinct, equal, filter_rows, join, map_columns, project
 from reclock.sql.planner.builtin_views import in_session
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Context
@@ -56,14 +56,15 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
             result = _lateral(result, item, first_of_group, context)
             continue
         if _is_function(item) and not others:
-            right = _function(item, result, context)
-            _check_names(result, right)
-            result = Relation(right.plan, result.scope.beside(right.scope))
+            result = _with_function(result, item, context)
             continue
         right = _relation(item, context)
         for node in others:
             if isinstance(node.this, exp.Lateral):
                 right = _lateral(right, node.this, node, context)
+            elif _is_function(node.this) and not any(node.args.get(name) for name in ("side", "method", "using")):
+                right = _with_function(right, node.this, context)
+                right = replace(right, plan=filter_rows(right.plan, _conditions(node.args.get("on"), right.scope, context)))
             else:
                 right = _join(right, _relation(node.this, context), node, context)
         if result.plan == ONE_ROW:
@@ -77,6 +78,12 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
 def _is_function(node: exp.Expr) -> bool:
     is_call = isinstance(node, exp.Unnest) or (isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous))
     return is_call and not node.args.get("joins")
+
+
+def _with_function(left: Relation, node: exp.Expr, context: Context) -> Relation:
+    right = _function(node, left, context)
+    _check_names(left, right)
+    return Relation(right.plan, left.scope.beside(right.scope))
 
 
 def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
@@ -163,9 +170,7 @@ def _lateral_function(left: Relation, node: exp.Lateral, *, is_plain: bool, cont
     copied = tracked_copy(node.this)
     function = copied if isinstance(copied, exp.Unnest) else exp.Table(this=copied)
     function.set("alias", node.args.get("alias"))
-    right = _function(function, left, context)
-    _check_names(left, right)
-    return Relation(right.plan, left.scope.beside(right.scope))
+    return _with_function(left, function, context)
 
 
 def _relation(node: exp.Expr, context: Context) -> Relation:
