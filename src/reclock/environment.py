@@ -24,6 +24,7 @@ from reclock.clusters.own_engines import OwnEngines
 from reclock.clusters.remote import RemoteReplica
 from reclock.clusters.sizes import ReplicaSize, replica_sizes, size_named
 from reclock.clusters.storage import Storage
+from reclock.clusters.usage import Usage
 from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.folder import Folder
@@ -152,9 +153,7 @@ class Environment:
     def open(cls, home: Path | str | None = None, *, clock: Clock | None = None, spark: SparkSession | None = None) -> Self:
         """The environment at ``home``, joined. Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``,
         ``StoreRolledBack``."""
-        environment = cls(Settings.load(home), clock, spark, may_make=False)
-        environment.replica_sizes  # noqa: B018  every statement needs them: a file that is not there is told at once
-        return environment._started(may_lead=False)
+        return cls(Settings.load(home), clock, spark, may_make=False)._started(may_lead=False)
 
     @classmethod
     def unopened(cls, home: Path | str | None = None, *, clock: Clock | None = None) -> Self:
@@ -164,6 +163,7 @@ class Environment:
     def _started(self, *, may_lead: bool, accept_loss: bool = False) -> Self:
         checks = StoreChecks(self.marks, self._log, self._oracle, self.settings)
         try:
+            self.replica_sizes  # noqa: B018  every statement needs them: a file that cannot be read is reported now
             lost = checks.loss() if accept_loss else checks.check(may_recover=may_lead)
             self._oracle.open_timeline(CATALOG, Timestamp(0))
             if accept_loss or (may_lead and not self.catalog.is_current(SYSTEM_OBJECTS)):
@@ -386,8 +386,10 @@ class Environment:
         """Starts the processes of replicas."""
         return ProcessOrchestrator(self.settings.home, autostart=self.settings.replica_autostart)
 
-    def make_replica(self, pool: str = "default") -> VirtualReplica:
-        """A replica in this process, with this environment's engines; its Spark jobs are in a scheduling pool of that name."""
+    def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> VirtualReplica:
+        """A replica in this process, with this environment's engines; its Spark jobs are in a scheduling pool of that name. One
+        with a size has the process for itself."""
+        sample_ms = self.settings.introspection_sample_ms
         return VirtualReplica(
             self.lake,
             self.tables,
@@ -402,8 +404,8 @@ class Environment:
                 lambda ids: self.frontiers.get_all(list(ids)),
                 self.lake,
                 self.clock,
-                self.actor,
-                self.settings.introspection_sample_ms,
+                sample_ms,
+                Usage(self.actor, self.clock, sample_ms, size),
             ),
             lambda id: sink_spec(self.planner_catalog(), id),
             SinkMeans(self.settings, self.mark.id, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name)),
@@ -428,14 +430,17 @@ class Environment:
         names = Reporters(self.consensus, self.leadership, lease_ms=self.settings.introspection_lease_ms)
         return CollectionManager(self.managed, names, HISTORIES, self.clock)
 
-    def own_replicas(self) -> dict[int, tuple[int, Reporting]]:
-        """The replicas that this process has or leads, each with its cluster."""
-        found: dict[int, tuple[int, Reporting]] = {}
+    def own_replicas(self) -> dict[int, tuple[int, Reporting | None]]:
+        """All replicas of sized clusters, None for those that this process does not lead, and its own of virtual clusters; each
+        with its cluster."""
+        found: dict[int, tuple[int, Reporting | None]] = {}
         snapshot = self.catalog.sync()
         for cluster in snapshot.clusters.values():
             controller = self.compute_controller(cluster.id)
             if isinstance(controller, SizedController):
-                found |= {id: (cluster.id, replica) for id, replica in controller.led().items()}
+                led = controller.led()
+                ids = {replica.id for replica in snapshot.cluster_replicas.values() if replica.cluster_id == cluster.id}
+                found |= {id: (cluster.id, led.get(id)) for id in ids | led.keys()}
             elif isinstance(controller, ComputeController):
                 controller.brought_to(snapshot.upper)  # no session may have used the cluster yet
                 found[own_replica_id(cluster.id, self.actor)] = (cluster.id, controller.target(""))
@@ -449,9 +454,11 @@ class Environment:
         objects = self.planner_catalog().by_object(self.frontiers.get_all())
         return {id: frontier.lag_ms(now) for id, frontier in objects.items()}
 
-    def use_size(self, size: str) -> None:
+    def use_size(self, name: str) -> ReplicaSize:
         """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
-        self.settings = size_named(size, self.replica_sizes).applied_to(self.settings)
+        size = size_named(name, self.replica_sizes)
+        self.settings = size.applied_to(self.settings)
+        return size
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:

@@ -52,15 +52,14 @@ def run(
     """
     settings, registry = environment.settings, environment.replicas
     assert replica.size is not None
-    environment.use_size(replica.size)
+    size = environment.use_size(replica.size)
     if incarnation is None:
         incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
         assert incarnation is not None
     environment.engines.small.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
     host, advertised = settings.replica_host, settings.replica_advertised_host
-    with ReplicaServer(
-        environment.make_replica(), registry.token(replica.id, incarnation), host=host, advertised=advertised
-    ) as server:
+    made = environment.make_replica(size=size)
+    with ReplicaServer(made, registry.token(replica.id, incarnation), host=host, advertised=advertised) as server:
         registry.announce(replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms)
         _logger.info("replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid())
         ready(server.address)

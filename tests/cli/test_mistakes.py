@@ -64,3 +64,19 @@ def test_a_machine_without_java_is_told_what_to_install(tmp_path: Path, monkeypa
     with pytest.raises(ConfigurationError, match="Java process") as refusal:
         start(Settings.load(tmp_path))
     assert refusal.value.hint == "install a Java 17 runtime, or set JAVA_HOME"
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["init"], ["tick"], ["sql", "-c", "SELECT 1"]])
+@pytest.mark.parametrize("content", [None, "{}}", '{"small": {"master": "local"}}'])
+def test_a_file_of_sizes_that_cannot_be_read_is_named_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], content: str | None
+) -> None:
+    assert CliRunner().invoke(app, ["init", "--home", str(tmp_path)]).exit_code == 0
+    sizes = tmp_path / "sizes.json"
+    if content is not None:
+        sizes.write_text(content)
+    monkeypatch.setenv("RECLOCK_CLUSTER_REPLICA_SIZES", str(sizes))
+    answer = refused(*command, "--home", str(tmp_path))
+    assert f"{'cannot read' if content is None else 'invalid'} cluster replica sizes" in answer
+    assert str(sizes) in answer.replace(" ", "") or sizes.name in answer
+    assert "listening" not in answer

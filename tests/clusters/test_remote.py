@@ -18,8 +18,9 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
 from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
 from reclock.clusters.identity import NAME, identity
-from reclock.clusters.remote import RemoteReplica
+from reclock.clusters.remote import COMMAND_TIMEOUT_S, LOOK_S, RemoteReplica
 from reclock.config import Settings
+from reclock.controllers.subscribes import OwnReplicas
 from reclock.environment import Environment
 from reclock.errors import (
     ConfigurationError,
@@ -32,7 +33,7 @@ from reclock.errors import (
 )
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
-from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
+from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement
@@ -235,6 +236,32 @@ def test_a_server_that_stops_waits_for_no_endless_peek(world: World) -> None:
         wait_until(lambda: bool(world.replica._peeks))
     with pytest.raises(QueryCanceled):
         next(batches)
+
+
+def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, beyond_deadline = [], threading.Event()
+
+    def is_alive() -> bool:
+        looks.append(1)
+        if len(looks) * LOOK_S > COMMAND_TIMEOUT_S:
+            beyond_deadline.set()
+        return True
+
+    take_changes = type(world.replica).take_changes
+
+    def slow(replica: Replica, subscribes: list[str]) -> list[LogResponse]:
+        assert beyond_deadline.wait(60)
+        return take_changes(replica, subscribes)
+
+    monkeypatch.setattr(type(world.replica), "take_changes", slow)
+    manager = world.environment.collection_manager
+    remote = world.remote(world.serve(), is_alive=is_alive)
+    own = OwnReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.clock)
+    own.step()
+    manager.flush()
+    assert beyond_deadline.is_set()
+    assert world.sql("SELECT status FROM mz_internal.mz_cluster_replica_status_history") == [("online",)]
+    assert world.sql("SELECT replica_id FROM mz_internal.mz_cluster_replica_metrics") == [(1,)]
 
 
 def test_what_a_replica_measures_goes_over_the_wire(world: World) -> None:

@@ -94,6 +94,13 @@ def test_it_is_reached_where_other_machines_would(world: World) -> None:
     assert registration.address.startswith("grpc+tls://127.0.0.2:")
 
 
+def test_the_usage_of_a_replica_is_known_and_that_of_a_shared_process_is_not(world: World) -> None:
+    usage = """SELECT c.name, u.cpu_percent >= 0, u.memory_bytes > 0, u.memory_percent BETWEEN 0.1 AND 99
+        FROM mz_internal.mz_cluster_replica_metrics u JOIN mz_internal.mz_cluster_replica_statuses s USING (replica_id)
+        JOIN mz_clusters c ON c.id = s.cluster_id"""
+    eventually(lambda: set(world.sql(usage)) == {("c", True, True, True), ("default", None, None, None)})
+
+
 def test_an_endless_query_holds_up_nobody_on_another_cluster(world: World) -> None:
     ended: list[Exception] = []
     with world.connect() as endless, world.servers[0].connect() as other:

@@ -195,3 +195,35 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
         assert list(result.rows()) == [(asked[0],)]
         list(session.execute("SET cluster_replica = nobody; SELECT count(*) FROM mz_objects"))
+
+
+def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path) -> None:
+    class Silent:
+        """A `Replica` that does what it is commanded."""
+
+        def __init__(self, registration: Registration) -> None:
+            self.commands: list[ComputeCommand] = []
+
+        def running(self) -> dict[GlobalId, Any]:
+            return {}
+
+        def carry_out(self, command: ComputeCommand) -> None:
+            self.commands.append(command)
+
+    with Environment.initialise(tmp_path) as environment:
+        environment.__dict__["orchestrator"] = Present(environment)
+        list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
+        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized._commanded.connect = Silent
+        sized.step(stays=True)
+        [replica] = sized.led().values()
+        others = (replica_id for replica_id, (_, led) in environment.own_replicas().items() if led is None)
+        assert list(others) == []
+        sized._end_term()
+        assert sized.led() == {}
+        assert [led for id, (_, led) in environment.own_replicas().items() if id > 0] == [None]
+        commanded = len(replica.commands)
+        sized._seat.leave()
+        sized.step(stays=True)
+        assert list(sized.led().values()) == [replica]
+        assert len(replica.commands) > commanded  # another leader might have commanded something else

@@ -10,10 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-import psutil
-
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import GroupFrontier
 from reclock.errors import UnknownCollection
@@ -38,9 +37,9 @@ class Measurements:
     frontiers: Frontiers
     lake: Lake
     clock: Clock
-    process: str
     sample_ms: int
-    """How often what costs something to measure is measured: sizes of arrangements, CPU and memory."""
+    """How often sizes of arrangements are measured."""
+    usage: Usage
     _made_at_ns: dict[GlobalId, int] = field(default_factory=dict)
     _hydrated_ns: dict[GlobalId, int] = field(default_factory=dict)
     _sizes: dict[GlobalId, tuple[Timestamp, Timestamp, Row]] = field(default_factory=dict)
@@ -49,13 +48,9 @@ class Measurements:
     _last: dict[GlobalId, Row] = field(default_factory=dict)
     _peeks: Counter[tuple[str, int]] = field(default_factory=Counter)
     _active: dict[str, tuple[Row, int]] = field(default_factory=dict)
-    _usage: Usage = field(init=False)
     _subscribes: dict[str, tuple[LogName, Counter[Row]]] = field(default_factory=dict)
     _looked_at: Mapping[str, GroupFrontier] | None = None
     _guard: threading.RLock = field(default_factory=threading.RLock)
-
-    def __post_init__(self) -> None:
-        self._usage = Usage(self.process, self.clock, self.sample_ms)
 
     # --- what happens ---
 
@@ -114,7 +109,7 @@ class Measurements:
                 case LogName.PEEK_DURATIONS:
                     return [(engine, duration_ns, count) for (engine, duration_ns), count in self._peeks.items()]
                 case LogName.PROCESS_USAGE:
-                    return [self._usage.row()]
+                    return [self.usage.row()]
 
     def subscribe(self, command: Subscribe) -> None:
         with self._guard:
@@ -170,41 +165,6 @@ class Measurements:
                     size = sum(file.size_bytes for file in files)
                     self._sizes[id] = (frontier.upper, now, (id, sum(file.rows for file in files), len(files), size))
         return [row for _, _, row in self._sizes.values()]
-
-
-@dataclass(slots=True)
-class Usage:
-    """CPU and memory of this process and its children, among them Spark's JVM: a row a sample."""
-
-    process: str
-    clock: Clock
-    sample_ms: int
-    _own: psutil.Process = field(default_factory=psutil.Process)
-    _sampled_at: Timestamp = MINIMUM
-    _sampled_s: float = 0
-    _cpu_s: dict[int, float] = field(default_factory=dict)
-    _row: Row = ()
-
-    def row(self) -> Row:
-        """As of the last sample; 100 percent of CPU is one core, 100 percent of memory the machine's."""
-        now = self.clock()
-        if not self._row or now - self._sampled_at >= self.sample_ms:
-            self._row, self._sampled_at = self._sample(), now
-        return self._row
-
-    def _sample(self) -> Row:
-        before_s, before = self._sampled_s or self._own.create_time(), self._cpu_s
-        self._sampled_s, self._cpu_s = time.time(), {}
-        memory = 0
-        for each in (self._own, *self._own.children(recursive=True)):
-            with suppress(psutil.Error):  # it ended meanwhile
-                times = each.cpu_times()
-                self._cpu_s[each.pid] = times.user + times.system
-                memory += each.memory_info().rss
-        used_s = sum(cpu_s - before.get(pid, 0) for pid, cpu_s in self._cpu_s.items())
-        elapsed_s = max(self._sampled_s - before_s, 0.001)
-        share = memory / psutil.virtual_memory().total
-        return self.process, round(100 * used_s / elapsed_s, 1), memory, round(100 * share, 2)
 
 
 def _moment(at: Timestamp) -> datetime:

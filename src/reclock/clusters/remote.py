@@ -24,7 +24,9 @@ T = TypeVar("T")
 COMMAND_TIMEOUT_S = 2.0
 """How long a command may take, which is only noted: who takes longer hangs."""
 
-_LOOK_S = 0.5
+LOOK_S = 0.5
+"""How often an answer that is waited for has it looked whether the replica lives."""
+
 _AHEAD = 2
 """How many batches are fetched before they are asked for."""
 
@@ -120,7 +122,7 @@ class RemoteReplica:
         def offer(item: tuple[T] | BaseException | None) -> bool:
             while not is_left.is_set():
                 try:
-                    arrived.put(item, timeout=_LOOK_S)
+                    arrived.put(item, timeout=LOOK_S)
                     return True
                 except queue.Full:
                     continue
@@ -141,7 +143,7 @@ class RemoteReplica:
             with self._received():
                 while True:
                     try:
-                        item = arrived.get(timeout=_LOOK_S)
+                        item = arrived.get(timeout=LOOK_S)
                     except queue.Empty:
                         if not self._is_alive():
                             raise ReplicaLost(self._name, detail="it gives no sign of life") from None

@@ -33,6 +33,11 @@ class ReplicaSize(BaseModel):
     def is_local(self) -> bool:
         return self.master == "local"
 
+    @property
+    def memory_bytes(self) -> int:
+        """That of one executor."""
+        return int(self.memory[:-1]) * {"m": 1 << 20, "g": 1 << 30}[self.memory[-1]]
+
     def applied_to(self, settings: Settings) -> Settings:
         """``settings`` as a process has them whose Spark application is of this size."""
         if self.is_local:

@@ -92,13 +92,16 @@ class _Links:
         with self._lock:
             return {id: link.replica for id, link in self._links.items() if link.frontier > MINIMUM}
 
-    def forget(self, id: int | None = None) -> None:
-        """All of them, or that to one replica."""
+    def forget(self, id: int) -> None:
+        """The replica is not needed any more."""
         with self._lock:
-            if id is None:
-                self._links.clear()
-            else:
-                self._links.pop(id, None)
+            self._links.pop(id, None)
+
+    def forget_commands(self) -> None:
+        """Others may command the replicas from now on. The connections stay."""
+        with self._lock:
+            for link in self._links.values():
+                link.running, link.frontier = None, MINIMUM
 
 
 class SizedController(ElectedController):
@@ -129,7 +132,7 @@ class SizedController(ElectedController):
 
     def _lead(self, term: Term, *, stays: bool) -> None:
         if term != self._term:  # another may have commanded meanwhile
-            self._commanded.forget()
+            self._commanded.forget_commands()
             self._term = term
         reach("controllers.sized.elected")
         catalog = self._follow()
@@ -195,7 +198,7 @@ class SizedController(ElectedController):
         return link.frontier > MINIMUM
 
     def _forget(self) -> None:
-        self._commanded.forget()
+        self._commanded.forget_commands()
         self._term = None
 
     def _is_behind(self) -> bool:

@@ -27,6 +27,7 @@ from reclock.protocol.introspection import (
     Recorder,
     Reporter,
     Subscribe,
+    is_in_process,
 )
 
 _logger = structlog.get_logger(__name__)
@@ -99,15 +100,18 @@ class ReplicaSubscribes:
         for response in self.replica.take_changes(list(self._subscribes)):
             self._take(response)
 
-    def disconnect(self, reason: str) -> None:
-        """Nothing is subscribed to any more, and nothing is said of the replica, but that it is offline and why."""
+    def disconnect(self, offline: str | None) -> None:
+        """Cancel the subscribes and delete what was reported of the replica. ``offline`` is the reason that the history gives for
+        its end; None if it lives on, and another process may report of it.
+        """
         if self._reporter is None:
             return
         try:
             self._cancel()
         except Exception as failure:  # the replica may be gone: that is why it is disconnected
             _logger.debug("replica does not answer", replica=self.replica_id, error=str(failure))
-        self._note("offline", reason)
+        if offline is not None:
+            self._note("offline", offline)
         self._reporter.close()
         self._reporter = None
 
@@ -143,8 +147,8 @@ class ReplicaSubscribes:
 class OwnReplicas:
     """The replicas that this process reports of, for as long as it does: its own, of virtual clusters, and those that it leads."""
 
-    replicas: Callable[[], Mapping[int, tuple[int, Reporting]]]
-    """By id, with their clusters: all that there are now."""
+    replicas: Callable[[], Mapping[int, tuple[int, Reporting | None]]]
+    """By id, with their clusters: all that there are now. None is one of a cluster that this process does not lead."""
     recorder: Recorder
     process: str
     clock: Clock
@@ -155,10 +159,14 @@ class OwnReplicas:
         present = self.replicas()
         for id, subscribes in list(self._connected.items()):
             if id not in present:
-                self._part(id, "it is gone, or another process leads its cluster")
+                self._part(id, "it was dropped")
+            elif present[id][1] is None:
+                self._part(id, None)
             elif present[id][1] is not subscribes.replica:
                 self._part(id, "its process ended")
         for id, (cluster_id, replica) in present.items():
+            if replica is None:
+                continue
             if id not in self._connected:
                 self._connected[id] = ReplicaSubscribes(self.recorder, id, cluster_id, self.process, replica, self.clock)
             try:
@@ -168,10 +176,10 @@ class OwnReplicas:
 
     def close(self) -> None:
         for id in list(self._connected):
-            self._part(id, "its process ended")
+            self._part(id, "its process ended" if is_in_process(id) else None)
 
-    def _part(self, id: int, reason: str) -> None:
-        self._connected.pop(id).disconnect(reason)
+    def _part(self, id: int, offline: str | None) -> None:
+        self._connected.pop(id).disconnect(offline)
 
 
 def own_replica_id(cluster_id: int, process: str) -> int:

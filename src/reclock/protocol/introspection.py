@@ -127,3 +127,8 @@ class Recorder(Protocol):
         then nothing more can be written by this reporter.
         """
         ...
+
+
+def is_in_process(replica_id: int) -> bool:
+    """Whether this is the replica that a virtual cluster has in a process, with which it ends. Other ids are positive."""
+    return replica_id < 0
