@@ -11,7 +11,7 @@ from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
 from reclock import tick
-from reclock.errors import UnsupportedSql
+from reclock.errors import DependentObjects
 
 
 @pytest.fixture
@@ -97,11 +97,50 @@ def test_a_sink_from_a_view_over_progress_writes_its_rows(world: World, tmp_path
     assert delta_rows(tmp_path / "sinks" / "rows") == Counter([("o", 30)])
 
 
-@pytest.mark.parametrize(
-    "statement", ["CREATE DEFAULT INDEX ON words_progress", "CREATE SINK k FROM words_progress INTO DELTA 'x'"]
-)
-def test_what_would_store_a_progress_relation_itself_says_how_to_go_on(statement: str, world: World) -> None:
-    world.create("words")
-    with pytest.raises(UnsupportedSql) as refused:
-        world.sql(statement)
-    assert "make a view over it" in str(refused.value.hint)
+@pytest.mark.parametrize("definition", ["CREATE DEFAULT INDEX ON words_progress", "CREATE INDEX ON words_progress (key)"])
+def test_an_index_on_a_progress_relation_is_maintained_and_read(definition: str, world: World) -> None:
+    group = world.create("words")
+    world.sql(definition)
+    world.sql("CREATE VIEW everything AS SELECT * FROM words_progress")
+    world.sql("CREATE DEFAULT INDEX ON everything")
+    rows = {1_010: (1_010, "o", 20), 1_020: (1_020, "o", 30), 1_030: (1_020, "o", 30)}
+    for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "")):
+        world.write(group, at, *words)
+        world.refresh()
+        for relation, index in (("words_progress", "words_progress_"), ("everything", "everything_")):
+            explained = "\n".join(line for (line,) in world.sql(f"EXPLAIN SELECT * FROM {relation}"))
+            assert f"indexes: reclock.public.{index}" in explained
+            assert "maintained from changes" in explained
+            assert world.sql(f"SELECT * FROM {relation}") == [rows[at]]
+            assert world.sql(f"SELECT * FROM {relation} AS OF 1010") == [rows[1_010]]
+            assert world.sql(f"SELECT byte_offset FROM {relation} WHERE key = 'o' AND mz_timestamp = {rows[at][0]}") == [
+                rows[at][2:]
+            ]
+        assert world.sql("SELECT mz_timestamp FROM words_progress JOIN words ON number = mz_timestamp - 1000") == []
+    with pytest.raises(DependentObjects):
+        world.sql("DROP SOURCE words")
+    world.sql("DROP SOURCE words CASCADE")
+    assert world.sql("SELECT name FROM mz_indexes") == []
+
+
+@pytest.mark.parametrize("index", ["", "CREATE DEFAULT INDEX ON words_progress"])
+def test_a_sink_from_a_progress_relation_writes_its_rows(index: str, world: World, tmp_path: Path) -> None:
+    group = world.create("words")
+    if index:
+        world.sql(index)
+    world.sql("CREATE SINK k FROM words_progress INTO DELTA 'rows'")
+    for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "")):
+        world.write(group, at, *words)
+        world.refresh()
+        tick.emit(world.environment, "k", at, owner="test")
+        assert delta_rows(tmp_path / "sinks" / "rows") == Counter(world.sql("SELECT * FROM words_progress"))
+
+
+def test_a_view_over_progress_is_maintained_from_changes(world: World) -> None:
+    group = world.create("words")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT key, max(byte_offset) AS done FROM words_progress GROUP BY key")
+    for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "def")):
+        world.write(group, at, *words)
+        world.refresh()
+    assert world.sql("SELECT how FROM mz_internal.mz_compute_last_refreshes") == [("maintained from changes",)]
+    assert world.sql("SELECT * FROM m") == [("o", 60)]

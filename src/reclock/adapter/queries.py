@@ -325,11 +325,11 @@ class Query:
 def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
     """``plan`` over collections, those of ``indexes`` in the place of what they are on; and the ones that it reads then."""
     chosen: dict[GlobalId, IndexEntry] = {}
+    by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
 
     def instead(collection: StorageCollectionId) -> StorageCollectionId | None:
-        item = catalog.kept_in(collection)
-        index = indexes.get(item.id) if item is not None else None
-        if index is None or collection.collection is CollectionType.REMAPPING:
+        index = by_collection.get(collection)
+        if index is None:
             return None
         chosen[index.on] = index
         return StorageCollectionId(index.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 TIME_COLUMN = "mz_timestamp"
@@ -172,6 +172,18 @@ class RelationDesc:
     @property
     def types(self) -> tuple[ScalarType, ...]:
         return tuple(column.type for column in self.columns)
+
+    @property
+    def stored(self) -> RelationDesc:
+        """The columns as a collection names them that holds the rows: its updates have a ``mz_timestamp`` of their own, so that of
+        a progress relation has another name there."""
+        if TIME_COLUMN not in self.names:
+            return self
+        name, taken = "bound_at", {name.casefold() for name in self.names}
+        while name in taken:
+            name += "_"
+        columns = tuple(replace(column, name=name) if column.name == TIME_COLUMN else column for column in self.columns)
+        return RelationDesc(columns, self.key and tuple(name if part == TIME_COLUMN else part for part in self.key))
 
     def __len__(self) -> int:
         return len(self.columns)

@@ -20,7 +20,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.delta import follows
-from reclock.compute.engines.engine import CollectionInput, Engine, Inputs, SoFar
+from reclock.compute.engines.engine import Engine, Inputs, SoFar
 from reclock.compute.plan import Plan
 from reclock.errors import EvaluationError, InternalError, OutputFailed, ReclockError
 
@@ -187,7 +187,7 @@ def way(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> How
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:
     """Whether the versions tell what the inputs held at that time."""
-    return all(isinstance(given, CollectionInput) and given.version.since <= at for given in inputs.values())
+    return all(given.tells_apart(at) for given in inputs.values())
 
 
 def _at(changed: pa.Table, time: Timestamp, schema: pa.Schema) -> pa.Table:

@@ -104,7 +104,7 @@ def sink_spec(catalog: PlannerCatalog, id: GlobalId) -> SinkSpec:
 def dataflow(catalog: PlannerCatalog, index: IndexEntry) -> Dataflow:
     """The index as a replica is told to maintain it."""
     on = catalog.relation(index.on)
-    return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc)
+    return Dataflow(index.id, str(index.name), expand(Get(on.collection, str(on.name), on.desc), catalog), on.desc.stored)
 
 
 def _create(catalog: PlannerCatalog, item: Item) -> CreateCollections:
@@ -115,7 +115,7 @@ def _create_at(begins: Timestamp, catalog: PlannerCatalog, item: Item) -> Create
     entry = catalog.entry(item.id)
     if isinstance(entry, IndexEntry):
         # Nothing is known of it yet: it becomes readable at the time of its first refresh.
-        own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc)
+        own = CollectionDescription(StorageCollectionId(item.id), catalog.relation(entry.on).desc.stored)
         return CreateCollections(item.id, (own,), since=begins, upper=begins)
     if isinstance(entry, SinkEntry):
         inputs = frozenset(id.group for id in collections(sink_spec(catalog, entry.id).plan))

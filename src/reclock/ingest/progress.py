@@ -3,6 +3,8 @@ the bindings of a source add up to, so that a plan sees rows and not increments.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import pyarrow as pa
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
@@ -15,12 +17,18 @@ from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Remap
 from reclock.sources.description import PLACE_COLUMN, frontiers_desc
 
+_frontiers: WeakKeyDictionary[Version, pa.Table] = WeakKeyDictionary()
+"""What was made of versions of bindings, which never change."""
+
 
 def plan_input(id: StorageCollectionId, version: Version) -> Input:
     """What a plan reads of the collection ``id``, exact at every time at which ``version`` is."""
     if id.collection is not CollectionType.REMAPPING:
         return CollectionInput(version)
-    return TableInput(_frontier_updates(version), has_updates=True)
+    updates = _frontiers.get(version)
+    if updates is None:
+        updates = _frontiers[version] = _frontier_updates(version)
+    return TableInput(updates, has_updates=True, since=version.since)
 
 
 def _frontier_updates(bindings: Version) -> pa.Table:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from reclock.algebra.error_intervals import ErrorIntervals, answered_through, with_answer, with_error
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
@@ -49,7 +49,7 @@ class Changes:
     what it has instead at the times after that, if there are any.
 
     ``times`` are those at which something may have changed. ``stream`` gives what changed in a range within ``range``:
-    the relation's columns, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time.
+    the relation's columns, as stored, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time.
     """
 
     range: Range
@@ -134,9 +134,9 @@ class Reader:
     ) -> tuple[pa.Table, ErrorIntervals]:
         """The changes at ``times``, and the times without an answer. Before the first of the times the plan is computed too, if
         there is a before; where it has no answer then, the first answer is what changes are counted from."""
-        kept = maintenance.maintainer(sink.plan, sink.desc)
+        kept = maintenance.maintainer(sink.plan, sink.desc.stored)
         if not times:
-            return arrow_schema(sink.desc, with_updates=True).empty_table(), ()
+            return arrow_schema(kept.desc, with_updates=True).empty_table(), ()
         computed = list(times) if wanted.with_snapshot else [wanted.needs, *times]
         engine = self.large() if peek.is_large(inputs, wanted.upper, self.settings.spark_threshold_bytes) else self.small
         try:
@@ -155,6 +155,11 @@ class Reader:
         return found.updates.filter(pc.field(TIME_COLUMN) > first), errors
 
 
+def changes_schema(desc: RelationDesc) -> pa.Schema:
+    """Of the changes of one time."""
+    return arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
+
+
 def _answered(wanted: Range, errors: ErrorIntervals) -> tuple[Range, ReclockError | None]:
     """The part of ``wanted`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
     lower = wanted.lower
@@ -167,10 +172,9 @@ def _answered(wanted: Range, errors: ErrorIntervals) -> tuple[Range, ReclockErro
     return Range(lower, upper, wanted.with_snapshot), at_end[0] if at_end else None
 
 
-def by_time(updates: pa.RecordBatchReader) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
-    """The changes of each time, without that column. Each is to be read before the next."""
-    position = updates.schema.get_field_index(TIME_COLUMN)
-    schema = updates.schema.remove(position)
+def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
+    """The changes of each time: the columns of ``desc`` and ``mz_diff``. Each is to be read before the next."""
+    position, schema = updates.schema.get_field_index(TIME_COLUMN), changes_schema(desc)
 
     def pieces() -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in updates:

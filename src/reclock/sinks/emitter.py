@@ -15,7 +15,7 @@ import pyarrow as pa
 import structlog
 
 from reclock import crashpoints
-from reclock.algebra.relations import TIME_COLUMN
+from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.plan import collections
 from reclock.consensus.claims import Claim, GroupFrontier
@@ -25,7 +25,7 @@ from reclock.consensus.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import ReclockError, TargetChanged
 from reclock.ingest.lease import HeldClaim
 from reclock.protocol.compute import Emitted
-from reclock.sinks.changes import Changes, Range, Reader, by_time
+from reclock.sinks.changes import Changes, Range, Reader, by_time, changes_schema
 from reclock.sinks.description import SinkSpec
 from reclock.sinks.target import Writer
 
@@ -98,7 +98,7 @@ class Emitter:
                 if progress is not None and progress > wanted.needs:
                     wanted = Range(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
                 commits = changes = size = 0
-                for time, changed in _times(stream(wanted), wanted) if wanted.upper > wanted.lower else ():
+                for time, changed in _times(stream(wanted), sink.desc, wanted) if wanted.upper > wanted.lower else ():
                     held.amend(held.claim.payload)  # still ours?
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
@@ -130,13 +130,12 @@ def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, th
     return Range(Timestamp(begin + 1), upper, with_snapshot=False)
 
 
-def _times(updates: pa.RecordBatchReader, wanted: Range) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
+def _times(updates: pa.RecordBatchReader, desc: RelationDesc, wanted: Range) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
     """The changes of each time; a snapshot comes first though it be empty."""
-    found = by_time(updates)
+    found = by_time(updates, desc)
     first = next(found, None)
     if wanted.with_snapshot and (first is None or first[0] != wanted.lower):
-        schema = updates.schema.remove(updates.schema.get_field_index(TIME_COLUMN))
-        yield wanted.lower, schema.empty_table().to_reader()
+        yield wanted.lower, changes_schema(desc).empty_table().to_reader()
     if first is not None:
         yield first
     yield from found

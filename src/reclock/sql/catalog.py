@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.index_keys import KeyPart
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
@@ -268,7 +268,7 @@ class PlannerCatalog:
 
     def kept_in(self, collection: StorageCollectionId) -> Entry | None:
         """The item whose rows are kept in ``collection``."""
-        if not collection.output:
+        if not collection.output and collection.collection is not CollectionType.REMAPPING:
             return self._entries.get(collection.source_id)
         return next((entry for entry in self.relations() if entry.collection == collection), None)
 

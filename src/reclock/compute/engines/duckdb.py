@@ -24,7 +24,7 @@ from reclock.compute.engines.database import (
     is_of_another,
     open_database,
 )
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.functions.spelling import identifier, string, type_sql
 from reclock.compute.operators.rules import Relation
@@ -185,24 +185,26 @@ class _Query:
 
 def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input") -> dict[str, Relation]:
     """Every input under a name of the session."""
-    relations = {}
-    for number, (id, given) in enumerate(inputs.items()):
-        name = f"{prefix}{number}"
-        if isinstance(given, CollectionInput):
-            name = _updates(session, name, given, as_of)
-        else:
-            session.register(name, given.table)
-        relations[str(id)] = given.relation(name, as_of)
-    return relations
+    return {
+        str(id): given.relation(_read(session, f"{prefix}{number}", given, as_of), as_of)
+        for number, (id, given) in enumerate(inputs.items())
+    }
 
 
 def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, Relation]:
     """The updates between the two times of every input that has some, under names of the session."""
     return {
-        str(id): given.relation(_updates(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
+        str(id): given.relation(_read(session, f"changed{number}", given, as_of, after=before), as_of, after=before)
         for number, (id, given) in enumerate(inputs.items())
-        if isinstance(given, CollectionInput) and given.may_change(before, as_of)
+        if given.may_change(before, as_of)
     }
+
+
+def _read(session: duckdb.DuckDBPyConnection, name: str, given: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> str:
+    if isinstance(given, CollectionInput):
+        return _updates(session, name, given, as_of, after=after)
+    session.register(name, given.table)
+    return name
 
 
 def _updates(

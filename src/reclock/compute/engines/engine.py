@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc, ScalarType, TypeName
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
@@ -46,19 +46,34 @@ class CollectionInput:
         """Whether it may have updates at times after the one, up to the other."""
         return bool(self.files(as_of, after=after)) or (self.tail is not None and self.tail.num_rows > 0)
 
+    def tells_apart(self, at: Timestamp) -> bool:
+        """Whether its updates say what it held at that time, and what changed since."""
+        return self.version.since <= at
+
 
 @dataclass(frozen=True, slots=True)
 class TableInput:
     """What is in memory; columns are found by name. Rows as they are, whatever the time: a system relation.
 
-    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others.
+    ``has_updates``: or updates of a collection, with their times and diffs, all that matter to the plan and perhaps others. Those
+    at times from ``since`` on are all there; None if some are not.
     """
 
     table: pa.Table
     has_updates: bool = False
+    since: Timestamp | None = None
 
-    def relation(self, name: str, as_of: Timestamp) -> Relation:
+    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> Relation:
         return _relation(name, _bounds(self.table)) if self.has_updates else Relation(name, is_counted=False)
+
+    def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
+        """As of a `CollectionInput`."""
+        times = self.table[TIME_COLUMN]
+        return pc.any(pc.and_(pc.greater(times, after), pc.less_equal(times, as_of))).as_py() is True
+
+    def tells_apart(self, at: Timestamp) -> bool:
+        """As of a `CollectionInput`."""
+        return self.since is not None and self.since <= at
 
 
 Input = CollectionInput | TableInput
@@ -151,9 +166,7 @@ class Engine(Protocol):
 
 def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
     """Whether ``compare`` reads little but what changed: all inputs have times, and every operator has a rule."""
-    return (
-        after is not None and all(isinstance(given, CollectionInput) for given in inputs.values()) and follows(plan, is_kept=False)
-    )
+    return after is not None and all(given.tells_apart(after) for given in inputs.values()) and follows(plan, is_kept=False)
 
 
 def result_type(type: ScalarType) -> pa.DataType:

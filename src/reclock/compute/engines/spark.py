@@ -13,7 +13,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, SoFar, by_rules, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
@@ -103,18 +103,16 @@ class SparkEngine:
         """The updates between the two times of every input that has some; they are added to ``frames``."""
         changed = {}
         for id, given in inputs.items():
-            if isinstance(given, CollectionInput) and given.may_change(before, as_of):
+            if given.may_change(before, as_of):
                 changed[str(id)] = given.relation(_unique(), as_of, after=before)
-                frames[changed[str(id)].name] = self._collection(given, as_of, after=before)
+                frames[changed[str(id)].name] = self._frame(given, as_of, after=before)
         return changed
 
     def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
-        return {
-            relations[str(id)].name: self._collection(given, as_of)
-            if isinstance(given, CollectionInput)
-            else self._table(given.table)
-            for id, given in inputs.items()
-        }
+        return {relations[str(id)].name: self._frame(given, as_of) for id, given in inputs.items()}
+
+    def _frame(self, given: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
+        return self._collection(given, as_of, after=after) if isinstance(given, CollectionInput) else self._table(given.table)
 
     def _table(self, table: pa.Table) -> DataFrame:
         """The rows of ``table``. Spark loses the batches that follow empty ones, so those are left out; of what is empty, a server

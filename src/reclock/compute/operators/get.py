@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.algebra.ids import CollectionType
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
 from reclock.compute.functions.spelling import identifier, literal, raised, type_sql
-from reclock.compute.operators.rules import Among, Rendering, Step, delta, demand, has_delta, origin, select_list, snapshot
+from reclock.compute.operators.rules import Among, Rendering, Step, delta, demand, origin, select_list, snapshot
 from reclock.compute.plan import Get
 
 
@@ -53,12 +52,6 @@ def _(node: Get, step: Step) -> str:
     named = [None if expression is None else f"c{i}" for i, expression in enumerate(read)]
     changed = _summed(read, relation.name, " AND ".join(within))
     return f"SELECT {select_list(_all(node, rendering.engine, named))}, n FROM ({changed}) AS changed"
-
-
-@has_delta.register
-def _(node: Get, is_shown: bool) -> bool:
-    """Progress relations are small; they are read whole, as the frontiers that bindings add up to."""
-    return node.collection.collection is not CollectionType.REMAPPING
 
 
 @origin.register

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, Column
+from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column
 from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
 from reclock.sql.planner.coercion import scalar_type, text_limit
 
 
-def check_columns(names: Sequence[str]) -> None:
-    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all."""
+def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
+    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all. With ``has_time`` one may be
+    called ``mz_timestamp``, as in progress relations."""
     if not names:
         raise SqlSyntaxError("a relation needs at least one column")
     for i, name in enumerate(names):
-        if name in RESERVED_COLUMNS:
+        if name in RESERVED_COLUMNS and not (has_time and name == TIME_COLUMN):
             raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
         if name in names[:i]:
             raise DuplicateColumn(name)

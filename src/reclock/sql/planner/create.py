@@ -35,7 +35,6 @@ from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.guests import check_guest
 from reclock.sql.planner.index_keys import index_key
-from reclock.sql.planner.progress import VIEW_OVER_PROGRESS
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
 from reclock.sql.planner.sources import define_source, upstream_name
@@ -173,7 +172,7 @@ def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
     if len(names) > len(plan.desc):
         raise SqlSyntaxError(f"CREATE VIEW specifies {len(names)} column names, but the query has {len(plan.desc)} columns")
     names += plan.desc.names[len(names) :]
-    check_columns(names)
+    check_columns(names, has_time=True)
     plan = push_filters(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
     key = unique_key(plan)
     desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
@@ -191,8 +190,6 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
     entry = catalog.resolve(parts(node.args["on"]), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
-    if entry.type is ItemType.SOURCE_PROGRESS:
-        raise UnsupportedSql("an index on a progress relation is not supported", hint=VIEW_OVER_PROGRESS)
     if entry.query is not None:
         _check_maintainable(entry.query, catalog)
     cluster = chosen_cluster(node, catalog, session)

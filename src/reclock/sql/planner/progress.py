@@ -8,9 +8,6 @@ from reclock.compute.plan import Get, Map, Plan, Project
 from reclock.compute.scalars import Call, ColumnRef, Literal
 from reclock.sources.description import Reclocking, frontiers_desc
 
-VIEW_OVER_PROGRESS = "make a view over it, without its column mz_timestamp or with another name for it"
-"""What to do where a progress relation cannot be stored, since the stored rows have a column of that name."""
-
 
 def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:
     """The progress relation ``progress`` of a source that is bound in this way, over its frontiers."""

@@ -23,7 +23,6 @@ from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
 from reclock.sql.planner.index_keys import column_positions
-from reclock.sql.planner.progress import VIEW_OVER_PROGRESS
 from reclock.sql.planner.sources import Names
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
@@ -44,8 +43,6 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
     on = catalog.resolve(parts(node.args["on"]), session)
     if on.is_system:
         raise UnsupportedSql("a sink from a system relation is not supported")
-    if on.type is ItemType.SOURCE_PROGRESS:
-        raise UnsupportedSql("a sink from a progress relation is not supported", hint=VIEW_OVER_PROGRESS)
     inputs = collections(expand(Get(on.collection, str(on.name), on.desc), catalog))
     if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
         raise UnsupportedSql("a sink from a view over system relations is not supported")

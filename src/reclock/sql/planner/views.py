@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
-from reclock.compute.plan import Get, Plan, inputs, with_inputs
+from reclock.compute.plan import Get, Plan, Project, inputs, with_inputs
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.progress import over_frontiers
 from reclock.sql.planner.pushdown import push_filters
@@ -24,7 +24,7 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
             case Get(collection=collection):
                 chosen = instead(collection)
                 if chosen is not None:
-                    return replace(plan, collection=chosen)
+                    return _stored(plan, chosen)
                 if collection.collection is CollectionType.REMAPPING:
                     source = catalog.relation(collection.source_id).source
                     return plan if source is None else over_frontiers(plan, source.connector.reclocking)
@@ -35,3 +35,10 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
                 return with_inputs(plan, [visit(each) for each in inputs(plan)])
 
     return push_filters(visit(plan))
+
+
+def _stored(relation: Get, collection: StorageCollectionId) -> Plan:
+    """``relation``, whose rows ``collection`` holds."""
+    desc = relation.desc.stored
+    stored = replace(relation, collection=collection, desc=desc)
+    return stored if desc == relation.desc else Project(stored, tuple(range(len(desc))), relation.desc)
