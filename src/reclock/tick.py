@@ -138,6 +138,10 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
             environment.statuses.record(id, "starting", detail=waits_for, at=environment.clock())
     for entry, lost in _lost(environment, spec, report):
         _record_stall(environment, entry.id, error=lost)
+    catalog = environment.planner_catalog()
+    for output in report.revived:
+        if (revived := catalog.kept_in(spec.output(output))) is not None:
+            environment.statuses.record(revived.id, "running", at=environment.clock())
     return report
 
 

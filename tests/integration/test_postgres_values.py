@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-from fixtures.publications import Lakehouse, Upstream
+from collections import Counter
+from datetime import date
+from decimal import Decimal
 
+import pytest
+from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
+from fixtures.sunk import delta_rows
+
+from reclock import crashpoints
 from reclock.algebra.relations import numeric
-from reclock.errors import InvalidOption, OutputFailed
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed
 
 pytestmark = pytest.mark.spark
 
@@ -78,3 +85,91 @@ def test_offsets_of_a_publication_cannot_be_skipped(upstream: Upstream, here: La
     here.create(upstream)
     with pytest.raises(InvalidOption, match=r'offsets of source "reclock\.public\.pg" cannot be skipped'):
         here.sql("ALTER SOURCE pg SKIP ''")
+
+
+def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lakehouse) -> None:
+    """From its time on: before that they have the rows, and then the error, that they had."""
+    upstream.run(
+        "CREATE TABLE copied (id int PRIMARY KEY, n numeric)",
+        "INSERT INTO copied VALUES (1, 1), (2, 'NaN')",
+        "CREATE TABLE changed (id int PRIMARY KEY, d date)",
+        "INSERT INTO changed VALUES (1, '2024-02-29'), (2, '2024-03-01')",
+        "CREATE TABLE narrowed (id int PRIMARY KEY, a int)",
+        "INSERT INTO narrowed VALUES (1, 1)",
+    )
+    here.create(upstream)
+    here.sql("CREATE MATERIALIZED VIEW days AS SELECT count(*) AS c, max(d) AS last FROM changed")
+    here.sql("CREATE SINK k FROM changed INTO DELTA 'changed'")
+
+    def tick() -> list[str]:
+        failed = here.tick()
+        assert here.sql("SELECT name FROM mz_source_statuses WHERE status = 'stalled' ORDER BY name") == [
+            (name,) for name in sorted(failing)
+        ]
+        return failed
+
+    def now() -> Timestamp:
+        return here.environment.oracle.read_ts(EPOCH_MS)
+
+    failing = {"copied"}
+    assert len(tick()) == 1
+    before = now()
+    failing |= {"changed", "narrowed"}
+    upstream.run(
+        "INSERT INTO changed VALUES (3, 'infinity')", "ALTER TABLE narrowed DROP COLUMN a", "INSERT INTO narrowed VALUES (2)"
+    )
+    assert len(tick()) == 4  # the view and the sink too
+    here.sql("ALTER SOURCE pg RESNAPSHOT")  # nothing is mended yet
+    upstream.run("UPDATE copied SET n = 2 WHERE id = 2")
+    failing -= {"copied"}
+    assert "changed" in " ".join(tick())
+    during = now()
+    assert here.sql("SELECT * FROM copied ORDER BY id") == [(1, Decimal(1)), (2, Decimal(2))]
+    upstream.run("UPDATE changed SET d = '2024-03-03' WHERE id = 3", "DELETE FROM changed WHERE id = 1")
+    upstream.run("ALTER TABLE narrowed ADD COLUMN a int", "INSERT INTO copied VALUES (3, 3)")
+    here.sql("ALTER SOURCE pg RESNAPSHOT")
+    failing.clear()
+    assert tick() == []
+    rows = [(2, date(2024, 3, 1)), (3, date(2024, 3, 3))]
+    assert here.sql("SELECT * FROM changed ORDER BY id") == rows
+    assert here.sql("SELECT * FROM days") == [(2, date(2024, 3, 3))]
+    assert here.sql("SELECT id, a FROM narrowed ORDER BY id") == [(1, None), (2, None)]
+    assert delta_rows(here.environment.settings.home / "sinks" / "changed") == Counter(rows)
+    assert here.sql(f"SELECT count(*) FROM changed AS OF {before}") == [(2,)]
+    assert here.sql(f"SELECT c FROM days AS OF {before}") == [(2,)]
+    for relation in ("changed", "days"):
+        with pytest.raises(ErrorAtTime, match="date cannot hold infinity"):
+            here.sql(f"SELECT * FROM {relation} AS OF {during}")
+    upstream.run("INSERT INTO changed VALUES (4, '2024-04-04')", "UPDATE narrowed SET a = 5 WHERE id = 1")
+    assert tick() == []
+    assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
+    assert here.sql("SELECT id, a FROM narrowed ORDER BY id") == [(1, 5), (2, None)]
+    upstream.run("INSERT INTO changed VALUES (5, '-infinity')")  # it may fail again, and come back again
+    failing = {"changed"}
+    assert len(tick()) == 3
+    upstream.run("DELETE FROM changed WHERE id = 5")
+    here.sql("ALTER SOURCE pg RESNAPSHOT")
+    failing.clear()
+    assert tick() == []
+    assert here.sql("SELECT * FROM days") == [(3, date(2024, 4, 4))]
+    assert here.sql("SELECT status FROM mz_source_statuses WHERE name = 'changed'") == [("running",)]
+
+
+@pytest.mark.parametrize("point", ["ingest.after_read_once", "ingest.after_bind", "ingest.before_commit", "ingest.after_commit"])
+def test_a_tick_that_dies_while_a_table_comes_back_is_gone_on_with(
+    point: str, upstream: Upstream, here: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.run("CREATE TABLE t (id int PRIMARY KEY, n numeric)", "INSERT INTO t VALUES (1, 'NaN')")
+    upstream.table("u (id int)")
+    here.create(upstream)
+    assert len(here.tick()) == 1
+    upstream.run("UPDATE t SET n = 1", "INSERT INTO u VALUES (1)")
+    here.sql("ALTER SOURCE pg RESNAPSHOT")
+    with monkeypatch.context() as patch:
+        patch.setattr(crashpoints, "reach", killing_at(point))
+        with pytest.raises(Killed):
+            here.tick()
+    here.environment.consensus.engine.dispose()
+    assert here.tick() == []
+    assert here.sql("SELECT * FROM t") == [(1, Decimal(1))]
+    assert here.sql("SELECT * FROM u") == [(1,)]

@@ -1,4 +1,5 @@
-"""The times at which a maintained collection has an error in the place of rows, because its query has no answer there.
+"""The times at which a collection has an error in the place of rows: the query of a maintained one has no answer there, or a table
+of a source had failed and was brought back later.
 
 Errors have times, as rows have: an error at one time says nothing about later times. During an error the collection keeps the rows
 of the last answer, so that the next answer is again a set of changes.
@@ -35,7 +36,7 @@ class ErrorInterval:
         if self.upper is None:
             hint = f"the view has no answer{begin or ' so far'}; it has one again as soon as its query succeeds"
         else:
-            hint = f"the view has no answer{begin} to {self.upper - 1}"
+            hint = f"there is no answer{begin or ' at times'} to {self.upper - 1}"
         return ErrorAtTime(self.message, sqlstate=self.sqlstate, detail=self.detail, hint=hint)
 
 

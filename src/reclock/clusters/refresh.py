@@ -155,8 +155,8 @@ class Refresher:
         """The times in ``[lower, upper)`` at which an input has changed, or has failed."""
         inputs = self._versions(index).values()
         changed = maintenance.change_times([version.without_errors for version in inputs], lower, upper)
-        failed = [version.failure.at for version in inputs if version.failure is not None]
-        return [*changed, *(at for at in failed if lower <= at < upper)]
+        bounds = [at for version in inputs for at in version.error_times]
+        return [*changed, *(at for at in bounds if lower <= at < upper)]
 
     def _error(self, index: Dataflow) -> ErrorInterval | None:
         """The error that lasts."""

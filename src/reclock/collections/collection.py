@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
-from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, without_past
+from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_answer, with_error, without_past
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -22,7 +22,7 @@ from reclock.collections.folder import DATA, LOG, Folder, check_data_path, error
 from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Failure, Version
-from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
+from reclock.errors import CollectionDamaged, InternalError, NotReadable, OutputFailed, UnknownCollection, UpperMismatch
 
 DESC_PROPERTY = "reclock.desc"
 MONOTONIC_PROPERTY = "reclock.is_monotonic"
@@ -148,9 +148,10 @@ class Collection:
         new_upper: Timestamp,
         begins: Timestamp | None = None,
         errors: ErrorIntervals | None = None,
+        is_revived: bool = False,
     ) -> None:
         """Append the updates in ``files``, which ``staged`` told of. Guarantees what ``append`` does. One that has come late to its
-        group is readable from ``begins`` on, once that is said.
+        group is readable from ``begins`` on, once that is said. One that ``is_revived`` is not failed any more: see ``revive``.
         """
         if not MINIMUM <= expected_upper < new_upper:
             raise InternalError(f'upper of "{self.id}" cannot move from {expected_upper} to {new_upper}')
@@ -163,6 +164,8 @@ class Collection:
                 )
         actions = [add(file) for file in files]
         transactions = {str(self.id): new_upper} | ({self._beginner: begins} if begins is not None else {})
+        if is_revived:
+            transactions[self._revived] = new_upper
         if errors is not None:
             self._write_errors(errors, new_upper)
             transactions[self._erred] = new_upper
@@ -193,6 +196,16 @@ class Collection:
                 if self._log.commit([], {str(self.id): new_upper, self._failed: failure.at}):
                     return
         raise InternalError(f'no append to "{self.id}" in {_ATTEMPTS} attempts, although its upper is still {expected_upper}')
+
+    def revive(self, files: Sequence[StagedFile], *, expected_upper: Timestamp, at: Timestamp) -> None:
+        """The collection, which has failed, has rows again from ``at`` on: those before its failure, and the updates in ``files``.
+        Reads at the times from its failure to ``at`` raise the error of the failure. Guarantees what ``append`` does."""
+        version = self.pin()
+        if version.failure is None:
+            raise InternalError(f'"{self.id}" has not failed')
+        failure = OutputFailed(version.failure.message, detail=version.failure.detail)
+        errors = with_answer(with_error(version.errors, version.failure.at, failure, is_first=False), at)
+        self.append_files(files, expected_upper=expected_upper, new_upper=Timestamp(at + 1), errors=errors, is_revived=True)
 
     # --- staging ---
 
@@ -305,10 +318,14 @@ class Collection:
 
     def _failure(self) -> Failure | None:
         at = self._log.transaction(self._failed)
-        if at is None:
+        if at is None or at < (self._log.transaction(self._revived) or 0):
             return None
         with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
             return Failure(Timestamp(at), **json.loads(file.read()))
+
+    @property
+    def _revived(self) -> str:
+        return f"{self.id}#revived"
 
     @property
     def _erred(self) -> str:

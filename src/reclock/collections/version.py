@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Nothing is known of a collection at ``at`` and later, and never will be."""
+    """Nothing is known of a collection at ``at`` and later, until it is revived."""
 
     at: Timestamp
     message: str
@@ -63,6 +63,14 @@ class Version:
     @property
     def uri(self) -> str:
         return self.folder.uri
+
+    @property
+    def error_times(self) -> list[Timestamp]:
+        """The times at which an error or a failure begins or ends."""
+        bounds = [bound for interval in self.errors for bound in (interval.lower, interval.upper)]
+        if self.failure is not None:
+            bounds.append(self.failure.at)
+        return [bound for bound in bounds if bound is not None]
 
     @property
     def answered_through(self) -> Timestamp | None:

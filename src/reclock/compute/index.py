@@ -22,9 +22,9 @@ from reclock.collections.version import Version
 from reclock.compute.delta import follows
 from reclock.compute.engines.engine import Engine, Inputs, SoFar
 from reclock.compute.plan import Plan
-from reclock.errors import EvaluationError, InternalError, OutputFailed, ReclockError
+from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
 
-NO_ANSWER = (EvaluationError, OutputFailed)
+NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 """The errors that say that a plan has no answer at a time, whoever computes it and how often."""
 
 
@@ -171,11 +171,11 @@ def _changed(
 ) -> pa.Table:
     """What changes between the result so far, which is that ``before``, and the plan at ``time``.
 
-    Rows that came and went since ``before`` are among the changes of the inputs: an error over these says nothing about ``time``,
-    so the plan is then computed there.
+    Rows that came and went since ``before`` are among the changes of the inputs, and so are times at which an input had an error:
+    an error over these says nothing about ``time``, so the plan is then computed there.
     """
     if before is not None and way(maintainer, inputs, before) is How.FROM_CHANGES:
-        with suppress(EvaluationError):
+        with suppress(EvaluationError, ErrorAtTime):
             return engine.changes(maintainer.plan, maintainer.desc, inputs, before, time, so_far).batches.read_all()
     return engine.difference(maintainer.plan, maintainer.desc, inputs, time, so_far).batches.read_all()
 

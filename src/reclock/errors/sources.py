@@ -69,8 +69,8 @@ class OutputFailed(SourceError):
 
     def __init__(self, message: str, *, detail: str | None = None) -> None:
         hint = (
-            "the source's other relations go on; CREATE SOURCE … FOR TABLES (…) reads this table anew, if a value does not fit with"
-            " its column in TEXT COLUMNS (…) or EXCLUDE COLUMNS (…)"
+            "the source's other relations go on; once the cause is mended upstream, ALTER SOURCE … RESNAPSHOT brings back this one;"
+            " CREATE SOURCE … FOR TABLES (…) with the column in TEXT COLUMNS (…) or EXCLUDE COLUMNS (…) reads it as it is"
         )
         super().__init__(message, detail=detail, hint=hint)
 

@@ -78,7 +78,8 @@ class NotBegun(ReclockError):
 
 
 class ErrorAtTime(ReclockError):
-    """A maintained view has no answer at a time, because its query raised an error there. The SQLSTATE is that of the error."""
+    """A relation has no rows at a time: the query of a maintained view raised an error there, or a source's table had failed. The
+    SQLSTATE is that of the error."""
 
     def __init__(self, message: str, *, sqlstate: str, detail: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, detail=detail, hint=hint)

@@ -65,12 +65,12 @@ def commit_and_publish(
                 waiting.append(source.name)
                 continue
             step = Step.from_payload(claim.payload)
-            commits = len(step.staged) + len(step.failed) + len(lineup.begun_by(step.increments))
+            commits = len({*step.staged, *step.revived}) + len(step.failed) + len(lineup.begun_by(step.increments))
             if commits > 1:  # one commit an output: from the first on there is no other way than forward
                 step = replace(step, phase=Phase.COMMITTING)
                 claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
             crashpoints.reach("ingest.before_commit")
-            lineup.commit(step.staged, step.increments, claim.at, step.failed)
+            lineup.commit(step.staged, step.increments, claim.at, step.failed, step.revived)
             crashpoints.reach("ingest.after_commit")
             claims[source.name], steps[source.name] = claim, step
         except ClaimConflict:

@@ -161,21 +161,26 @@ class Lineup:
         increments: Sequence[Increment],
         at: Timestamp,
         failed: Mapping[str, Failed] = _NONE,
+        revived: Sequence[str] = (),
     ) -> None:
         """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where those begin
-        that came late, and nothing is known any more of those that ``failed``. An output that was dropped is left out."""
+        that came late, and nothing is known any more of those that ``failed``. Those ``revived`` have rows again. An output that
+        was dropped is left out."""
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _has_landed(self.group, output, at):
                 output.fail(Failure(at, failure.message, failure.detail), expected_upper=output.upper())
         begun = self.begun_by(increments)
-        for name in [name for name in dict.fromkeys((*staged, *begun)) if name in self.outputs]:
+        for name in [name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs]:
             output, files = self.outputs[name], staged.get(name, ())
             if _has_landed(self.group, output, at):
                 continue
             begins = at if name in begun else None
             try:
-                output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1), begins=begins)
+                if name in revived:
+                    output.revive(files, expected_upper=output.upper(), at=at)
+                else:
+                    output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1), begins=begins)
             except UpperMismatch:
                 if not _has_landed(self.group, output, at):
                     raise

@@ -85,6 +85,8 @@ class Step:
     """Whether they are there before they are bound, because they cannot be read twice."""
     failed: Mapping[str, Failed] = field(default_factory=dict)
     """The outputs of which nothing is known from this step on."""
+    revived: tuple[str, ...] = ()
+    """The outputs that had failed, and have rows again from this step on."""
     changes: int | None = None
     """How many changes the reading found, if the connector counts them."""
     audit: Audit | None = None
@@ -136,6 +138,7 @@ class Step:
                 "once": self.is_read,
                 "changes": self.changes,
                 "failed": {output: asdict(failed) for output, failed in self.failed.items()},
+                "revived": list(self.revived),
             },
             "audit": None
             if self.audit is None
@@ -174,6 +177,7 @@ class Step:
             {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
             payload["staged"].get("once", False),
             {output: Failed(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
+            tuple(payload["staged"].get("revived", ())),
             payload["staged"].get("changes"),
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
             Decisions(

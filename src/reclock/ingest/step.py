@@ -73,6 +73,8 @@ class IngestReport:
     """How many offsets it binds, in the upstream's unit."""
     failed: tuple[tuple[str, Failed], ...] = ()
     """The outputs of which nothing is known from ``at`` on."""
+    revived: tuple[str, ...] = ()
+    """The outputs that have rows again from ``at`` on."""
     waiting: Mapping[GlobalId, Hindrance | None] = field(default_factory=dict)
     """The source itself, or those of its guests, that have not begun, with what keeps them from it, if that was looked at."""
     claimed_by: str | None = None
@@ -83,7 +85,8 @@ class IngestReport:
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
         state = State.BLOCKED if step.blocking else State.STAGED
-        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size, tuple(step.failed.items()))
+        failed = tuple(step.failed.items())
+        return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size, failed, step.revived)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,12 @@ def ingest(
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
+    whole = connector
     if isinstance(connector, FailsByOutput) and (failed := Lineup.open(lake, source).failed()):
         connector = connector.without(failed)
     if isinstance(connector, Restarts):
         connector = connector.restarting(restarts())
-    work = _Work(source, connector, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted, at)
+    work = _Work(source, connector, whole, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted, at)
     try:
         if frontiers.get(source.id).claim is not None:
             report = work.finish()
@@ -143,6 +147,8 @@ def ingest(
 class _Work:
     source: SourceSpec
     connector: Connector
+    whole: Connector
+    """The connector with the outputs that have failed, which a new copy may bring back."""
     owner: str
     frontiers: Frontiers
     lake: Lake
@@ -291,25 +297,29 @@ class _Work:
 
     def _read_once(self, step: Step, lineup: Lineup, bound: Bound, held: HeldClaim) -> Step:
         """What to bind, and its rows, which are durable before anything is bound."""
-        assert isinstance(self.connector, ReadsOnce)
+        connector = self.whole if step.decisions.is_resnapshot else self.connector
+        assert isinstance(connector, ReadsOnce)
         step = self._new_staging(step, lineup, held)
         assert step.staging is not None
-        with self.connector.read_once(bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
+        with connector.read_once(bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
             targets = lineup.staging_uris(step.staging)
-            job = StagingJob(self.connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
+            job = StagingJob(connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
             outcome = job.run(self.engines.spark)
         if step.decisions.is_resnapshot:
             self._replace(step, lineup, targets, outcome)
         crashpoints.reach("ingest.after_read_once")
         step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
-        return self._with_staged(step, lineup, outcome)
+        step = self._with_staged(step, lineup, outcome)
+        known = lineup.failed()  # an output that fails again has failed since then
+        failed = {name: failure for name, failure in step.failed.items() if name not in known}
+        return replace(step, failed=failed, revived=tuple(sorted(known - outcome.failed.keys())) if increments else ())
 
     def _replace(self, step: Step, lineup: Lineup, targets: Mapping[str, str], outcome: StagingOutcome) -> None:
         """What was staged is all that there is now. Afterwards the difference that it makes to the outputs is staged instead."""
         for output, desc in self.source.outputs.items():
-            if output in targets and output not in outcome.failed and lineup.outputs[output].pin().failure is None:
+            if output in targets and output not in outcome.failed:
                 job = DifferenceJob(desc, step.at, targets[output], self.lake.storage_options)
-                job.replace(self.engines.spark, lineup.outputs[output].pin())
+                job.replace(self.engines.spark, lineup.outputs[output].pin().without_errors)
 
     def _new_staging(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
         """The step with a new name to stage under, in place of one that was never complete."""
