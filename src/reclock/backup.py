@@ -19,7 +19,7 @@ from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.catalog.persist import persist_folder
 from reclock.catalog.persist_state import UPPER
-from reclock.collections.folder import STAGING, Folder, fsync
+from reclock.collections.folder import ERRORS, STAGING, Folder, fsync
 from reclock.collections.table_copy import TableState, copy_table, newest_state, version_below
 from reclock.collections.table_log import TableLog
 from reclock.consensus.copying import copy_all
@@ -37,7 +37,7 @@ CATALOG_FOLDER = "catalog"
 FORMAT = 1
 
 _ATTEMPTS = 5
-_EXTRAS = (STAGING, "_failures")
+_EXTRAS = (STAGING, "_failures", ERRORS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from reclock.compute.engines.spool import Spool
 from reclock.consensus.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.environment import Environment
-from reclock.errors import InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
 from reclock.sql.catalog import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
@@ -275,11 +275,13 @@ def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
 
 
 def _sizes(environment: Environment) -> dict[str, int]:
-    """The bytes of each collection that is not dropped meanwhile."""
+    """The bytes of each collection that is neither dropped meanwhile nor damaged."""
     sizes = {}
     for id in environment.lake.list():
         try:
             sizes[str(id)] = environment.lake.open(id).stored_bytes()
+        except CollectionDamaged:  # its own maintenance reports it
+            continue
         except Exception:
             if not _is_gone(environment, id):
                 raise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import structlog
 
-from reclock.adapter import leftovers
+from reclock.adapter import leftovers, readiness
 from reclock.adapter.decisions import has_gaps
 from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
@@ -116,6 +116,7 @@ def ingest(environment: Environment, source: str, at: int, *, owner: str, is_his
 
     The source's status says so either way. Any other exception becomes an ``InternalError`` of this source.
     """
+    readiness.retry_unready(environment)
     [spec] = source_specs(environment, [source])
     return _ingest(environment, spec, Timestamp(at), owner, is_history)
 
@@ -126,7 +127,7 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
     except UpperMismatch:
         raise  # it is moved further and further by others: nothing is wrong with the source
     except Exception as failure:  # the edge of the loop over sources
-        error = failure if isinstance(failure, ReclockError) else InternalError(f'source "{spec.name}" failed', detail=str(failure))
+        error = _error_of(environment, failure, f'source "{spec.name}"')
         _record_stall(environment, *spec.all_ids, error=error)
         raise error from failure
     for id in spec.all_ids if report.state is not State.BLOCKED else ():
@@ -277,6 +278,7 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     if cluster not in catalog.clusters:
         return RefreshReport(cluster, (), ())
     environment.await_storage(catalog)
+    readiness.retry_unready(environment)
     assert catalog.snapshot is not None
     controller = environment.compute_controller(catalog.clusters[cluster])
     _complete_tables(environment, Timestamp(at))
@@ -291,9 +293,10 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
             else:
                 failures.append(Failure.of(index.name, error := report.error.error()))
                 _record_status(environment, index.id, status="failing", error=error)
-        except ReclockError as error:  # one index's trouble is not the others'
-            failures.append(Failure.of(index.name, error))
-            _record_stall(environment, index.id, error=error)
+        except ReclockError as failure:  # one index's trouble is not the others'
+            stall = readiness.about_object(failure, environment)
+            failures.append(Failure.of(index.name, stall))
+            _record_stall(environment, index.id, error=stall)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
 
@@ -313,7 +316,7 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted
         controller.await_frontier(known_at)
         emitted = controller.emit(Emit(entry.id, Timestamp(at), owner, known_at))
     except Exception as failure:  # the edge of the loop over sinks
-        error = failure if isinstance(failure, ReclockError) else InternalError(f'sink "{entry.name}" failed', detail=str(failure))
+        error = _error_of(environment, failure, f'sink "{entry.name}"')
         _record_stall(environment, entry.id, error=error)
         raise error from failure
     environment.statuses.record(entry.id, "running", at=environment.clock())
@@ -327,6 +330,13 @@ def _complete_tables(environment: Environment, at: Timestamp) -> None:
     if environment.tables.log.known():
         environment.frontiers.advance_idle([TABLES], Timestamp(min(at, environment.oracle.read_ts(EPOCH_MS)) + 1))
         environment.tables.apply(through=at)
+
+
+def _error_of(environment: Environment, failure: Exception, what: str) -> ReclockError:
+    """What people are told of a failure of the object ``what``."""
+    if isinstance(failure, ReclockError):
+        return readiness.about_object(failure, environment)
+    return InternalError(f"{what} failed", detail=str(failure))
 
 
 def _record_stall(environment: Environment, *ids: str, error: ReclockError) -> None:
@@ -375,6 +385,7 @@ def run(
     for them: they are published by the first later tick that finds them ready. Without ``patience_s`` all are published together.
     """
     time = allocate(environment, at=at)
+    readiness.retry_unready(environment)
     specs = {spec.id: spec for spec in _ticking(environment, only)}
     pool = environment.ingestions
 

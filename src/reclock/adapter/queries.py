@@ -81,6 +81,8 @@ class Query:
     """The oracle's, of the moment that the catalog is of."""
     is_subscription: bool = False
     """Whether it is where a subscription begins."""
+    _broken: set[GlobalId] = field(default_factory=set)
+    """Indexes that could not be read."""
 
     def run(self) -> Result:
         """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
@@ -95,17 +97,23 @@ class Query:
             except VersionGone:
                 if attempt == _ATTEMPTS:
                     raise
-            except (CollectionDamaged, ForeignCollection) as broken:
-                raise readiness.named(broken, self.environment, self.catalog) from broken
-            except UnknownCollection as gone:  # if it is an index, the next attempt does without
-                if attempt == _ATTEMPTS:
-                    raise readiness.named(gone, self.environment, self.catalog) from gone
+            except readiness.Unavailable as broken:
+                if not self._can_do_without(broken) or attempt == _ATTEMPTS:
+                    raise readiness.named(broken, self.environment, self.catalog) from broken
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
                     raise ReadHoldLost(self.environment.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         raise InternalError("a query neither began nor failed")
+
+    def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
+        """Whether the next attempt may succeed: an index is left out, and what is not known may have come or gone meanwhile."""
+        index = self.catalog.entry(readiness.object_of(broken.name))
+        if not isinstance(index, IndexEntry):
+            return isinstance(broken, UnknownCollection)
+        self._broken.add(index.id)
+        return True
 
     def _begin(self) -> Result:
         with ExitStack() as scope:
@@ -244,7 +252,7 @@ class Query:
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """Those that the active cluster maintains, and how far each is."""
         running = self._controller().maintained()
-        indexes = [index for index in self.catalog.indexes() if index.id in running]
+        indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
         frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.controllers.implied import storage_commands
 from reclock.environment import Environment
 from reclock.errors import (
     CollectionDamaged,
@@ -15,9 +16,10 @@ from reclock.errors import (
     UnknownCollection,
 )
 from reclock.introspection.relation import BrokenObject
+from reclock.protocol.storage import CreateCollections
 from reclock.sql.catalog import PlannerCatalog
 
-Unavailable = UnknownCollection | CollectionDamaged | ForeignCollection
+Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
 """What stores say of a collection, by its id."""
 
 
@@ -35,7 +37,15 @@ def require_ready(environment: Environment, catalog: PlannerCatalog, ids: Iterab
         raise CollectionUnready(_name(catalog, id), error=unready[id].error, hint=unready[id].hint)
 
 
-def named(error: Unavailable, environment: Environment, catalog: PlannerCatalog) -> ReclockError:
+def retry_unready(environment: Environment) -> None:
+    """Storage tries again to make what it could not make before."""
+    if environment.stored_objects.unready():
+        environment.storage_controller.step()
+
+
+def named(
+    error: UnknownCollection | CollectionDamaged | ForeignCollection, environment: Environment, catalog: PlannerCatalog
+) -> ReclockError:
     """The error of a statement that needed the collection: about the object that the user knows.
 
     Raises ``CollectionUnready`` if storage has not made it yet.
@@ -50,6 +60,16 @@ def named(error: Unavailable, environment: Environment, catalog: PlannerCatalog)
     return CollectionDamaged(name, detail="its Delta table is missing in the lake, or its frontier in consensus")
 
 
+def about_object(error: ReclockError, environment: Environment) -> ReclockError:
+    """``error`` as people are told of it: where it is about a collection, the error that names the object."""
+    if not isinstance(error, Unavailable):
+        return error
+    try:
+        return named(error, environment, environment.planner_catalog())
+    except CollectionUnready as unready:
+        return unready
+
+
 def object_of(name: str) -> GlobalId:
     """The object that a collection, or a frontier group, is of, by the name that stores give it."""
     if "/" not in name:
@@ -59,7 +79,8 @@ def object_of(name: str) -> GlobalId:
 
 
 def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[BrokenObject]:
-    """The objects whose definition cannot be planned, and those that storage could not make anything for."""
+    """The objects whose definition cannot be planned, those that storage could not make anything for, and those whose collections
+    are damaged."""
     broken = [
         BrokenObject(entry.id, str(entry.name), entry.type.value, "definition", entry.reason, entry.refusal.hint)
         for entry in catalog.quarantined()
@@ -68,7 +89,23 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
         entry = catalog.entry(id)
         if entry is not None:
             broken.append(BrokenObject(id, str(entry.name), entry.type.value, "collection", failure.error, failure.hint))
-    return broken
+    return [*broken, *_damaged_objects(environment, catalog)]
+
+
+def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
+    """Looks at each collection that storage has made."""
+    made = environment.frontiers.get_all().keys() | environment.tables.log.known()
+    commands = [command for command in storage_commands({}, catalog) if isinstance(command, CreateCollections)]
+    for wanted in commands:
+        entry = catalog.entry(wanted.id)
+        if entry is None or wanted.id not in made:
+            continue
+        try:
+            for collection in wanted.collections:
+                environment.lake.open(collection.id).pin()
+        except Unavailable as error:
+            told = named(error, environment, catalog)
+            yield BrokenObject(entry.id, str(entry.name), entry.type.value, "collection", told.detail or told.message, told.hint)
 
 
 def _name(catalog: PlannerCatalog, id: GlobalId) -> str:

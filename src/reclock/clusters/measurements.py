@@ -15,7 +15,7 @@ from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
 from reclock.consensus.claims import GroupFrontier
-from reclock.errors import UnknownCollection
+from reclock.errors import ReclockError
 from reclock.protocol.compute import Refreshed
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe
 
@@ -160,7 +160,7 @@ class Measurements:
             upper, measured_at, known = self._sizes.get(id, (Timestamp(0), Timestamp(0), ()))
             is_due = now - measured_at >= self.sample_ms or not any(known[1:])  # one that was empty may be filled by now
             if frontier.upper > upper and is_due:
-                with suppress(UnknownCollection, OSError):
+                with suppress(ReclockError, OSError):  # what is broken is reported by who refreshes it
                     files = self.lake.open(StorageCollectionId(id)).pin().all_files
                     size = sum(file.size_bytes for file in files)
                     self._sizes[id] = (frontier.upper, now, (id, sum(file.rows for file in files), len(files), size))

@@ -24,7 +24,7 @@ from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.plan import Get, collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Frontiers
-from reclock.errors import NotReadable, ReclockError, UnsupportedSql
+from reclock.errors import CollectionDamaged, ForeignCollection, NotReadable, ReclockError, UnknownCollection, UnsupportedSql
 from reclock.ingest.progress import plan_input
 from reclock.sinks.description import SinkSpec
 
@@ -99,7 +99,10 @@ class Reader:
             before = self.frontiers.get_all([id]).get(id)
             if before is None or before.upper < wanted.upper:
                 continue
-            version = self.lake.open(StorageCollectionId(id)).pin()
+            try:
+                version = self.lake.open(StorageCollectionId(id)).pin()
+            except (CollectionDamaged, ForeignCollection, UnknownCollection):
+                continue  # the plan gives the same changes
             since = self.frontiers.get(id).since  # after the version, which may have been compacted up to it
             if max(since, version.since) <= wanted.needs:
                 return version
