@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
 from reclock import tick
-from reclock.errors import DependentObjects
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.collections.files import write_file
+from reclock.collections.schema import arrow_schema
+from reclock.collections.version import Failure
+from reclock.errors import DependentObjects, ErrorAtTime, InternalError, ReclockError
 
 
 @pytest.fixture
@@ -144,3 +151,57 @@ def test_a_view_over_progress_is_maintained_from_changes(world: World) -> None:
         world.refresh()
     assert world.sql("SELECT how FROM mz_internal.mz_compute_last_refreshes") == [("maintained from changes",)]
     assert world.sql("SELECT * FROM m") == [("o", 60)]
+
+
+def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp_path: Path) -> None:
+    """While the table has failed, so has the view; then it holds what its query answers, and a sink the rows."""
+    group = world.create("words")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT count(*) AS c, max(word) AS last FROM words")
+    world.sql("CREATE SINK k FROM words INTO DELTA 'words'; CREATE SINK j FROM m INTO DELTA 'm'")
+    collection = world.collection(group)
+
+    def step(at: int, act: Callable[[], None]) -> None:
+        act()
+        world.now = at
+        world.environment.frontiers.advance_idle([group], Timestamp(at + 1))
+        world.environment.oracle.apply_write(EPOCH_MS, Timestamp(at))
+
+    def revive(at: int, *rows: tuple[str, int]) -> None:
+        schema = arrow_schema(collection.desc, with_updates=True)
+        updates = pa.Table.from_pylist([{"word": w, "number": 1, "mz_timestamp": at, "mz_diff": n} for w, n in rows], schema)
+        files = []
+        if rows:
+            folder = collection.folder
+            files = [write_file(folder, f"data/append-{at}-{uuid4().hex}.parquet", [updates], schema)]
+        collection.revive(files, expected_upper=collection.upper(), at=Timestamp(at))
+
+    def emit() -> None:
+        for sink in "kj":
+            with suppress(ReclockError):
+                tick.emit(world.environment, sink, world.now, owner="test")
+
+    world.write(group, 1_010, "a", "b")
+    world.refresh()
+    emit()
+    for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
+        failure = Failure(Timestamp(at), "it cannot be followed", None)
+        step(at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper()))
+        failed = tick.refresh(world.environment, "default", at, owner="test").failed
+        assert [each.message for each in failed] == ["it cannot be followed"]
+        for relation in ("words", "m"):
+            with pytest.raises(ReclockError, match="it cannot be followed"):
+                world.sql(f"SELECT * FROM {relation}")
+        emit()
+        step(at + 10, lambda at=at, rows=rows: revive(at + 10, *rows))
+        world.refresh()
+        assert world.sql("SELECT c, last FROM m") == world.sql("SELECT count(*), max(word) FROM words") == [wanted]
+        with pytest.raises(ErrorAtTime, match="it cannot be followed"):
+            world.sql(f"SELECT * FROM m AS OF {at + 5}")
+        with pytest.raises(ErrorAtTime, match="it cannot be followed"):
+            world.sql(f"SELECT * FROM words AS OF {at + 5}")
+        assert world.sql("SELECT c FROM m AS OF 1015") == [(2,)]
+        emit()
+        assert delta_rows(tmp_path / "sinks" / "words") == Counter(world.sql("SELECT * FROM words"))
+        assert delta_rows(tmp_path / "sinks" / "m") == Counter([wanted])
+    with pytest.raises(InternalError, match="has not failed"):
+        revive(1_060)

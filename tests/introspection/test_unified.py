@@ -21,7 +21,7 @@ from reclock.clusters.measurements import bucket
 from reclock.consensus.statistics import Moved, Total
 from reclock.controllers.subscribes import DEFINITIONS, OwnReplicas, ReplicaSubscribes, own_replica_id
 from reclock.environment import Environment
-from reclock.errors import EvaluationError, NotReadable, ReplicaLost, UnknownObject
+from reclock.errors import EvaluationError, NotReadable, ReplicaLost, SystemObjectProtected, UnknownObject, UnsupportedSql
 from reclock.introspection.backends import Backend
 from reclock.introspection.farewells import KILLED, farewells
 from reclock.introspection.page import render
@@ -499,6 +499,20 @@ def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(envir
         tick.run(environment, owner="tick")
     with Environment.open(environment.settings.home) as other, reporting(other):
         eventually(lambda: ("i",) in sql(other, told))
+
+
+@pytest.mark.parametrize("relation", ["mz_internal.mz_compute_frontiers_unified", "mz_internal.mz_compute_frontiers"])
+def test_an_index_over_introspection_is_refused(environment: Environment, relation: str) -> None:
+    """Queries read these relations as they are now, and an index would have them as they were at its last refresh."""
+    sql(environment, f"CREATE VIEW live AS SELECT export_id FROM {relation}")
+    for statement in ("CREATE DEFAULT INDEX ON live", f"CREATE MATERIALIZED VIEW m AS SELECT export_id FROM {relation}"):
+        with pytest.raises(UnsupportedSql, match="system relation") as refused:
+            sql(environment, statement)
+        assert refused.value.hint == "make a plain view, or SUBSCRIBE to the query"
+    with pytest.raises(SystemObjectProtected):
+        sql(environment, f"CREATE DEFAULT INDEX ON {relation}")
+    assert sql(environment, "SELECT * FROM live") == []
+    assert sql(environment, "SELECT * FROM mz_indexes") == []
 
 
 def test_a_system_relation_says_who_may_change_it(sql_server: SqlServer) -> None:
