@@ -78,4 +78,4 @@ def test_the_error_that_a_reader_gets_says_when() -> None:
     assert (raised.sqlstate, raised.message, raised.detail) == ("22012", "a", "why a")
     assert raised.hint == "the view has no answer from 5; it has one again as soon as its query succeeds"
     [over] = with_answer(lasting, Timestamp(9))
-    assert over.error().hint == "the view has no answer from 5 to 8"
+    assert over.error().hint == "there is no answer from 5 to 8"

@@ -13,7 +13,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from reclock import crashpoints
-from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_answer, with_error, without_past
+from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_answer, without_past
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -22,7 +22,7 @@ from reclock.collections.folder import DATA, LOG, Folder, check_data_path, error
 from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Failure, Version
-from reclock.errors import CollectionDamaged, InternalError, NotReadable, OutputFailed, UnknownCollection, UpperMismatch
+from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
 
 DESC_PROPERTY = "reclock.desc"
 MONOTONIC_PROPERTY = "reclock.is_monotonic"
@@ -203,8 +203,7 @@ class Collection:
         version = self.pin()
         if version.failure is None:
             raise InternalError(f'"{self.id}" has not failed')
-        failure = OutputFailed(version.failure.message, detail=version.failure.detail)
-        errors = with_answer(with_error(version.errors, version.failure.at, failure, is_first=False), at)
+        errors = with_answer(version.known_errors, at)
         self.append_files(files, expected_upper=expected_upper, new_upper=Timestamp(at + 1), errors=errors, is_revived=True)
 
     # --- staging ---

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.algebra.error_intervals import ErrorIntervals, answered_through
+from reclock.algebra.error_intervals import ErrorIntervals, answered_through, with_error
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -31,6 +31,10 @@ class Failure:
     at: Timestamp
     message: str
     detail: str | None
+
+    def error(self) -> OutputFailed:
+        """The exception that a read raises."""
+        return OutputFailed(self.message, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -65,11 +69,16 @@ class Version:
         return self.folder.uri
 
     @property
+    def known_errors(self) -> ErrorIntervals:
+        """The times without rows: ``errors``, and those from a failure on."""
+        if self.failure is None:
+            return self.errors
+        return with_error(self.errors, self.failure.at, self.failure.error(), is_first=False)
+
+    @property
     def error_times(self) -> list[Timestamp]:
-        """The times at which an error or a failure begins or ends."""
-        bounds = [bound for interval in self.errors for bound in (interval.lower, interval.upper)]
-        if self.failure is not None:
-            bounds.append(self.failure.at)
+        """The times at which an error begins or ends."""
+        bounds = [bound for interval in self.known_errors for bound in (interval.lower, interval.upper)]
         return [bound for bound in bounds if bound is not None]
 
     @property
@@ -89,7 +98,7 @@ class Version:
         if at < self.begins:
             raise NotReadable(str(self.id), at=at, since=self.begins, upper=self.upper)
         if self.failure is not None and at >= self.failure.at:
-            raise OutputFailed(self.failure.message, detail=self.failure.detail)
+            raise self.failure.error()
         self._check_errors(at, Timestamp(at + 1))
 
     def _check_errors(self, lower: Timestamp, upper: Timestamp) -> None:

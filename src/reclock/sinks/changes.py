@@ -77,8 +77,10 @@ class Reader:
         kept = self._kept(sink, wanted)
         if kept is None:
             return self._computed(sink, wanted)
-        answered, error = _answered(wanted, kept.errors)
-        rows = kept.without_errors if kept.errors else kept
+        answered, error = _answered(wanted, kept.known_errors)
+        if error is not None and kept.failure is not None:
+            error = kept.failure.error()
+        rows = kept.without_errors
         times = {*maintenance.change_times([rows], answered.lower, answered.upper)}
         if wanted.with_snapshot:
             times.add(answered.lower)
