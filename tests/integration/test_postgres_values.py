@@ -169,7 +169,6 @@ def test_a_tick_that_dies_while_a_table_comes_back_is_gone_on_with(
         patch.setattr(crashpoints, "reach", killing_at(point))
         with pytest.raises(Killed):
             here.tick()
-    here.environment.consensus.engine.dispose()
     assert here.tick() == []
     assert here.sql("SELECT * FROM t") == [(1, Decimal(1))]
     assert here.sql("SELECT * FROM u") == [(1,)]
