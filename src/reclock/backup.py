@@ -78,7 +78,10 @@ class _Attempt:
     def run(self) -> BackupReport:
         self.folder.mkdir(mode=0o700)
         with ExitStack() as held:
+            sinks = {sink.id for sink in self.environment.planner_catalog().sinks()}  # what they have is in their targets
             for group, frontier in self.environment.frontiers.get_all().items():
+                if group in sinks:
+                    continue
                 held.enter_context(self.environment.shared_holds.held(frozenset({group}), frontier.since))
             before = self._states()
             crashpoints.reach("backup.before_consensus")

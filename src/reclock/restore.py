@@ -28,6 +28,7 @@ from reclock.consensus import environment as marks_of_environments
 from reclock.consensus import fence
 from reclock.consensus.copying import clear, copy_all
 from reclock.consensus.environment import EnvironmentMark
+from reclock.consensus.holds import forget_readers
 from reclock.consensus.store import Consensus
 from reclock.environment import Environment
 from reclock.errors import ConfigurationError
@@ -121,6 +122,7 @@ def _copy_consensus(file: Path, consensus: Consensus) -> None:
     kept = Consensus.connect(f"sqlite:///{file.absolute()}")
     try:
         copy_all(kept, consensus, but=_LEFT_OUT)
+        consensus.transact(forget_readers)
     finally:
         kept.close()
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fixtures.forks import command, die_at
+from fixtures.sunk import delta_rows
 from stores.stores_of_home import sql
 
-from reclock import maintenance, tick
+from reclock import crashpoints, maintenance, tick
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.backup import back_up
 from reclock.environment import Environment
-from reclock.errors import CatalogUninitialized, ConfigurationError, ErrorAtTime, Fenced, ReclockError
+from reclock.errors import CatalogUninitialized, ConfigurationError, ErrorAtTime, Fenced, InputStalled, ReclockError
 from reclock.restore import restore
 
 RESTORE_POINTS = [
@@ -125,6 +127,49 @@ def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> No
         sql(environment, "CREATE TABLE later (a int)")
         assert sql(environment, "SELECT * FROM later") == []
         assert sql(environment, "INSERT INTO later VALUES (1); SELECT * FROM later") == [(1,)]
+
+
+@pytest.mark.spark
+def test_a_source_with_a_claim_and_its_sink_come_back(
+    tmp_path: Path, catalog: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim stands as it stood, with its error; the sink goes on after what its target has."""
+    home, saved = tmp_path / "home", tmp_path / "saved"
+
+    def failures(environment: Environment) -> list[str]:
+        return [f"{failure.name}: {failure.message}" for failure in tick.run(environment, owner="test").failed]
+
+    with Environment.initialise(home, spark=spark) as environment:
+        data = home / "buckets" / "b" / "a.csv"
+        data.parent.mkdir(parents=True)
+        data.write_text("ab,1\n")
+        sql(
+            environment,
+            """CREATE SOURCE words (word text, number integer) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'
+            FORMAT CSV WITH 2 COLUMNS; CREATE SINK k FROM words INTO DELTA 'k';
+            CREATE MATERIALIZED VIEW last AS SELECT max(number) AS n FROM words""",
+        )
+        assert failures(environment) == []
+        data.write_text("ab,1\ncd,x\n")
+        assert len(failures(environment)) == 1
+        [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
+        held: list[bool] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(crashpoints, "reach", lambda point: held.append(sink in environment.holds.earliest()))
+            back_up(environment, saved)
+        assert held
+        assert not any(held)  # the sink goes on beside the backup
+        sql(environment, "DROP SOURCE words CASCADE")
+    restore(saved, home, may_replace=True)
+    with Environment.open(home, spark=spark) as environment:
+        with pytest.raises(InputStalled, match="words"):
+            sql(environment, "SELECT * FROM words")
+        data.write_text("ab,1\ncd,2\n")
+        sql(environment, "ALTER SOURCE words RETRY")
+        assert failures(environment) == []
+        assert sql(environment, "SELECT word FROM words ORDER BY 1") == [("ab",), ("cd",)]
+        assert sql(environment, "SELECT n FROM last") == [(2,)]
+        assert delta_rows(home / "sinks" / "k") == {("ab", 1): 1, ("cd", 2): 1}
 
 
 def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:

@@ -144,6 +144,11 @@ def _lasting(now: Timestamp) -> sa.ColumnElement[bool]:
     return sa.or_(read_holds.c.lease_until.is_(None), read_holds.c.lease_until > now)
 
 
+def forget_readers(connection: sa.Connection) -> None:
+    """No process reads any more: the holds with a lease are gone. Those of indexes and sinks stay."""
+    _remove(connection, connection.scalars(sa.select(read_holds.c.id).where(read_holds.c.lease_until.is_not(None))).all())
+
+
 def _remove(connection: sa.Connection, ids: Iterable[str]) -> None:
     for some in batches(ids):
         connection.execute(sa.delete(held_groups).where(held_groups.c.hold_id.in_(some)))
