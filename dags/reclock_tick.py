@@ -1,4 +1,4 @@
-"""One tick: every source moves to one new time, what was staged is audited, what passed is published, indexes follow, sinks emit.
+"""One tick: each source moves to a new time at its own pace, reclocked, audited and published; indexes follow, sinks emit.
 
 The environment is the one at `RECLOCK_HOME`. One more variable is read when this file is parsed: `RECLOCK_TICK_SCHEDULE`, the
 cron expression of the tick; every minute if absent, only triggered if empty.
@@ -8,13 +8,19 @@ one, by a session of the task's own. With `spark-submit` it is `jobs/ingest_sour
 `spark_default` (such as `AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}'`; without that connection
 Spark looks for YARN); `spark-submit` must be on the workers' PATH.
 
-A cluster is refreshed within its task, through one of its replicas if it has a size, and so are its sinks emitted. Where none of
+A cluster is refreshed within a task, through one of its replicas if it has a size, and so are its sinks emitted. Where none of
 them lives and nobody leads who would start one, both are `jobs/work_cluster.py`, submitted through the same connection: a replica
 of the cluster for as long as the task runs, on the master and with the cores and the memory of its size. No task leaves a replica
 behind.
 
-A source that fails has a red task of its own under *ingest*, or is named by a red *audit*, a sink one under *emit*; the others
-go on and are published, and *verdict* ends the run red. Each published source is the asset
+Each source has an instance of the group *source*: *ingest*, *audit*, *publish*, *refresh_dependents*. No instance waits for
+another, so a source that is slow or fails holds up nothing but itself: as soon as a source is published, the indexes and sinks that
+read it go on, as far as their other inputs are complete. Nor does it hold up the next run: up to four run at once, and each leaves
+alone what another is at work on. When all sources of the run have ended, *refresh* and *emit* go through all clusters and sinks,
+those over tables too.
+
+A source that fails has a red *ingest* or *audit*, a sink that fails a red *emit*. The others go on, and *verdict* ends the run red.
+*publish* and *refresh_dependents* are skipped where there is nothing new. Each published source is the asset
 `reclock://<database>/<schema>/<source>`, whose events carry the published `upper`.
 """
 
@@ -26,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Asset, AssetAlias, Param, TriggerRule, dag, task
+from airflow.sdk import Asset, AssetAlias, Param, TriggerRule, dag, task, task_group
 from airflow.sdk.exceptions import AirflowSkipException
 
 if TYPE_CHECKING:
@@ -34,14 +40,12 @@ if TYPE_CHECKING:
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
+TIME_OF_RUN = "{{ ti.xcom_pull(task_ids='allocate_write_timestamp') }}"
+NAMED_BY_SOURCE = "{{ task.op_kwargs['source'] }}"
 OWN_APPLICATION = {"RECLOCK_SPARK_REMOTE": ""}
 """Variables of a job, which is a Spark application of its own."""
 
 PUBLISHED = AssetAlias("reclock_published")
-
-GO_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
-"""What failed for one source does not stop what follows for the others; what was not begun at all does. (This rule takes a
-skipped task for one that was not begun; of the tasks before *audit* and *emit* one may be skipped, so those have another rule.)"""
 
 
 def environment() -> Environment:
@@ -54,7 +58,7 @@ def environment() -> Environment:
 @dag(
     schedule=os.environ.get("RECLOCK_TICK_SCHEDULE", "* * * * *") or None,
     catchup=False,
-    max_active_runs=1,
+    max_active_runs=4,
     is_paused_upon_creation=True,
     tags=["reclock"],
     description=__doc__.partition("\n")[0],
@@ -124,61 +128,89 @@ def reclock_tick() -> None:
 
     @task.branch
     def choose_engine(params: dict[str, Any]) -> str:
-        """Which of the two mapped tasks runs; the other is skipped."""
-        return "ingest" if params["engine"] == "warm" else "describe_jobs"
+        """Which of the two tasks of each source runs; the other is skipped."""
+        return "source.ingest" if params["engine"] == "warm" else "source.ingest_by_spark_submit"
 
-    @task
-    def describe_jobs(sources: list[str], at: int, run_id: str) -> list[list[str]]:
-        """The command line of each source's job. What is mapped over is not a template, so it is complete."""
-        return [["--home", HOME, "--source", source, "--at", str(at), "--owner", run_id] for source in sources]
+    @task_group(group_id="source")
+    def move_source(source: str) -> None:
+        """All that one source does in this run; no other source waits for it."""
 
-    @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['source'] }}")
-    def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
-        """Claim, bind, read and stage one source."""
-        from reclock import tick
+        @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
+        def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
+            """Claim, bind, read and stage the source."""
+            from reclock import tick
 
-        with environment() as joined:
-            report = tick.ingest(joined, source, at, owner=run_id)
-        return {"at": report.at, "state": str(report.state), "objects": len(report.bindings), "rows": report.rows}
+            with environment() as joined:
+                report = tick.ingest(joined, source, at, owner=run_id)
+            return {"at": report.at, "state": str(report.state), "objects": len(report.bindings), "rows": report.rows}
 
-    @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False)
-    def audit(sources: list[str] | None, run_id: str) -> dict[str, Any]:
-        """Check all that is staged. Red if a check failed: that source is not published, the others are."""
-        from reclock import tick
+        @task(trigger_rule=TriggerRule.NONE_FAILED, multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
+        def audit(source: str, run_id: str) -> str | None:
+            """Check what is staged; answers the page of the data docs. Red if a check failed: the source is not published."""
+            from reclock import tick
 
-        if sources is None:
-            raise AirflowSkipException("the sources were not listed")
+            with environment() as joined:
+                reports = tick.audit(joined, [source], owner=run_id)
+            for report in reports:
+                if not report.success:
+                    raise RuntimeError(f"checks failed: {list(report.failed)}; see the data docs and mz_source_statuses")
+            return reports[0].docs if reports else None
 
-        with environment() as joined:
-            reports = tick.audit(joined, sources, owner=run_id)
-        failed = {report.source: list(report.failed) for report in reports if not report.success}
-        if failed:
-            raise RuntimeError(f"checks failed: {failed}; see the data docs and mz_source_statuses")
-        return {report.source: report.docs for report in reports}
+        @task(trigger_rule=TriggerRule.ALL_DONE, outlets=[PUBLISHED], multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
+        def publish(source: str, at: int, run_id: str, outlet_events: Any) -> dict[str, Any]:
+            """Commit what passed its audit, publish it in one transaction, and tell those who follow the asset. A source that
+            is idle, also one that failed before it bound anything, is complete up to this tick too. Skipped if nothing is new."""
+            from reclock import tick
+            from reclock.errors import AuditFailed
 
-    @task(trigger_rule=GO_ON, outlets=[PUBLISHED], multiple_outputs=False)
-    def publish(sources: list[str], at: int, run_id: str, outlet_events: Any) -> dict[str, Any]:
-        """Commit what passed, publish it with all idle sources in one transaction, and tell those who follow the assets."""
-        from reclock import tick
-        from reclock.errors import AuditFailed
+            with environment() as joined:
+                report = tick.publish(joined, [source], at, owner=run_id)
+            for failure in report.failed:
+                if failure.sqlstate != AuditFailed.sqlstate:
+                    raise RuntimeError(f"{failure.name}: {failure.message}")
+            if not report.rows:
+                raise AirflowSkipException("nothing new is published")
+            for name, rows in report.rows.items():
+                asset = Asset(name=name, uri="reclock://" + "/".join(quote(part, safe="") for part in name.split(".")))
+                outlet_events[PUBLISHED].add(asset, extra={"upper": report.upper, "rows": rows})
+            return {"upper": report.upper, "rows": report.rows}
 
-        with environment() as joined:
-            report = tick.publish(joined, sources, at, owner=run_id)
-        for source, rows in report.rows.items():
-            asset = Asset(name=source, uri="reclock://" + "/".join(quote(part, safe="") for part in source.split(".")))
-            outlet_events[PUBLISHED].add(asset, extra={"upper": report.upper, "rows": rows})
-        broken = [failure for failure in report.failed if failure.sqlstate != AuditFailed.sqlstate]
-        if broken:
-            raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in broken))
-        return {"upper": report.upper, "rows": report.rows, "waiting": list(report.waiting)}
+        @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
+        def refresh_dependents(source: str, published: dict[str, Any], clusters: list[str], run_id: str) -> list[dict[str, Any]]:
+            """Bring what reads the source, indexes and sinks, up to its upper, or as far as their other inputs are complete."""
+            from reclock import task_replica, tick
 
-    @task(trigger_rule=GO_ON, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
+            with environment() as joined, task_replica.living(joined):
+                reports = tick.refresh_dependents(
+                    joined, source, published["upper"] - 1, clusters=clusters, owner=f"{run_id} {source}"
+                )
+            if failed := [failure for report in reports for failure in report.failed]:
+                raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in failed))
+            return [{index.index: index.upper for index in report.indexes} for report in reports]
+
+        ingested = ingest(source=source, at=at)
+        submitted = SparkSubmitOperator(
+            task_id="ingest_by_spark_submit",
+            application=str(JOBS / "ingest_source.py"),
+            application_args=["--home", HOME, "--source", source, "--at", TIME_OF_RUN, "--owner", "{{ run_id }}"],
+            name="reclock-ingest",
+            env_vars=OWN_APPLICATION,
+            map_index_template="{{ task.application_args[3] }}",
+        )
+        audited, published = audit(source=source), publish(source=source, at=at)
+        refreshed = refresh_dependents(source=source, published=published, clusters=clusters)
+        [engine, at] >> submitted
+        engine >> ingested
+        [ingested, submitted] >> audited >> published
+        [ingested, submitted, audited, published, refreshed] >> ended
+
+    @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
     def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
         """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
         from reclock import task_replica, tick
 
         with environment() as joined, task_replica.living(joined):
-            report = tick.refresh(joined, cluster, at, owner=run_id)
+            report = tick.refresh(joined, cluster, at, owner=run_id, is_patient=True)
         if report.failed:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
         return {index.index: {"upper": index.upper, "updates": index.updates} for index in report.indexes}
@@ -187,9 +219,13 @@ def reclock_tick() -> None:
     def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
         """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
         from reclock import task_replica, tick
+        from reclock.errors import ClaimConflict
 
         with environment() as joined, task_replica.living(joined):
-            report = tick.emit(joined, sink, at, owner=run_id)
+            try:
+                report = tick.emit(joined, sink, at, owner=run_id, is_patient=True)
+            except ClaimConflict as conflict:
+                raise AirflowSkipException(f"another process emits it: {conflict.detail}") from conflict
         return {"upper": report.upper, "commits": report.commits, "changes": report.changes}
 
     @task(trigger_rule=TriggerRule.ONE_FAILED)
@@ -204,18 +240,8 @@ def reclock_tick() -> None:
         list_sources(),
         list_clusters(),
     )
-    sinks = list_sinks(clusters)
-    ingested = ingest.partial(at=at).expand(source=sources)
-    jobs = describe_jobs(sources, at)
-    submitted = SparkSubmitOperator.partial(
-        task_id="ingest_by_spark_submit",
-        application=str(JOBS / "ingest_source.py"),
-        name="reclock-ingest",
-        env_vars=OWN_APPLICATION,
-        map_index_template="{{ task.application_args[3] }}",
-    ).expand(application_args=jobs)
-    audited = audit(sources)
-    published = publish(sources, at)
+    sinks, ended = list_sinks(clusters), verdict()
+    moved = move_source.expand(source=sources)
     refreshed = refresh.partial(at=at).expand(cluster=clusters)
     replicas = describe_replicas(clusters, at)
     submitted_replicas = SparkSubmitOperator.partial(
@@ -224,15 +250,13 @@ def reclock_tick() -> None:
         name="reclock-work",
         env_vars=OWN_APPLICATION,
         map_index_template="{{ task.application_args[3] }}",
-        trigger_rule=GO_ON,
+        trigger_rule=TriggerRule.ALL_DONE,
     ).expand_kwargs(replicas)
     emitted = emit.partial(at=at).expand(sink=sinks)
 
     epoch >> at >> [sources, clusters]
-    engine >> [ingested, jobs]
-    [ingested, submitted] >> audited >> published >> [refreshed, submitted_replicas] >> emitted
-    listed = [epoch, at, engine, sources, clusters, sinks, jobs, replicas]
-    [*listed, ingested, submitted, audited, published, refreshed, submitted_replicas, emitted] >> verdict()
+    moved >> [refreshed, submitted_replicas] >> emitted
+    [epoch, at, engine, sources, clusters, sinks, replicas, refreshed, submitted_replicas, emitted] >> ended
 
 
 reclock_tick()

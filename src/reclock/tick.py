@@ -5,9 +5,11 @@ Every step is idempotent and durable before the next; any process may do any of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
 
@@ -17,8 +19,9 @@ from reclock.adapter.sinks import named_sink, sinks
 from reclock.adapter.sources import source_specs
 from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.plan import Plan, collections
 from reclock.consensus.statistics import Moved
-from reclock.controllers.implied import is_dropped
+from reclock.controllers.implied import is_dropped, sink_spec
 from reclock.environment import Environment
 from reclock.errors import (
     AuditFailed,
@@ -48,12 +51,15 @@ from reclock.tick_reports import AuditReport, ClusterReport, Failure, PublishRep
 
 log = structlog.get_logger(__name__)
 
+Done = TypeVar("Done")
 
 _SHOWN_NAMES = 10
 """How many names of given up objects a status shows."""
 
 _ATTEMPTS = 5
 """How often a source takes a newer time within one tick."""
+
+_POLL_S = 0.2
 
 
 def migrate(home: Path | str | None) -> int:
@@ -102,12 +108,16 @@ def cluster_names(environment: Environment) -> list[str]:
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
 
 
-def sink_names(environment: Environment, clusters: Sequence[str] | None = None) -> list[str]:
-    """The full names of all sinks, or of those in ``clusters``."""
+def sink_names(environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None) -> list[str]:
+    """The full names of all sinks, or of those in ``clusters``; or only those that read the frontier group ``over``."""
     catalog = environment.planner_catalog()
     environment.await_storage(catalog)
     wanted = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
-    return [str(sink.name) for sink in sinks(catalog) if sink.cluster_id in wanted]
+    return [
+        str(sink.name)
+        for sink in sinks(catalog)
+        if sink.cluster_id in wanted and (over is None or _reads(sink_spec(catalog, sink.id).plan, over))
+    ]
 
 
 def ingest(environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False) -> IngestReport:
@@ -272,8 +282,15 @@ def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> No
         log.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
 
 
-def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> RefreshReport:
-    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete: none, if it was dropped by now."""
+def refresh(
+    environment: Environment, cluster: str, at: int, *, owner: str, over: str | None = None, is_patient: bool = False
+) -> RefreshReport:
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete; or only those that read the frontier
+    group ``over``. A cluster that was dropped has none.
+
+    An index that another process refreshes is left to that process, and the report omits it. With ``is_patient`` it is first waited
+    for, as long as a claim outlives a process that has died.
+    """
     catalog = environment.planner_catalog()
     if cluster not in catalog.clusters:
         return RefreshReport(cluster, (), ())
@@ -285,14 +302,19 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     reports: list[Refreshed] = []
     failures: list[Failure] = []
     for index in controller.dataflows():
+        if not _reads(index.plan, over):
+            continue
+        command = Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper)
         try:
-            report = controller.refresh(Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper))
+            report = _attempt(environment, partial(controller.refresh, command), is_patient=is_patient)
             reports.append(report)
             if report.error is None:
                 environment.statuses.record(index.id, "running", at=environment.clock())
             else:
                 failures.append(Failure.of(index.name, error := report.error.error()))
                 _record_status(environment, index.id, status="failing", error=error)
+        except ClaimConflict as conflict:
+            log.info("another process refreshes the index", index=index.name, detail=conflict.detail)
         except ReclockError as failure:  # one index's trouble is not the others'
             stall = readiness.about_object(failure, environment)
             failures.append(Failure.of(index.name, stall))
@@ -300,10 +322,29 @@ def refresh(environment: Environment, cluster: str, at: int, *, owner: str) -> R
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
 
-def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted:
+def _reads(plan: Plan, over: str | None) -> bool:
+    """Whether the plan reads that frontier group; any plan, if none is named."""
+    return over is None or any(id.group == over for id in collections(plan))
+
+
+def _attempt(environment: Environment, work: Callable[[], Done], *, is_patient: bool) -> Done:
+    """The result of ``work``. With ``is_patient`` it is repeated while another process is at work, until a claim that was there
+    at the beginning can be taken over if its process has died."""
+    deadline = time.monotonic() + (environment.settings.claim_lease_ms / 1000 + 1 if is_patient else 0)
+    while True:
+        try:
+            return work()
+        except (ClaimConflict, UpperMismatch):
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_S)
+
+
+def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False) -> Emitted:
     """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete. Its status says how that went.
 
-    Raises ``SinkError`` if it stalls; any other exception becomes an ``InternalError`` of this sink.
+    Raises ``SinkError`` if it stalls, and ``ClaimConflict`` if another process emits it, with ``is_patient`` not before a claim of
+    one that has died would have ended; any other exception becomes an ``InternalError`` of this sink.
     """
     catalog = environment.planner_catalog()
     environment.await_storage(catalog)
@@ -314,7 +355,10 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str) -> Emitted
     controller = environment.compute_controller(entry.cluster_id)
     try:
         controller.await_frontier(known_at)
-        emitted = controller.emit(Emit(entry.id, Timestamp(at), owner, known_at))
+        command = Emit(entry.id, Timestamp(at), owner, known_at)
+        emitted = _attempt(environment, partial(controller.emit, command), is_patient=is_patient)
+    except ClaimConflict:
+        raise  # another process emits: nothing is wrong with the sink
     except Exception as failure:  # the edge of the loop over sinks
         error = _error_of(environment, failure, f'sink "{entry.name}"')
         _record_stall(environment, entry.id, error=error)
@@ -349,14 +393,16 @@ def _record_status(environment: Environment, id: str, *, status: str, error: Rec
 
 
 def emit_all(
-    environment: Environment, names: Sequence[str], at: int, *, owner: str
+    environment: Environment, names: Sequence[str], at: int, *, owner: str, is_patient: bool = False
 ) -> tuple[tuple[Emitted, ...], tuple[Failure, ...]]:
-    """See `emit`: what was emitted of these sinks, and which of them stall."""
+    """See `emit`: what was emitted of these sinks, and which of them stall. A sink that another process emits is left to it."""
     emitted: list[Emitted] = []
     failures: list[Failure] = []
     for sink in names:
         try:
-            emitted.append(emit(environment, sink, at, owner=owner))
+            emitted.append(emit(environment, sink, at, owner=owner, is_patient=is_patient))
+        except ClaimConflict as conflict:
+            log.info("another process emits the sink", sink=sink, detail=conflict.detail)
         except ReclockError as error:  # one sink's trouble is not the others'
             failures.append(Failure.of(sink, error))
     return tuple(emitted), tuple(failures)
@@ -367,6 +413,21 @@ def work(environment: Environment, cluster: str, at: int, *, owner: str) -> Clus
     refreshed = refresh(environment, cluster, at, owner=owner)
     emitted, stalled = emit_all(environment, sink_names(environment, [cluster]), at, owner=owner)
     return ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
+
+
+def refresh_dependents(
+    environment: Environment, source: str, at: int, *, clusters: Sequence[str], owner: str
+) -> tuple[ClusterReport, ...]:
+    """Refresh the indexes of ``clusters`` that read this source, and emit the sinks there that do: up to ``at``, or as far as their
+    other inputs are complete. One report each cluster; none if the source was dropped."""
+    reports = []
+    for group in (spec.id for spec in _still_there(environment, [source])):
+        for cluster in clusters:
+            refreshed = refresh(environment, cluster, at, owner=owner, over=group, is_patient=True)
+            names = sink_names(environment, [cluster], over=group)
+            emitted, stalled = emit_all(environment, names, at, owner=owner, is_patient=True)
+            reports.append(ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled))
+    return tuple(reports)
 
 
 def run(

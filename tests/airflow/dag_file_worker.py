@@ -18,7 +18,7 @@ def main() -> None:
                 task.task_id: {
                     "upstream": sorted(task.upstream_task_ids),
                     "rule": task.trigger_rule.value,
-                    "is_mapped": task.is_mapped,
+                    "is_mapped": task.is_mapped or task.get_closest_mapped_task_group() is not None,
                 }
                 for task in dag.tasks
             },

@@ -25,15 +25,19 @@ def test_dag_files_load_without_errors_and_import_nothing_heavy(loaded: Any) -> 
 def test_the_tick_is_wired_as_documented(loaded: Any) -> None:
     dag = loaded["dags"]["reclock_tick"]
     assert dag["schedule"] == "* * * * *"
-    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (1, False, True)
+    assert (dag["max_active_runs"], dag["catchup"], dag["is_paused_upon_creation"]) == (4, False, True)
     assert dag["params"] == {"sources": [], "at": None, "engine": "warm"}
     tasks = dag["tasks"]
-    by_spark_submit = {"ingest_by_spark_submit", "work_by_spark_submit"}
-    assert {name for name, task in tasks.items() if task["is_mapped"]} == {"ingest", "refresh", "emit"} | by_spark_submit
-    assert set(tasks["audit"]["upstream"]) >= {"ingest", "ingest_by_spark_submit"}
-    assert tasks["audit"]["rule"] == "all_done"
-    assert "audit" in tasks["publish"]["upstream"]
-    assert "publish" in tasks["refresh"]["upstream"]
+    of_source = {f"source.{name}" for name in ("ingest", "ingest_by_spark_submit", "audit", "publish", "refresh_dependents")}
+    assert {name for name, task in tasks.items() if task["is_mapped"]} == of_source | {"refresh", "emit", "work_by_spark_submit"}
+    # a source waits for tasks of its own and for what the whole run begins with, never for another source
+    whole_run = {"choose_engine", "allocate_write_timestamp", "list_sources", "list_clusters"}
+    assert set().union(*(tasks[name]["upstream"] for name in of_source)) <= of_source | whole_run
+    assert set(tasks["source.audit"]["upstream"]) >= {"source.ingest", "source.ingest_by_spark_submit"}
+    assert "source.audit" in tasks["source.publish"]["upstream"]
+    assert "source.publish" in tasks["source.refresh_dependents"]["upstream"]
+    assert "source.refresh_dependents" in tasks["refresh"]["upstream"]
+    assert tasks["refresh"]["rule"] == tasks["work_by_spark_submit"]["rule"] == tasks["emit"]["rule"] == "all_done"
     assert set(tasks["emit"]["upstream"]) >= {"refresh", "work_by_spark_submit"}
     # the only leaf sees every task, so that nothing that goes on after a failure can end the run green
     assert set(tasks["verdict"]["upstream"]) == set(tasks) - {"verdict"}

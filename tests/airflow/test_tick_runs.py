@@ -68,7 +68,7 @@ def rows(home: Path, text: str) -> list[tuple[Any, ...]]:
 
 
 def states(run: dict[str, Any], task: str) -> dict[str, str]:
-    """By the name shown in the UI, the state of each mapped instance of ``task``."""
+    """By the name shown in the UI, a number for what has not begun, the state of each mapped instance of ``task``."""
     return {
         name.removeprefix(f"{task}[").removesuffix("]"): state
         for name, state in run["tasks"].items()
@@ -79,7 +79,10 @@ def states(run: dict[str, Any], task: str) -> dict[str, str]:
 def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: Ticks) -> None:
     first, idle = ticks({}, {})
     assert first["state"] == idle["state"] == "success"
-    assert states(first, "ingest") == {"reclock.public.a": "success", "reclock.public.b": "success"}
+    assert states(first, "source.ingest") == {"reclock.public.a": "success", "reclock.public.b": "success"}
+    assert states(first, "source.audit") == states(idle, "source.audit") == states(first, "source.ingest")
+    assert states(first, "source.publish") == states(first, "source.refresh_dependents") == states(first, "source.ingest")
+    assert set(states(idle, "source.publish").values()) == set(states(idle, "source.refresh_dependents").values()) == {"skipped"}
     assert states(first, "refresh") == {"default": "success"}
     assert states(first, "emit") == states(idle, "emit") == {'reclock.public."out"': "success"}
     assert first["tasks"]["verdict"] == "skipped"
@@ -95,15 +98,16 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
 
 def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
     (only,) = ticks({"sources": ["b"]})
-    assert states(only, "ingest") == {"reclock.public.b": "success"}
+    assert states(only, "source.ingest") == {"reclock.public.b": "success"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
     with Environment.open(home) as environment:
         before = environment.frontiers.get_all()
     (refused,) = ticks({"at": 4_000_000_000_000})
     assert refused["state"] == "failed"
     assert refused["tasks"]["allocate_write_timestamp"] == "failed"
-    assert refused["tasks"]["audit"] == "skipped"
-    assert refused["tasks"]["publish"] in ("skipped", "upstream_failed")
+    assert {state for name, state in refused["tasks"].items() if name.startswith("source.")} <= {"skipped", "upstream_failed"}
+    assert {refused["tasks"][name] for name in ("refresh", "emit", "work_by_spark_submit")} <= {"skipped", "upstream_failed"}
+    assert refused["tasks"]["verdict"] == "failed"
     with Environment.open(home) as environment:
         assert environment.frontiers.get_all() == before
 
@@ -118,12 +122,10 @@ def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, t
     run, again = ticks({}, {})
     for failed in (run, again):
         assert failed["state"] == "failed", failed
-        assert states(failed, "ingest") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
-        assert {name: failed["tasks"][name] for name in ("audit", "publish", "verdict")} == {
-            "audit": "success",
-            "publish": "success",
-            "verdict": "failed",
-        }
+        assert states(failed, "source.ingest") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
+        assert states(failed, "source.audit") == {"0": "upstream_failed", "reclock.public.b": "success"}
+        assert states(failed, "source.publish")["reclock.public.a"] == "skipped"
+        assert failed["tasks"]["verdict"] == "failed"
         assert states(failed, "emit") == {'reclock.public."out"': "success", "reclock.public.broken": "failed"}
     assert set(run["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(3,)]
@@ -144,11 +146,9 @@ def test_a_failed_check_keeps_its_source_back_until_it_is_waived(home: Path, tic
     suite.write_text(json.dumps({"expectations": [check]}))
     (blocked,) = ticks({})
     assert blocked["state"] == "failed"
-    assert {name: blocked["tasks"][name] for name in ("audit", "publish", "verdict")} == {
-        "audit": "failed",
-        "publish": "success",
-        "verdict": "failed",
-    }
+    assert states(blocked, "source.audit") == {"reclock.public.a": "failed", "reclock.public.b": "success"}
+    assert states(blocked, "source.publish") == {"reclock.public.a": "skipped", "reclock.public.b": "success"}
+    assert blocked["tasks"]["verdict"] == "failed"
     assert set(blocked["assets"]) == {"reclock://reclock/public/b"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
     assert rows(home, "SELECT status FROM mz_internal.mz_source_statuses WHERE name = 'a'") == [("stalled",)]
@@ -163,8 +163,8 @@ def test_spark_submit_does_what_the_warm_engine_does(home: Path, ticks: Ticks) -
     shutil.rmtree(home / "buckets" / "b")
     (run,) = ticks({"engine": "spark-submit"})
     assert run["state"] == "failed"
-    assert states(run, "ingest_by_spark_submit") == {"reclock.public.a": "success", "reclock.public.b": "failed"}
-    assert run["tasks"]["ingest"] == "skipped"
+    assert states(run, "source.ingest_by_spark_submit") == {"reclock.public.a": "success", "reclock.public.b": "failed"}
+    assert set(states(run, "source.ingest").values()) == {"skipped"}
     assert set(run["assets"]) == {"reclock://reclock/public/a"}
     assert rows(home, "SELECT count(*) FROM a") == [(2,)]
 

@@ -24,6 +24,7 @@ from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import InternalError, SinceHeld, UnsupportedSql
+from reclock.ingest.lease import HeldClaim
 from reclock.ingest.progress import plan_input
 from reclock.protocol.compute import Dataflow, Refreshed
 
@@ -115,30 +116,36 @@ class Refresher:
 
         An internal error is an error of that time too when the work ``is_repeated``: it would hold up all later times for good.
         """
+        with HeldClaim(self.frontiers, index.id, claim, self.settings.claim_lease_ms) as held:
+            count, how = self._append(index, claim.at, is_repeated=is_repeated)
+            self.frontiers.publish({index.id: held.claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
+        crashpoints.reach("refresh.after_publish")
+        return count, how
+
+    def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, maintenance.How | None]:
+        """The collection of the index holds what it has at ``at`` afterwards, rows or an error. See ``_finish``."""
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
         count, how = 0, None
-        if version.upper <= claim.at:
+        if version.upper <= at:
             inputs = {id: plan_input(id, version) for id, version in self._versions(index).items()}
             kept = maintenance.maintainer(index.plan, index.desc)
             try:
-                updates = self._compute(kept, inputs, version, claim.at)
-                errors = with_answer(version.errors, claim.at)
+                updates = self._compute(kept, inputs, version, at)
+                errors = with_answer(version.errors, at)
                 count, how = updates.num_rows, maintenance.way(kept, inputs, version.answered_through)
             except (*maintenance.NO_ANSWER, InternalError) as error:
                 if isinstance(error, InternalError) and not is_repeated:
                     raise
                 updates = arrow_schema(index.desc, with_updates=True).empty_table()
-                errors = with_error(version.errors, claim.at, error, is_first=version.upper == MINIMUM)
+                errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
             own.append(
                 updates,
                 expected_upper=version.upper,
-                new_upper=Timestamp(claim.at + 1),
+                new_upper=Timestamp(at + 1),
                 errors=None if errors == version.errors else errors,
             )
             crashpoints.reach("refresh.after_append")
-        self.frontiers.publish({index.id: claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
-        crashpoints.reach("refresh.after_publish")
         return count, how
 
     def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:

@@ -1,0 +1,114 @@
+"""Processes that refresh the same indexes, and emit the same sinks, take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fixtures.maintained import World
+from fixtures.sunk import delta_rows
+
+from reclock import tick
+from reclock.compute import index as maintenance
+
+
+@pytest.fixture
+def world(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """With claims of so many milliseconds."""
+    monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", str(getattr(request, "param", 60_000)))
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+class Slowed:
+    """Refreshes that wait, once, until they may go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.has_begun, self.may_go_on = Event(), Event()
+        refresh = maintenance.refresh
+
+        def slow(*arguments: Any) -> pa.Table:
+            if not self.has_begun.is_set():
+                self.has_begun.set()
+                assert self.may_go_on.wait(60)
+            return refresh(*arguments)
+
+        monkeypatch.setattr(maintenance, "refresh", slow)
+
+
+@pytest.mark.parametrize("world", [3_000], indirect=True)
+def test_an_index_is_left_to_the_process_that_refreshes_it_however_long(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
+    world.sql("INSERT INTO t VALUES (1)")
+    world.now += 1_000
+    slowed, reports = Slowed(monkeypatch), list[tick.RefreshReport]()
+    first = Thread(target=lambda: reports.append(tick.refresh(world.environment, "default", world.now, owner="first")))
+    first.start()
+    assert slowed.has_begun.wait(60)
+    # longer than the lease of a claim that nobody renews
+    left = tick.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
+    assert (left.indexes, left.failed) == ((), ())
+    slowed.may_go_on.set()
+    first.join()
+    assert [(report.indexes[0].updates, report.failed) for report in reports] == [(1, ())]
+    assert world.sql("SELECT status FROM mz_internal.mz_index_statuses") == [("running",)]
+
+
+def test_a_patient_process_waits_for_its_turn(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.sql("CREATE TABLE t (a int)")
+    world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
+    world.now += 1_000
+    slowed, reports = Slowed(monkeypatch), list[tick.RefreshReport]()
+    first = Thread(target=lambda: tick.refresh(world.environment, "default", world.now, owner="first"))
+    first.start()
+    assert slowed.has_begun.wait(60)
+    conflicted = Event()
+    sleep = tick.time.sleep
+
+    def look_on(seconds: float) -> None:
+        conflicted.set()
+        sleep(seconds)
+
+    monkeypatch.setattr(tick.time, "sleep", look_on)
+    second = Thread(
+        target=lambda: reports.append(tick.refresh(world.environment, "default", world.now, owner="second", is_patient=True))
+    )
+    second.start()
+    assert conflicted.wait(60)
+    slowed.may_go_on.set()
+    first.join()
+    second.join()
+    [report] = reports
+    assert (len(report.indexes), report.failed) == (1, ())
+
+
+def test_only_what_reads_a_source_follows_it(world: World) -> None:
+    world.create("words")
+    world.create("others")
+    for name, relation in (("of_words", "words"), ("of_both", "(SELECT * FROM words UNION ALL SELECT * FROM others) AS x")):
+        world.sql(f"CREATE MATERIALIZED VIEW {name} AS SELECT word FROM {relation}")
+        world.sql(f"CREATE SINK {name}_sink FROM {name} INTO DELTA '{name}'")
+    world.sql("CREATE MATERIALIZED VIEW of_others AS SELECT word FROM others")
+    world.sql("CREATE SINK of_others_sink FROM of_others INTO DELTA 'of_others'")
+    world.write(world.id_of("others"), 2_000, "x")
+    world.write(world.id_of("words"), 3_000, "a", "b")
+
+    [report] = tick.refresh_dependents(world.environment, "words", 3_000, clusters=["default"], owner="test")
+
+    assert report.failed == ()
+    # what reads another source too is as far as that source is
+    assert {index.index: index.upper for index in report.indexes} == {
+        "reclock.public.of_words_primary_idx": 3_001,
+        "reclock.public.of_both_primary_idx": 2_001,
+    }
+    assert {sink.sink for sink in report.emitted} == {"reclock.public.of_words_sink", "reclock.public.of_both_sink"}
+    assert delta_rows(world.home / "sinks" / "of_words") == {("a",): 1, ("b",): 1}
+    assert not (world.home / "sinks" / "of_others").exists()
+    world.sql("DROP SOURCE words CASCADE")
+    assert tick.refresh_dependents(world.environment, "words", 4_000, clusters=["default"], owner="test") == ()
