@@ -18,12 +18,13 @@ from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
 from reclock.compute.engines.engine import Engine, Inputs
+from reclock.compute.failing_rows import with_row
 from reclock.compute.plan import collections
 from reclock.config import Settings
 from reclock.consensus.frontiers import Claim, Frontiers
 from reclock.consensus.holds import ReadHolds
 from reclock.consensus.input_holds import hold_inputs, let_inputs_go
-from reclock.errors import InternalError, SinceHeld, UnsupportedSql
+from reclock.errors import EvaluationError, InternalError, SinceHeld, UnsupportedSql
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.progress import plan_input
 from reclock.protocol.compute import Dataflow, Refreshed
@@ -137,6 +138,8 @@ class Refresher:
             except (*maintenance.NO_ANSWER, InternalError) as error:
                 if isinstance(error, InternalError) and not is_repeated:
                     raise
+                if isinstance(error, EvaluationError):
+                    error = with_row(error, index.plan, at, inputs, engine=self._engine(inputs, at), small=self.small)
                 updates = arrow_schema(index.desc, with_updates=True).empty_table()
                 errors = with_error(version.errors, at, error, is_first=version.upper == MINIMUM)
             own.append(

@@ -1,0 +1,243 @@
+"""Which row a plan fails for: looked for once it has failed, so that its error can name the row.
+
+The rows that reach the failing operator are tried in batches, a batch that fails is halved until one row is left, and that row is
+tried in the whole plan. Where no single row fails (a sum that overflows), groups are tried the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import structlog
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.compute.engines.engine import Engine, Inputs, TableInput
+from reclock.compute.peek import bytes_to_read
+from reclock.compute.plan import (
+    Distinct,
+    Filter,
+    Finishing,
+    FlatMap,
+    Get,
+    Join,
+    JoinKind,
+    Map,
+    Plan,
+    Project,
+    Reduce,
+    collections,
+    inputs,
+    with_inputs,
+)
+from reclock.compute.rendering import list_nodes
+from reclock.compute.totality import can_raise
+from reclock.errors import EvaluationError, ReclockError
+
+_log = structlog.get_logger(__name__)
+
+_CANDIDATES = StorageCollectionId(GlobalId("candidates"))
+_MOST_BATCHES = 300
+"""How many batches are tried at most."""
+_MOST_BYTES = 1 << 30
+"""Larger inputs are not searched."""
+_VALUE_CHARACTERS, _ROW_CHARACTERS = 40, 400
+"""How much of a value, and of a row, an error shows."""
+
+
+def with_row(error: EvaluationError, plan: Plan, at: Timestamp, given: Inputs, *, engine: Engine, small: Engine) -> EvaluationError:
+    """An error of ``plan`` over the inputs ``given``, whose detail names a row, or a group, that the plan fails for by itself.
+
+    It is ``error``, which ``engine`` has raised, if none is found for certain. The engine ``small`` tries the batches.
+    """
+    if bytes_to_read(given, at) > _MOST_BYTES:
+        return error
+    return _Search(plan, at, given, engine, small, error.sqlstate).result() or error
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Rows of the plan ``rows``, one of which may be what ``top``, a part of the whole plan, fails for. ``restricted`` is what
+    replaces ``target``, a part of ``top``, to have it for some of the candidates alone."""
+
+    rows: Plan
+    target: Plan
+    top: Plan
+    restricted: Callable[[Get], Plan]
+    kind: str
+
+
+@dataclass(slots=True)
+class _Search:
+    """See ``with_row``."""
+
+    plan: Plan
+    at: Timestamp
+    given: Inputs
+    engine: Engine
+    small: Engine
+    sqlstate: str
+    batches: int = 0
+    """How many were tried."""
+    nodes: list[Plan] = field(default_factory=list)
+
+    def result(self) -> EvaluationError | None:
+        self.nodes = _nodes(self.plan)
+        for candidates in [*self._rows(), *self._groups()]:
+            try:
+                if (found := self._find(candidates)) is not None:
+                    return found
+            except (ReclockError, pa.ArrowException) as failure:  # the error itself is told in any case
+                _log.info("the row that a plan fails for was not found", error=str(failure))
+        return None
+
+    def _rows(self) -> list[_Candidates]:
+        """Those that reach each operator that could fail for a row, operators that others read first."""
+        found: dict[tuple[int, int], _Candidates] = {}
+        for node in filter(_could_fail, self.nodes):
+            rows, top = inputs(node)[0], node
+            while isinstance(rows, Map | Filter | Project):
+                rows = rows.input
+            while not isinstance(top, Reduce) and isinstance(reader := self._only_reader(top), Map | Filter | Project | Reduce):
+                top = reader
+            kind = f"the row of {rows.name} with " if isinstance(rows, Get) else "a row of a subquery with "
+            found[id(rows), id(top)] = _Candidates(rows, rows, top, lambda get: get, kind)
+        return list(found.values())
+
+    def _only_reader(self, node: Plan) -> Plan | None:
+        readers = [reader for reader in self.nodes for child in inputs(reader) if child is node]
+        return readers[0] if len(readers) == 1 else None
+
+    def _groups(self) -> list[_Candidates]:
+        """Those of each aggregation."""
+        found = []
+        for node in self.nodes:
+            if isinstance(node, Reduce) and node.group_by and node.aggregates:
+                columns = tuple(node.input.desc.columns[index] for index in node.group_by)
+                rows = Distinct(Project(node.input, node.group_by, RelationDesc(columns)))
+                found.append(_Candidates(rows, node.input, node, partial(_of_groups, node), "the group with "))
+        return found
+
+    def _find(self, candidates: _Candidates) -> EvaluationError | None:
+        """The error of the plan for one of the candidates alone. The plan does not fail without any: no other part is to blame."""
+        types = candidates.rows.desc.types
+        desc = RelationDesc(tuple(Column(f"c{index}", type) for index, type in enumerate(types)))
+        restricted = candidates.restricted(Get(_CANDIDATES, "candidates", desc))
+        part = _replaced(candidates.top, candidates.target, restricted)
+        whole = _replaced(self.plan, candidates.target, restricted)
+        for batch in self._batches(candidates.rows, desc):
+            self.batches += 1
+            if self.batches > _MOST_BATCHES:
+                return None
+            if (row := self._narrow(part, batch)) is not None:
+                error = self._error(self.engine, whole, row)
+                if error is None or self._error(self.engine, whole, row.slice(0, 0)) is not None:
+                    return None
+                name = candidates.kind + _shown(candidates.rows.desc, row)
+                detail = f"{error.detail}; it fails for {name}" if error.detail else f"It fails for {name}"
+                return EvaluationError(error.message, sqlstate=error.sqlstate, detail=detail, hint=error.hint)
+        return None
+
+    def _batches(self, rows: Plan, desc: RelationDesc) -> Iterator[pa.Table]:
+        """The rows, sorted as far as they are in one batch, so that the same one is found each time."""
+        with closing(self._run(self.engine, rows, {})) as batches:
+            for batch in batches:
+                table = pa.Table.from_batches([batch]).rename_columns(list(desc.names))
+                order = [(field.name, "ascending") for field in table.schema if not _is_unordered(field.type)]
+                yield table.sort_by(order) if order else table
+
+    def _narrow(self, part: Plan, rows: pa.Table) -> pa.Table | None:
+        """The first row that ``part`` fails for by itself; None if there is none."""
+        if self._error(self.small, part, rows) is None:
+            return None
+        while rows.num_rows > 1:
+            half = rows.slice(0, rows.num_rows // 2)
+            rows = rows.slice(half.num_rows) if self._error(self.small, part, half) is None else half
+        return rows if self._error(self.small, part, rows) is not None else None
+
+    def _error(self, engine: Engine, plan: Plan, candidates: pa.Table) -> EvaluationError | None:
+        """What the plan over these alone raises, if it is such an error."""
+        try:
+            with closing(self._run(engine, plan, {_CANDIDATES: TableInput(candidates)})) as batches:
+                for _ in batches:
+                    pass
+        except EvaluationError as error:
+            return error if error.sqlstate == self.sqlstate else None
+        return None
+
+    def _run(self, engine: Engine, plan: Plan, more: Mapping[StorageCollectionId, TableInput]) -> pa.RecordBatchReader:
+        read = collections(plan)
+        given = {id: input for id, input in {**self.given, **more}.items() if id in read}
+        return engine.run(plan, Finishing(), given, self.at).batches
+
+
+def _of_groups(node: Reduce, groups: Get) -> Plan:
+    """The rows of these groups. Of none that has NULL in a key: those are not found."""
+    keys = tuple((index, place) for place, index in enumerate(node.group_by))
+    return Join(node.input, groups, JoinKind.SEMI, keys, (), node.input.desc)
+
+
+def _is_unordered(type: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(type) or pa.types.is_duration(type))
+
+
+def _nodes(plan: Plan) -> list[Plan]:
+    """Every node once, inputs before what reads them."""
+    nodes: dict[int, Plan] = {}
+    list_nodes(plan, nodes)
+    return list(nodes.values())
+
+
+def _could_fail(node: Plan) -> bool:
+    """Whether an expression of the operator could raise an error for a row of its first input."""
+    match node:
+        case Map(scalars=scalars) | Filter(predicates=scalars) | FlatMap(arrays=scalars) | Join(residual=scalars):
+            return any(map(can_raise, scalars))
+        case Reduce(aggregates=aggregates):
+            return any(can_raise(part) for aggregate in aggregates for part in (*aggregate.arguments, aggregate.filter))
+        case _:
+            return False
+
+
+def _replaced(plan: Plan, target: Plan, by: Plan) -> Plan:
+    """The plan with ``by`` in the place of ``target``, one of its nodes."""
+    made: dict[int, Plan] = {}
+    for node in _nodes(plan):
+        made[id(node)] = by if node is target else with_inputs(node, [made[id(child)] for child in inputs(node)])
+    return made[id(plan)]
+
+
+def _shown(desc: RelationDesc, row: pa.Table) -> str:
+    """The row by its columns, long values and what follows many of them cut off."""
+    values = [column[0].as_py() for column in row.columns]
+    return _cut(", ".join(f"{name} = {_value(value)}" for name, value in zip(desc.names, values, strict=True)), _ROW_CHARACTERS)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case bytes():
+            return f"'{_cut(chr(92) + 'x' + value[:_VALUE_CHARACTERS].hex(), _VALUE_CHARACTERS)}'"
+        case int() | float():
+            return str(value)
+        case list():
+            return _cut(str(value), _VALUE_CHARACTERS)
+        case str():
+            return "'" + _cut(value.replace("'", "''"), _VALUE_CHARACTERS) + "'"
+        case _ if hasattr(value, "as_tuple"):  # a Decimal
+            return str(value)
+        case _:
+            return f"'{value}'"
+
+
+def _cut(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters]}…"
