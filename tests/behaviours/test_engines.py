@@ -335,6 +335,33 @@ def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
         answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 0))))
 
 
+@pytest.mark.parametrize("scale", [0, 2, 9, 18, 30, 38])
+def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, scale: int) -> None:
+    """The partial sums have 39 digits and more."""
+    large, several = 10**38 - 1, 5 * 10**37
+    groups = [
+        [large, large, -large],
+        [-large, -large, large],
+        [several, several, -1],
+        [-several, None, -several, 1],
+        [None],
+        [3, -4],
+    ]
+    with localcontext(prec=80):
+        rows = [
+            (number, None if digits is None else Decimal(digits).scaleb(-scale))
+            for number, group in enumerate(groups)
+            for digits in group
+        ]
+        wanted = [[value for group, value in rows if group == number and value is not None] for number in range(len(groups))]
+        sums = [(number, sum(values) if values else None) for number, values in enumerate(wanted)]
+        different = [(number, sum(set(values)) if values else None) for number, values in enumerate(wanted)]
+    for ordered in (rows, sorted(rows, key=lambda row: (row[1] is None, row[1])), rows[::-1]):
+        given = constant([INTEGER, numeric(38, scale)], *ordered)
+        assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1))))) == sums
+    assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1), is_distinct=True)))) == different
+
+
 def test_distinct_takes_nulls_and_nans_as_equal(engine: Engine) -> None:
     given = constant([DOUBLE, TEXT], (NAN, None), (NAN, None), (1.0, "a"), (1.0, "A"))
     assert multiset(answer(engine, Distinct(given))) == multiset([(NAN, None), (1.0, "a"), (1.0, "A")])

@@ -66,10 +66,14 @@ VIEWS = (
     "SELECT k, n, count(*) FROM adds GROUP BY ROLLUP (k, n)",
     "SELECT k, g FROM adds, generate_series(1, n) AS g",
     "SELECT avg(x), stddev(n) FROM adds",
+    "SELECT k, sum(CASE WHEN n > 1 THEN m ELSE 0 END), sum(m) FILTER (WHERE n > 0) AS some FROM t GROUP BY k",
+    "SELECT sum(CASE WHEN n > 0 THEN x END), sum(x) FILTER (WHERE k = 'a') AS some, avg(x) FILTER (WHERE n = 1) FROM adds",
+    "SELECT sum(CASE WHEN n = 0 THEN -9e28 ELSE 9e28 END::numeric(38, 9)) FROM t",
+    "SELECT k, sum(DISTINCT x) FROM adds GROUP BY k",
 )
 
 keys, numbers = st.sampled_from(["a", "b", "1", None]), st.sampled_from([0, 1, 2, None])
-amounts = st.sampled_from([Decimal("0.5"), Decimal("9e27"), Decimal("-9e27"), None])
+amounts = st.sampled_from([Decimal("0.5"), Decimal("9e28"), Decimal("-9e28"), None])
 table_history = histories(st.tuples(keys, numbers, st.integers(0, 1)))
 adding_history = st.lists(st.tuples(st.tuples(keys, numbers, amounts), st.integers(1, 4), st.integers(1, 2)), max_size=6).map(
     possible

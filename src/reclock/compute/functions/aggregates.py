@@ -28,6 +28,7 @@ from reclock.compute.functions.digits import FLOAT_SCALE
 from reclock.compute.functions.floats import within_range
 from reclock.compute.functions.registry import Site, Types, Writer, aggregate
 from reclock.compute.functions.spelling import string, type_sql
+from reclock.compute.functions.sums import ascending_values, call, sum_of
 from reclock.compute.functions.typing import exact, parameters
 from reclock.errors import EvaluationError, UnsupportedSql
 
@@ -78,42 +79,13 @@ def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
     return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA) else None
 
 
-def _plain(function: str, site: Site, argument: str | None = None) -> str:
-    inside = argument or ", ".join(site.arguments) or "*"
-    return f"{function}({'DISTINCT ' if site.is_distinct else ''}{inside}){site.filter}{site.over}"
-
-
 def _simple(function: str) -> Writer:
-    return lambda site: _plain(function, site)
-
-
-def _ascending(engine: str, site: Site) -> str:
-    """The group's values that are not NULL, as an ascending list."""
-    if engine == "duckdb":
-        x = site.arguments[0]
-        kept = f"{site.filter[:-1]} AND {x} IS NOT NULL)" if site.filter else f" FILTER (WHERE {x} IS NOT NULL)"
-        return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {x}){kept}{site.over}"
-    return f"array_sort(collect_{'set' if site.is_distinct else 'list'}({site.arguments[0]}){site.filter}{site.over})"
-
-
-def _total(engine: str, site: Site) -> str:
-    x = site.arguments[0]
-    if site.types[0].is_float:
-        if engine == "duckdb":
-            return within_range(engine, _plain("sum", site, f"{x} ORDER BY {x}"), _plain("max", site, f"abs({x})"))
-        folded = f"aggregate({_ascending(engine, site)}, CAST(0 AS DOUBLE), (total, x) -> total + x)"
-        total = f"(CASE WHEN {_plain('count', site)} = 0 THEN CAST(NULL AS DOUBLE) ELSE {folded} END)"
-        return within_range(engine, total, _plain("max", site, f"abs({x})"))
-    if site.types[0].name is TypeName.NUMERIC and engine == "spark":
-        return _plain("sum", site, f"CAST({x} AS DECIMAL(38, {parameters(site.types[0])[1]}))")
-    if site.types[0].name is TypeName.BIGINT and engine == "spark":
-        return _plain("sum", site, f"CAST({x} AS DECIMAL(19, 0))")
-    return _plain("sum", site)
+    return lambda site: call(function, site)
 
 
 def _write_sum(engine: str) -> Writer:
     def write(site: Site) -> str:
-        total = _total(engine, site)
+        total = sum_of(engine, site)
         if site.result.is_float:
             return write_cast(engine, total, DOUBLE, site.result)
         return f"CAST({total} AS {type_sql(engine, site.result)})"
@@ -123,7 +95,7 @@ def _write_sum(engine: str) -> Writer:
 
 def _write_average(engine: str) -> Writer:
     def write(site: Site) -> str:
-        total, count = _total(engine, site), _plain("count", site)
+        total, count = sum_of(engine, site), call("count", site)
         if site.result.is_float:
             return f"({total} / CASE WHEN {count} = 0 THEN NULL ELSE {count} END)"
         scale = 0 if site.types[0].is_integer else parameters(site.types[0])[1]
@@ -139,7 +111,7 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
     """The two-pass formula over the ascending values: squares of distances from the mean, summed."""
 
     def write(site: Site) -> str:
-        count, total, values = _plain("count", site), _total(engine, site), _ascending(engine, site)
+        count, total, values = call("count", site), sum_of(engine, site), ascending_values(engine, site)
         mean, less = f"({total} / {count})", 1 if is_sample else 0
         if engine == "duckdb":
             squares = f"list_sum(list_transform({values}, lambda x: (x - {mean}) * (x - {mean})))"
@@ -147,7 +119,7 @@ def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
             squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
         variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
         found = f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
-        largest = _plain("max", site, f"abs({site.arguments[0]})")
+        largest = call("max", site, f"abs({site.arguments[0]})")
         return write_cast(engine, within_range(engine, found, largest), DOUBLE, site.result)
 
     return write
@@ -167,9 +139,9 @@ def _joined(engine: str) -> Writer:
             raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
         separator = string(engine, str(site.constants[1]))
         if engine == "duckdb":
-            return _plain("string_agg", site, f"{site.arguments[0]}, {separator} ORDER BY {site.arguments[0]}")
-        count = _plain("count", site, site.arguments[0])
-        return f"(CASE WHEN {count} = 0 THEN CAST(NULL AS STRING) ELSE array_join({_ascending(engine, site)}, {separator}) END)"
+            return call("string_agg", site, f"{site.arguments[0]}, {separator} ORDER BY {site.arguments[0]}")
+        count, values = call("count", site, site.arguments[0]), ascending_values(engine, site)
+        return f"(CASE WHEN {count} = 0 THEN CAST(NULL AS STRING) ELSE array_join({values}, {separator}) END)"
 
     return write
 
@@ -215,7 +187,7 @@ def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
     """PostgreSQL's formulas: the first value that so many are not above; or between two, in proportion to the distances."""
 
     def write(site: Site) -> str:
-        values, count = _ascending(engine, site), _plain("count", site, site.arguments[0])
+        values, count = ascending_values(engine, site), call("count", site, site.arguments[0])
         fraction = f"CAST('{_fraction(site)}' AS DOUBLE)"
         if not is_continuous:
             return _element(engine, values, f"greatest(ceil({fraction} * {count}) - 1, 0)")

@@ -1,0 +1,355 @@
+"""The law of maintained results for each operator's rules. Each rule has a planted bug, which the law finds with as many examples
+as it tries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fixtures.maintaining import Bench, histories
+from fixtures.plans import aggregate, call, desc_of, get
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.relations import BIGINT, TEXT, array
+from reclock.compute import delta, index, rendering
+from reclock.compute.operators import groups, join, reduce, rules
+from reclock.compute.operators.rules import columns, select_list
+from reclock.compute.plan import (
+    Distinct,
+    Except,
+    Filter,
+    FlatMap,
+    Frame,
+    Get,
+    Intersect,
+    Join,
+    JoinKind,
+    Map,
+    Ordering,
+    Plan,
+    Project,
+    Reduce,
+    TopK,
+    Union,
+    Window,
+    WindowFunction,
+    inputs,
+)
+from reclock.compute.scalars import Aggregate, ColumnRef, Literal
+
+EXAMPLES = 5
+LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
+DESC = desc_of(TEXT, BIGINT)
+ONE, OTHER = get(LEFT, DESC), get(RIGHT, DESC)
+KEY, NUMBER = ColumnRef(0, TEXT), ColumnRef(1, BIGINT)
+TWICE = desc_of(TEXT, BIGINT, TEXT, BIGINT)
+NUMBERED = desc_of(TEXT, BIGINT, BIGINT)
+ORDER = (Ordering(1, is_descending=True),)
+
+row = st.tuples(st.sampled_from(["a", None]), st.sampled_from([0, 1, None]))
+both = st.tuples(histories(row, last=3), histories(row, last=3))
+"""So few different rows that they meet soon."""
+
+side = st.sampled_from([ONE, OTHER])
+some = st.one_of(side, st.builds(lambda one: Filter(one, (call(">", NUMBER, 0),)), side))
+all_or_key = st.sampled_from([(), (0,)])
+
+
+def _first(plan: Plan, group_by: tuple[int, ...] = (), limit: int | None = 1, offset: int = 0) -> Plan:
+    return TopK(plan, group_by, ORDER, limit, offset)
+
+
+def _joined(one: Plan, other: Plan, kind: JoinKind, keys: tuple[tuple[int, int], ...], residual: tuple[Any, ...] = ()) -> Plan:
+    return Join(one, other, kind, keys, residual, DESC if kind in (JoinKind.SEMI, JoinKind.ANTI) else TWICE)
+
+
+def _reduced(plan: Plan, group_by: tuple[int, ...], aggregates: list[Aggregate]) -> Plan:
+    types = (*(plan.desc.types[place] for place in group_by), *(each.type for each in aggregates))
+    return Reduce(plan, group_by, tuple(aggregates), desc_of(*types))
+
+
+def _window(plan: Plan, group_by: tuple[int, ...], function: Any) -> Plan:
+    return Window(plan, group_by, ORDER, function, NUMBERED, Frame(None, None))
+
+
+def _counted_by_key(plan: Plan) -> Plan:
+    """As many rows as ``plan`` has for each key."""
+    return Reduce(plan, (0,), (aggregate("count"),), DESC)
+
+
+keys = st.sampled_from([((0, 0),), ((0, 0), (1, 1)), ((1, 1),)])
+aggregates = st.lists(
+    st.sampled_from(
+        [
+            aggregate("count"),
+            aggregate("sum", NUMBER),
+            aggregate("min", NUMBER),
+            aggregate("max", NUMBER),
+            aggregate("count", NUMBER, is_distinct=True),
+            aggregate("count", filter=call("=", NUMBER, 0)),
+        ]
+    ),
+    min_size=1,
+    max_size=2,
+)
+FAILS_ON_ZERO = call(">=", call("/", 2, NUMBER), 0)
+joins = st.builds(_joined, some, some, st.just(JoinKind.INNER), keys)
+outer = st.builds(_joined, some, some, st.sampled_from([JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL]), keys)
+halves = st.builds(_joined, some, some, st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]), keys)
+sets = st.builds(lambda kind, one, other: kind(one, other), st.sampled_from([Except, Intersect]), some, some)
+unions = st.builds(lambda one, other: Union((one, other), DESC), some, some)
+first_rows = st.builds(_first, some, all_or_key, st.sampled_from([1, 2]), st.integers(0, 1))
+windows = st.builds(_window, some, st.just((0,)), st.sampled_from([WindowFunction("row_number"), aggregate("count")]))
+in_groups = st.one_of(
+    first_rows,
+    windows.map(lambda plan: Project(plan, (0, 2), DESC)),
+    outer.map(lambda plan: Project(plan, (2, 1), DESC)),
+    sets,
+    halves,
+)
+
+
+LAWS: dict[str, st.SearchStrategy[Plan]] = {
+    "a row at a time": st.one_of(
+        st.builds(lambda one: Filter(one, (call(">", NUMBER, 0),)), side),
+        st.builds(lambda one: Map(one, (call("+", NUMBER, 1),), NUMBERED), some),
+        st.builds(lambda one: Project(one, (1,), desc_of(BIGINT)), some),
+        st.builds(lambda one: FlatMap(one, (Literal((1, 2), array(BIGINT)),), NUMBERED), some),
+    ),
+    "union": unions,
+    "inner join": joins,
+    "outer join": outer,
+    "semi and anti join": halves,
+    "distinct": st.builds(Distinct, some),
+    "except and intersect": sets,
+    "aggregates": st.builds(_reduced, some, all_or_key, aggregates),
+    "first rows": first_rows,
+    "window": windows,
+    "aggregates of groups": st.builds(_counted_by_key, in_groups),
+    "merged over what can lose rows": st.builds(
+        _reduced, st.one_of(sets, halves, outer, first_rows, windows, st.builds(_counted_by_key, some)), st.just(()), aggregates
+    ),
+    "errors": st.one_of(
+        st.builds(_joined, some, some, st.sampled_from(list(JoinKind)), keys, st.just((FAILS_ON_ZERO,))),
+        st.builds(lambda one: Filter(one, (FAILS_ON_ZERO,)), some),
+        st.builds(lambda one: Map(one, (call("/", 2, NUMBER),), NUMBERED), some),
+        st.builds(lambda one: _reduced(Filter(one, (FAILS_ON_ZERO,)), (), [aggregate("count")]), some),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("rules"))
+
+
+def _law(bench: Bench, plans: st.SearchStrategy[Plan]) -> Callable[[], None]:
+    @given(plan=plans, updates=both, skipped=st.sets(st.integers(0, 4), max_size=2))
+    def law(plan: Plan, updates: Any, skipped: set[int]) -> None:
+        bench.check(plan, {LEFT: (DESC, updates[0]), RIGHT: (DESC, updates[1])}, skipped)
+
+    return law
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_an_operator_maintains_is_what_it_computes(name: str, bench: Bench) -> None:
+    settings(max_examples=EXAMPLES)(_law(bench, LAWS[name]))()
+
+
+# --- planted bugs ---
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _instead(rule: str, kinds: Any, planted: Callable[..., Any]) -> Plant:
+    """``planted`` is what the rule of these nodes is; it is given the right one first."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        right = getattr(delta, rule)
+        monkeypatch.setattr(
+            delta, rule, lambda node, *given: planted(right, node, *given) if isinstance(node, kinds) else right(node, *given)
+        )
+
+    return plant
+
+
+class _Seen:
+    """A step in which some questions have other answers."""
+
+    def __init__(self, step: Any, **answers: Any) -> None:
+        self._step, self._answers = step, answers
+
+    def __getattr__(self, name: str) -> Any:
+        return self._answers.get(name) or getattr(self._step, name)
+
+
+def _one_copy(right: Any, node: Plan, step: Any) -> str:
+    return f"SELECT {select_list(columns(node))}, CAST(sign(n) AS BIGINT) AS n FROM ({right(node, step)}) AS planted"
+
+
+def _passed_on(right: Any, node: Any, step: Any) -> str:
+    return f"SELECT * FROM {step.changes(node.input)}"
+
+
+def _of_one_input(right: Any, node: Any, step: Any) -> str:
+    return f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
+
+
+def _partners(state: rules.State) -> Callable[..., str]:
+    return lambda right, node, step: right(node, _Seen(step, rows=lambda part, _, among=None: step.rows(part, state, among)))
+
+
+def _blind(place: int) -> Callable[..., str]:
+    """What changes in that input touches no group."""
+
+    def planted(right: Any, node: Plan, step: Any) -> str:
+        def net_changes(part: Plan) -> str | None:
+            changed = step.net_changes(part)
+            is_hidden = part is inputs(node)[place] and changed is not None
+            return step.define(f"SELECT * FROM {changed} WHERE FALSE") if is_hidden else changed
+
+        return right(node, _Seen(step, net_changes=net_changes))
+
+    return planted
+
+
+def _only_of_changes(right: Any, node: Plan, step: Any) -> str:
+    """The operator itself over the changes."""
+    [part] = inputs(node)
+    found = delta.snapshot(node, step.rendering, [step.changes(part)])
+    return f"SELECT *, CAST(1 AS BIGINT) AS n FROM ({found}) AS planted"
+
+
+def _merges_first_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset or not."""
+
+    def planted(right: Any, node: TopK, step: Any) -> str:
+        return groups.regrouped(
+            node, step, [node.group_by], node.group_by, lambda rows: delta.snapshot(node, step.rendering, [rows])
+        )
+
+    _instead("delta", TopK, planted)(monkeypatch)
+    _instead("has_delta", TopK, lambda right, node, is_shown: bool(node.group_by) or is_shown)(monkeypatch)
+
+
+def _any_column(right: Any, node: Any, places: tuple[int, ...]) -> Any:
+    """Each is taken for one of the input."""
+    return (tuple(min(place, 1) for place in places),)
+
+
+def _right_side(right: Any, node: Plan, places: tuple[int, ...]) -> Any:
+    return (None, tuple(place - 2 for place in places)) if min(places) > 1 else right(node, places)
+
+
+def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join, "regrouped", lambda node, step, keys, shown: groups.regrouped(node, step, keys, keys[0]))
+
+
+def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = rules.Among.condition
+    monkeypatch.setattr(rules.Among, "condition", lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="))
+
+
+def _merged_by(function: str, planted: str) -> Plant:
+    return lambda monkeypatch: monkeypatch.setitem(reduce._MERGED_BY, function, planted)
+
+
+def _merges_distinct_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    can_merge = reduce._can_merge
+    monkeypatch.setattr(
+        reduce,
+        "_can_merge",
+        lambda node: can_merge(replace(node, aggregates=tuple(replace(each, is_distinct=False) for each in node.aggregates))),
+    )
+
+
+def _loses_are_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta._Step, "only_adds", lambda self, node: True)
+
+
+def _is_monotone(*kinds: Any) -> Plant:
+    return _instead("is_monotone", kinds, lambda right, node: True)
+
+
+def _raw_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delta._Step, "net_changes", delta._Step.changes)
+
+
+def _nothing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rendering, "can_raise", lambda scalar: False)
+
+
+def _errors_of_changes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "suppress", lambda *errors: nullcontext())
+
+
+def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step after an error begins at the error."""
+    changed, last = index._changed, []
+
+    def planted(maintainer: Any, engine: Any, given: Any, before: Any, time: Any, so_far: Any) -> Any:
+        begun = last[-1] if before is not None else None
+        last.append(time)
+        return changed(maintainer, engine, given, begun, time, so_far)
+
+    monkeypatch.setattr(index, "_changed", planted)
+
+
+PLANTED: dict[str, tuple[str, Plant]] = {
+    **{
+        f"one copy of each change of {kind.__name__}": ("a row at a time", _instead("delta", kind, _one_copy))
+        for kind in (Get, Filter, Map, Project, FlatMap)
+    },
+    "a filter lets all changes pass": ("a row at a time", _instead("delta", Filter, _passed_on)),
+    "a union has one input": ("union", _instead("delta", Union, _of_one_input)),
+    "a join has one copy of a pair": ("inner join", _instead("delta", Join, _one_copy)),
+    "partners as they were": ("inner join", _instead("delta", Join, _partners(rules.State.BEFORE))),
+    "partners as they are": ("inner join", _instead("delta", Join, _partners(rules.State.NOW))),
+    "an outer join overlooks its left side": ("outer join", _instead("delta", Join, _blind(0))),
+    "an outer join overlooks its right side": ("outer join", _instead("delta", Join, _blind(1))),
+    "an outer join shows its left keys": ("outer join", _shown_left),
+    "groups of NULL are not found": ("outer join", _null_is_no_key),
+    "a semi join overlooks its left side": ("semi and anti join", _instead("delta", Join, _blind(0))),
+    "a semi join overlooks its right side": ("semi and anti join", _instead("delta", Join, _blind(1))),
+    "distinct passes changes on": ("distinct", _instead("delta", Distinct, _passed_on)),
+    "distinct merges rows that went": ("distinct", _loses_are_gains),
+    "an operation of sets overlooks its first input": ("except and intersect", _instead("delta", (Except, Intersect), _blind(0))),
+    "an operation of sets overlooks its second input": ("except and intersect", _instead("delta", (Except, Intersect), _blind(1))),
+    "counts are counted": ("aggregates", _merged_by("count", "count")),
+    "sums are not added": ("aggregates", _merged_by("sum", "max")),
+    "the least is the largest": ("aggregates", _merged_by("min", "max")),
+    "the largest is the least": ("aggregates", _merged_by("max", "min")),
+    "distinct counts add up": ("aggregates", _merges_distinct_counts),
+    "aggregates merge rows that went": ("aggregates", _loses_are_gains),
+    "first rows merge rows that went": ("first rows", _loses_are_gains),
+    "an offset is taken again": ("first rows", _merges_first_rows),
+    "first rows are those of the changes": ("first rows", _instead("delta", TopK, _only_of_changes)),
+    "a window is that of the changes": ("window", _instead("delta", Window, _only_of_changes)),
+    "any column parts first rows": ("aggregates of groups", _instead("origin", TopK, _any_column)),
+    "any column parts a window": ("aggregates of groups", _instead("origin", Window, _any_column)),
+    "an outer join's rows are those of its right side": ("aggregates of groups", _instead("origin", Join, _right_side)),
+    "net changes are raw": ("merged over what can lose rows", _raw_changes),
+    "except is monotone": ("merged over what can lose rows", _is_monotone(Except)),
+    "every join is monotone": ("merged over what can lose rows", _is_monotone(Join)),
+    "an aggregate is monotone": ("merged over what can lose rows", _is_monotone(Reduce)),
+    "first rows are monotone": ("merged over what can lose rows", _is_monotone(TopK)),
+    "a window is monotone": ("merged over what can lose rows", _is_monotone(Window)),
+    "a filter that fails is asked of any row": ("errors", _nothing_raises),
+    "errors of rows that came and went": ("errors", _errors_of_changes_count),
+    "no gap at an error": ("errors", _errors_leave_no_gap),
+}
+"""The bug, and the law that finds it."""
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_found(name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    law, plant = PLANTED[name]
+    plant(monkeypatch)
+    found = settings(max_examples=EXAMPLES, derandomize=True, database=None, phases=[Phase.generate], report_multiple_bugs=False)
+    with pytest.raises(AssertionError):
+        found(_law(bench, LAWS[law]))()
