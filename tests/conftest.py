@@ -33,6 +33,7 @@ def pytest_addoption(parser) -> None:
     parser.addoption("--catalog-sequences", type=int, default=25, help="random transaction sequences that catalogs are compared on")
     parser.addoption("--maintained-plans", type=int, default=60, help="random plans that are maintained and compared")
     parser.addoption("--views-of", help="a folder of SQL files whose queries are maintained as views")
+    parser.addoption("--laws-on-spark", action="store_true", help="maintain the views of the laws on Spark, which takes minutes")
     parser.addoption("--sessions", type=int, default=200, help="mutated sessions that are sent to the SQL port")
     parser.addoption("--statements", type=int, default=200, help="mutated statements that are executed over the SQL port")
     parser.addoption(

@@ -145,7 +145,7 @@ LAWS: dict[str, st.SearchStrategy[Plan]] = {
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("rules"))
+    return Bench.on_duckdb(tmp_path_factory.mktemp("rules"))
 
 
 def _law(bench: Bench, plans: st.SearchStrategy[Plan]) -> Callable[[], None]:

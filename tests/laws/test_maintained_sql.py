@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.updates import Update
+from reclock.compute.engines.spark import SparkEngine
 from reclock.compute.plan import Get, Plan
 from reclock.sources.generated import GENERATED
 from reclock.sources.tpch import Tpch
@@ -108,7 +109,18 @@ class Views:
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("sql"))
+    return Bench.on_duckdb(tmp_path_factory.mktemp("sql"))
+
+
+@pytest.fixture(scope="module")
+def spark_bench(spark_engine: SparkEngine, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("spark"), spark_engine)
+
+
+@pytest.fixture(scope="module")
+def law_bench(request: pytest.FixtureRequest) -> Bench:
+    """``--laws-on-spark``: there, which takes minutes a view."""
+    return request.getfixturevalue("spark_bench" if request.config.getoption("laws_on_spark") else "bench")
 
 
 @cache
@@ -117,16 +129,46 @@ def small() -> Views:
 
 
 @pytest.mark.parametrize("query", VIEWS)
-def test_a_view_is_maintained_as_its_query_answers(query: str, bench: Bench) -> None:
+def test_a_view_is_maintained_as_its_query_answers(query: str, law_bench: Bench) -> None:
     views = small()
     plan = views.plan(query)
 
     @settings(max_examples=4)
     @given(table_history, adding_history, upsert_history(), st.sets(st.integers(0, 4), max_size=2))
     def law(t: list[Update], adds: list[Update], upserts: list[Update], skipped: set[int]) -> None:
-        bench.check(plan, views.sides({"t": t, "adds": adds, "upserts": upserts}), skipped)
+        law_bench.check(plan, views.sides({"t": t, "adds": adds, "upserts": upserts}), skipped)
 
     law()
+
+
+ON_SPARK = (
+    "SELECT count(*), sum(n), min(k), max(m) FROM t WHERE n > 1",
+    "SELECT k, count(*), sum(n) FROM adds GROUP BY k",
+    "SELECT count(*) FROM (SELECT DISTINCT k FROM t) x",
+    "SELECT t.k, count(upserts.k) FROM t LEFT JOIN upserts ON t.k = upserts.k AND t.n < upserts.n GROUP BY t.k",
+    "SELECT coalesce(t.k, adds.k), t.m, adds.x FROM t FULL JOIN adds ON t.k = adds.k",
+    "SELECT DISTINCT ON (k) k, n FROM t ORDER BY k, n DESC",
+    "SELECT k, n FROM t EXCEPT ALL SELECT k, n FROM upserts",
+    "SELECT k, n, sum(n) OVER (PARTITION BY k ORDER BY n, m) FROM t",
+    "SELECT t.k, 6 / (t.n - upserts.n) FROM t JOIN upserts USING (k)",
+)
+UPDATES_ON_SPARK = {
+    "t": possible(
+        [
+            *(((key, number, number % 2), 1, copies) for key, number, copies in (("a", 1, 2), ("b", 2, 1), (None, 2, 1))),
+            *((("a", 1, 1), 2, -1), (("a", 2, 1), 2, 1), (("b", 2, 0), 3, -1)),
+        ]
+    ),
+    "adds": possible([(("a", 1, Decimal("9e28")), 1, 1), (("b", 0, Decimal("-9e28")), 2, 1), (("a", 2, None), 3, 2)]),
+    "upserts": upserted([(1, ("a", 1), 1), (2, ("b", 2), 1), (1, ("a", 2), 2), (2, None, 3)]),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("query", ON_SPARK)
+def test_a_view_is_maintained_on_spark_as_its_query_answers(query: str, spark_bench: Bench) -> None:
+    views = small()
+    spark_bench.check(views.plan(query), views.sides(UPDATES_ON_SPARK))
 
 
 # --- TPC-H ---

@@ -133,7 +133,7 @@ merged = st.one_of(reduced, reduced, first_rows, having)
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(tmp_path_factory.mktemp("merged"))
+    return Bench.on_duckdb(tmp_path_factory.mktemp("merged"))
 
 
 def _law(
