@@ -362,6 +362,26 @@ def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, sca
     assert sorted(answer(engine, reduce(given, (0,), aggregate("sum", ref(given, 1), is_distinct=True)))) == different
 
 
+def test_no_computed_number_is_a_negative_zero(engine: Engine) -> None:
+    given = constant([DOUBLE, REAL, TEXT], (-0.0, -0.0, "-0"), (0.0, 0.0, "-0.0"))
+    double, real, text = (ref(given, place) for place in range(3))
+    zeros = [
+        lit(-0.0),
+        call("negate", double),
+        call("negate", real),
+        call("*", double, -1.0),
+        call("/", double, -2.0),
+        call("round", call("-", double, 0.3)),
+        call("ceil", call("-", double, 0.3)),
+        cast(text, DOUBLE),
+        cast(text, REAL),
+    ]
+    assert {str(value) for row in answer(engine, computed(given, *zeros)) for value in row} == {"0.0"}
+    less = constant([DOUBLE], (-5e-324,), (0.0,), (0.0,), (0.0,))
+    [(mean,)] = answer(engine, reduce(less, (), aggregate("avg", ref(less, 0))))
+    assert str(mean) == "0.0"
+
+
 def test_distinct_takes_nulls_and_nans_as_equal(engine: Engine) -> None:
     given = constant([DOUBLE, TEXT], (NAN, None), (NAN, None), (1.0, "a"), (1.0, "A"))
     assert multiset(answer(engine, Distinct(given))) == multiset([(NAN, None), (1.0, "a"), (1.0, "A")])

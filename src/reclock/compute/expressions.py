@@ -7,6 +7,7 @@ from functools import singledispatch
 
 from reclock.compute import functions
 from reclock.compute.functions.casts import write_cast
+from reclock.compute.functions.floats import positive_zero
 from reclock.compute.functions.registry import Site, write
 from reclock.compute.functions.spelling import literal
 from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
@@ -31,12 +32,13 @@ def _(scalar: Literal, engine: str, columns: Sequence[str]) -> str:
 
 @to_sql.register
 def _(scalar: Call, engine: str, columns: Sequence[str]) -> str:
-    return write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns))
+    return positive_zero(engine, write(functions.SCALARS, scalar.function, engine, _site(scalar, engine, columns)), scalar.type)
 
 
 @to_sql.register
 def _(scalar: Cast, engine: str, columns: Sequence[str]) -> str:
-    return write_cast(engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type)
+    written = write_cast(engine, to_sql(scalar.operand, engine, columns), scalar.operand.type, scalar.type)
+    return positive_zero(engine, written, scalar.type)
 
 
 @to_sql.register
@@ -50,7 +52,7 @@ def aggregate_to_sql(aggregate: Aggregate, engine: str, columns: Sequence[str], 
     """``aggregate`` over the rows of a group, as SQL; or over those that `` OVER (…)`` says."""
     kept = f" FILTER (WHERE {to_sql(aggregate.filter, engine, columns)})" if aggregate.filter else ""
     site = _site(aggregate, engine, columns, is_distinct=aggregate.is_distinct, filter=kept, over=over)
-    return write(functions.AGGREGATES, aggregate.function, engine, site)
+    return positive_zero(engine, write(functions.AGGREGATES, aggregate.function, engine, site), aggregate.type)
 
 
 def references(scalar: Scalar | Aggregate | None) -> frozenset[int]:

@@ -1,13 +1,21 @@
-"""Floating-point numbers whose computation overflows: an error, as in PostgreSQL, never an infinity that no operand was."""
+"""Floating-point numbers: none is a negative zero, and an overflow is an error, as in PostgreSQL, never an infinity that no
+operand was.
+"""
 
 from __future__ import annotations
 
 import re
 
-from reclock.compute.functions.spelling import raised
+from reclock.algebra.relations import ScalarType
+from reclock.compute.functions.spelling import raised, type_sql
 
 _OPERAND = re.compile(r'[\w."`]+|CAST\([^()]*( AS [A-Z]+)\)')
 """A column or a constant, which costs nothing to be written twice."""
+
+
+def positive_zero(engine: str, sql: str, type: ScalarType) -> str:
+    """``sql`` of ``type`` without the sign of a zero, which collections do not keep: equal rows are one row there."""
+    return f"({sql} + CAST(0 AS {type_sql(engine, type)}))" if type.is_float else sql
 
 
 def within_range(engine: str, result: str, *operands: str) -> str:

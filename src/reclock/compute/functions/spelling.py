@@ -84,7 +84,7 @@ def literal(engine: str, value: Any, type: ScalarType) -> str:
         case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
             text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)
         case TypeName.REAL | TypeName.DOUBLE:
-            text = repr(float(value))
+            text = repr(float(value) + 0.0)  # which is no negative zero
         case TypeName.BYTEA:
             if engine == "spark":
                 return f"X'{bytes(value).hex()}'"
