@@ -42,7 +42,7 @@ from reclock.compute.plan import (
 )
 from reclock.compute.scalars import Aggregate, ColumnRef, Literal
 
-EXAMPLES = 5
+EXAMPLES = 25
 LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 DESC = desc_of(TEXT, BIGINT)
 ONE, OTHER = get(LEFT, DESC), get(RIGHT, DESC)

@@ -28,6 +28,10 @@ REFUSED = {
     "CREATE VIEW v (a, b) AS SELECT 1": ("42601", "2 column names"),
     "CREATE VIEW v AS SELECT a FROM nothing": ("42P01", 'unknown relation "nothing"'),
     "CREATE VIEW v AS SELECT * FROM m_idx": ("42P01", 'unknown relation "m_idx"'),
+    "CREATE MATERIALIZED VIEW v AS SELECT round(distance, flight) AS d FROM flights": (
+        "0A000",
+        "not a constant",
+    ),
     "CREATE MATERIALIZED VIEW v IN CLUSTER bad AS SELECT 1 AS a": ("42704", 'unknown cluster "bad"'),
     f"CREATE SOURCE s (a int, a text) {S3} FORMAT JSON": ("42701", "more than once"),
     f"CREATE SOURCE s (mz_diff int) {S3} FORMAT JSON": ("42939", "reserved"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, RelationDesc
@@ -12,9 +13,10 @@ from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
 from reclock.compute.operators.rules import EMPTY_ROW, Relation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
-from reclock.compute.plan import Filter, Finishing, Get, Plan, inputs
+from reclock.compute.plan import Filter, Finishing, Get, Plan, collections, inputs
 from reclock.compute.scalars import Scalar
 from reclock.compute.totality import can_raise
+from reclock.errors import EvaluationError, UnsupportedSql
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,16 @@ def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Ti
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
     selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
     return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
+
+
+def check_supported(plan: Plan) -> None:
+    """Raises ``UnsupportedSql`` if no engine can compute the plan, whatever its collections hold."""
+    relations = {str(id): Relation("relation", is_counted=False) for id in collections(plan)}
+    with suppress(EvaluationError):  # an error that every time has is an answer too
+        try:
+            render(plan, "duckdb", relations, Timestamp(0))
+        except UnsupportedSql:
+            render(plan, "spark", relations, Timestamp(0))
 
 
 def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:

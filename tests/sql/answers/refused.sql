@@ -79,3 +79,4 @@ SELECT a FROM t JOIN u ON t.a = u.a
 SELECT 99999999999999999999::bigint
 SELECT sum(a) OVER w FROM t WINDOW w AS (), w AS ()
 SELECT DISTINCT ON (a) generate_series(1, 2) FROM t ORDER BY b
+SELECT concat_ws(',')

@@ -353,3 +353,4 @@ SELECT t.a, k FROM t JOIN generate_series(1, 3) AS k ON k = t.a
 SELECT t.a, n, o FROM t JOIN generate_series(1, t.a) WITH ORDINALITY AS k (n, o) ON n > 1
 SELECT t.a, n FROM u, t INNER JOIN generate_series(1, 2) AS n ON n = t.a WHERE u.a = t.a
 SELECT t.a, n FROM t LEFT JOIN generate_series(1, 2) AS n ON n = t.a
+SELECT array_to_string(ARRAY[b, 'x', NULL], b), array_to_string(ARRAY[a], b), array_to_string(ARRAY[b], ',') FROM t

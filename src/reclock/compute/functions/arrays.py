@@ -59,10 +59,24 @@ scalar(
     duckdb="list_concat({0}, {1})",
     spark="(CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE concat({0}, {1}) END)",
 )
+
+
+def _print_duckdb(site: Site) -> str:
+    """Its own function takes a separator that is a constant only."""
+    elements, separator = site.arguments
+    if 1 in site.constants:
+        printed = f"coalesce(array_to_string({elements}, {separator}), '')"
+    else:
+        kept = f"list_filter({elements}, lambda v: v IS NOT NULL)"
+        joined = f"list_reduce({kept}, lambda one, next: concat(one, {separator}, next))"
+        printed = f"CASE WHEN len({kept}) = 0 THEN '' ELSE {joined} END"
+    return f"(CASE WHEN {elements} IS NOT NULL AND {separator} IS NOT NULL THEN {printed} END)"
+
+
 scalar(
     "array_to_string",
     _printed,
-    duckdb="(CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN coalesce(array_to_string({0}, {1}), '') END)",
+    duckdb=_print_duckdb,
     spark="array_join({0}, {1})",
 )
 for _name in ("array_length", "array_upper"):

@@ -194,7 +194,7 @@ scalar(
 scalar("md5", exact(((TEXT,), TEXT)), "md5({0})")
 # ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the separator.
 scalar("concat", _texts(2, needs_text=True), duckdb=lambda site: f"({' || '.join(site.arguments)})", spark="concat({all})")
-scalar("concat_ws", _texts(1, needs_text=False), "concat_ws({all})")
+scalar("concat_ws", _texts(2, needs_text=False), "concat_ws({all})")
 _LIKE = exact(((TEXT, TEXT), BOOLEAN), ((TEXT, TEXT, TEXT), BOOLEAN))
 for _name, _blind in (("like", False), ("ilike", True)):
     scalar(_name, _LIKE, duckdb=_like("duckdb", is_case_blind=_blind), spark=_like("spark", is_case_blind=_blind))

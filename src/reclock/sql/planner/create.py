@@ -13,6 +13,7 @@ from reclock.algebra.index_keys import DEFAULT_SUFFIX
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.compute.plan import Plan, collections
+from reclock.compute.rendering import check_supported
 from reclock.compute.scalars import ColumnRef
 from reclock.errors import (
     DependentObjects,
@@ -209,8 +210,11 @@ def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, sess
 
 
 def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
-    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that an index could follow."""
-    for id in sorted(collections(expand(plan, catalog)), key=str):
+    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that an index could follow. Or if
+    no engine can compute them: the index would wait for ever."""
+    plan = expand(plan, catalog)
+    check_supported(plan)
+    for id in sorted(collections(plan), key=str):
         if id.is_system:
             name = catalog.relation(id.source_id).name
             hint = "make a plain view, or SUBSCRIBE to the query"
