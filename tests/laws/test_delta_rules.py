@@ -107,7 +107,7 @@ windows = st.builds(_window, some, st.just((0,)), st.sampled_from([WindowFunctio
 in_groups = [
     st.builds(_first, some, st.just((0,)), st.just(1)),
     windows.map(lambda plan: Project(plan, (0, 2), desc_of(TEXT, BIGINT))),
-    outer.map(lambda plan: Project(plan, (0, 3), DESC)),
+    st.builds(_joined, some, some, st.just(JoinKind.LEFT), st.just(((0, 0),))).map(lambda plan: Project(plan, (0, 3), DESC)),
 ]
 can_lose = {
     "except": st.builds(Except, some, some),
