@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from reclock.algebra.relations import MAX_PRECISION, ScalarType, TypeName, numeric
 from reclock.compute.functions.digits import scaled
-from reclock.compute.functions.floats import within_range
+from reclock.compute.functions.floats import with_value, within_range
 from reclock.compute.functions.registry import Site
 from reclock.compute.functions.spelling import literal, type_sql
 from reclock.compute.functions.typing import parameters
@@ -52,27 +52,49 @@ def sum_of(engine: str, site: Site) -> str:
 
 
 def _total_of_numerics(engine: str, site: Site) -> str:
-    """It fails only if the sum itself does not fit. Large values are added as integers: their upper digits, and their lower 19."""
+    """It fails only if the sum itself does not fit. Large values are added as integers: their upper digits, and their lower 19.
+
+    Spark's ``abs`` rounds to 34 digits.
+    """
     precision, scale = parameters(site.types[0])
     type = numeric(MAX_PRECISION, scale)
     wide = type_sql(engine, type)
     if precision <= _SAFE_DIGITS:
         return _added(engine, site, lambda x: f"CAST({x} AS {wide})" if engine == "spark" else x, type)
-    bound = literal(engine, Decimal(1).scaleb(_SAFE_DIGITS - scale), type)
+    least, most = (literal(engine, Decimal(sign).scaleb(_SAFE_DIGITS - scale), type) for sign in (-1, 1))
 
     def large(digits: Callable[[str], str]) -> str:
         whole = numeric(MAX_PRECISION, 0)
-        return _added(engine, site, lambda x: f"CASE WHEN abs({x}) >= {bound} THEN {digits(_digits(engine, x))} END", whole)
+        return _added(
+            engine, site, lambda x: f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN {digits(_digits(engine, x))} END", whole
+        )
 
-    small = _added(engine, site, lambda x: f"CASE WHEN abs({x}) >= {bound} THEN CAST(0 AS {wide}) ELSE {x} END", type)
-    half = f"{_HALF}::HUGEINT" if engine == "duckdb" else f"CAST({_HALF} AS DECIMAL(20, 0))"
-    if engine == "duckdb":
+    small = _added(engine, site, lambda x: f"CASE WHEN {x} <= {least} OR {x} >= {most} THEN CAST(0 AS {wide}) ELSE {x} END", type)
+    if engine == "duckdb":  # which adds integers in 39 digits
+        half = f"{_HALF}::HUGEINT"
         upper, lower = large(lambda digits: f"{digits} // {half}"), large(lambda digits: f"{digits} % {half}")
+        together = f"CAST({upper} * {half} + {lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
     else:
-        upper = large(lambda digits: f"CAST(({digits} - {digits} % {half}) / {half} AS DECIMAL(19, 0))")
-        lower = large(lambda digits: f"CAST({digits} % {half} AS DECIMAL(19, 0))")
-    together = f"CAST({upper} * {half} + {lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
+        half = f"CAST({_HALF} AS DECIMAL(20, 0))"
+        upper, lower = (
+            large(lambda digits: _quotient(digits, half)),
+            large(lambda digits: f"CAST({digits} % {half} AS DECIMAL(19, 0))"),
+        )
+        rest = f"CAST({lower} + {_digits(engine, small)} AS DECIMAL(38, 0))"
+        halves = f"named_struct('u', {upper} + {_quotient(rest, half)}, 'l', {rest} % {half})"
+        together = with_value(engine, halves, _of_halves(half))
     return f"(CASE WHEN {upper} IS NULL THEN {small} ELSE {scaled(engine, together, scale)} END)"
+
+
+def _quotient(digits: str, half: str) -> str:
+    return f"CAST(({digits} - {digits} % {half}) / {half} AS DECIMAL(20, 0))"
+
+
+def _of_halves(half: str) -> str:
+    """The number of the halves ``v.u`` and ``v.l``, which get the same sign, so that neither is larger than the number."""
+    signs = f"CASE WHEN v.u > 0 AND v.l < 0 THEN (v.u - 1) * {half} + (v.l + {half})"
+    signs += f" WHEN v.u < 0 AND v.l > 0 THEN (v.u + 1) * {half} + (v.l - {half})"
+    return f"CAST({signs} ELSE v.u * {half} + v.l END AS DECIMAL(38, 0))"
 
 
 def _digits(engine: str, x: str) -> str:
