@@ -9,7 +9,7 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
 from reclock.catalog.objects import Cluster, ItemType
 from reclock.compute.plan import Get, collections
-from reclock.errors import DependentObjects, ReclockError, RequiredIndex
+from reclock.errors import DependentObjects, ReclockError, RequiredIndex, UnsupportedSql
 from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
@@ -454,3 +454,14 @@ def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
     assert isinstance(explain, statements.Explain)
     assert explain.is_timestamp
     assert explain.select.as_of == statements.AsOf(at)  # type: ignore[arg-type]
+
+
+def test_columns_of_sources_have_lengths_and_those_of_publications_do_not() -> None:
+    world = World()
+    created = world.execute("CREATE SOURCE s (a varchar(3), b char) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
+    assert isinstance(created, statements.CreateSource)
+    assert [column.sql_type for column in created.source.desc.columns] == ["character varying(3)", "character(1)"]
+    world.execute("CREATE SECRET word AS 'x'")
+    world.execute("CREATE CONNECTION pg TO POSTGRES (HOST 'h', USER 'u', PASSWORD SECRET word, DATABASE 'd')")
+    with pytest.raises(UnsupportedSql, match="the columns of a publication have no lengths"):
+        world.plan("CREATE SOURCE p FROM POSTGRES CONNECTION pg (PUBLICATION 'p') FOR TABLES (t (a varchar(3)))")
