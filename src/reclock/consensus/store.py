@@ -52,8 +52,8 @@ class Consensus:
     def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
         """Opens the database at a SQLAlchemy URL, with tables of this release's version; several processes may do so at once.
 
-        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError``, ``ConsensusUnavailable``, neither of
-        which repeats the URL, or ``ConsensusOfNewerRelease``.
+        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
+        which repeats the URL.
         """
         consensus = cls(open_database(url), clock=clock)
         try:
@@ -127,7 +127,7 @@ class Consensus:
         return checked
 
     def _ensure_tables(self) -> None:
-        """The tables are of this release's version. Raises ``ConsensusOfNewerRelease``."""
+        """The tables are of this release's version, or a later one."""
         if self._has_tables:
             return
         if not self._patiently(lambda: _look(self._database.reader, migrations.is_current)):

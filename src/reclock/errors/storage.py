@@ -252,19 +252,6 @@ class ConsensusUnavailable(ReclockError):
         )
 
 
-class ConsensusOfNewerRelease(ReclockError):
-    """The tables of consensus are of a version that this release does not know. Nothing was read."""
-
-    sqlstate = "55000"
-
-    def __init__(self, version: str, known: str) -> None:
-        super().__init__(
-            f"the consensus database has version {version}",
-            detail=f"this release knows versions up to {known}",
-            hint="run the release that upgraded it, or a newer one",
-        )
-
-
 class ConsensusOutcomeUnknown(ReclockError):
     """The connection to consensus broke during a commit: it may have happened or not. Read before doing it again."""
 

@@ -1,6 +1,8 @@
 """The version of the tables in consensus, and the Alembic migrations that bring an older database to it.
 
-A new version is a module in ``versions``, whose ``down_revision`` is the version before, and a new ``VERSION``.
+A new version is a module in ``versions``, whose ``down_revision`` is the version before, and a new ``VERSION``. Migrations only
+add, so processes of the release before go on while others are of the next. The version of the catalog keeps out releases
+that cannot work together.
 """
 
 from __future__ import annotations
@@ -8,8 +10,6 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 
 import sqlalchemy as sa
-
-from reclock.errors import ConsensusOfNewerRelease
 
 VERSION = "0002"
 """The version that this release reads and writes."""
@@ -19,11 +19,9 @@ _VERSIONS = sa.table(_VERSION_TABLE, sa.column("version_num"))
 
 
 def is_current(connection: sa.Connection) -> bool:
-    """Whether the tables are of ``VERSION``. Raises ``ConsensusOfNewerRelease``."""
+    """Whether the tables are of ``VERSION`` or a later one, which this release can use too."""
     version = _version(connection)
-    if version is not None and version > VERSION:
-        raise ConsensusOfNewerRelease(version, VERSION)
-    return version == VERSION
+    return version is not None and version >= VERSION
 
 
 def upgrade(connection: sa.Connection) -> None:
