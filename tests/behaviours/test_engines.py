@@ -335,6 +335,13 @@ def test_sums_that_do_not_fit_are_errors(engine: Engine) -> None:
         answer(engine, reduce(huge, (), aggregate("sum", ref(huge, 0))))
 
 
+def test_numbers_of_38_digits_keep_them_without_their_sign(engine: Engine) -> None:
+    number = Decimal("12345678901234567890123456789.012345678")
+    given = constant([numeric(38, 9)], (number,), (number.copy_negate(),))
+    assert sorted(answer(engine, computed(given, call("negate", ref(given, 0))))) == [(number.copy_negate(),), (number,)]
+    assert answer(engine, computed(given, call("abs", ref(given, 0)))) == [(number,), (number,)]
+
+
 @pytest.mark.parametrize("scale", [0, 2, 9, 18, 30, 38])
 def test_a_sum_that_fits_is_found_in_any_order_of_its_values(engine: Engine, scale: int) -> None:
     """The partial sums have 39 digits and more."""

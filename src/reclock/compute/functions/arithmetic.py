@@ -150,7 +150,8 @@ def _infix(operator: str, engine: str) -> Writer:
 
 
 def _negation(engine: str) -> Writer:
-    return lambda site: f"CAST((- {site.arguments[0]}) AS {type_sql(engine, site.result)})"
+    """By subtraction: Spark's minus sign rounds numerics to 34 digits, and that of a float makes a negative zero."""
+    return lambda site: f"CAST((0 - {site.arguments[0]}) AS {type_sql(engine, site.result)})"
 
 
 def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:

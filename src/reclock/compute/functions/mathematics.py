@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reclock.algebra.relations import DOUBLE, INTEGER, MAX_PRECISION, ScalarType, TypeName, numeric
-from reclock.compute.functions.floats import computed
+from reclock.compute.functions.floats import computed, with_value
 from reclock.compute.functions.registry import Site, Types, Writer, scalar
 from reclock.compute.functions.spelling import raised, type_sql
 from reclock.compute.functions.typing import a_number, as_numeric, exact, is_implicit, parameters, widened
@@ -111,7 +111,15 @@ def _signed(engine: str) -> Writer:
     return write
 
 
-scalar("abs", a_number, "abs({0})")
+def _magnitude_spark(site: Site) -> str:
+    """Spark's ``abs`` rounds numerics to 34 digits."""
+    (x,) = site.arguments
+    if site.result.name is not TypeName.NUMERIC:
+        return f"abs({x})"
+    return with_value("spark", x, f"CAST(CASE WHEN v < 0 THEN 0 - v ELSE v END AS {type_sql('spark', site.result)})")
+
+
+scalar("abs", a_number, duckdb="abs({0})", spark=_magnitude_spark)
 scalar("sign", _whole, duckdb=_signed("duckdb"), spark=_signed("spark"))
 scalar("round", _to_digits, duckdb=_rounded("duckdb"), spark=_rounded("spark"))
 scalar("trunc", _to_digits, duckdb=_truncated("duckdb"), spark=_truncated("spark"))
