@@ -66,7 +66,7 @@ def test_a_fast_source_is_published_and_refreshed_while_others_are_slow_or_fail(
         eventually(lambda: run_state(airflow, third) == "failed", lambda: task_states(airflow, third))
         states = task_states(airflow, third)
     red = {name for name, state in states.items() if state in ("failed", "upstream_failed")}
-    assert red == {"source.ingest reclock.public.broken", "source.audit", "verdict"}
+    assert red == {"source.ingest reclock.public.broken", "source.audit 2", "verdict"}
     assert states["refresh default"] == "success"
     assert rows(home, "SELECT fast, slow FROM sizes") == [(2, 2)]
     assert sorted(rows(home, "SELECT text FROM slow")) == [("one",), ("two",)]
@@ -97,7 +97,7 @@ def run_state(airflow: Any, run: str) -> str:
 
 
 def task_states(airflow: Any, run: str) -> dict[str, str | None]:
-    """By a task's id and the name of its instance, which has one once it has begun."""
+    """By a task's id and the name of its instance, or its number before it has begun."""
     tasks = airflow.call("GET", f"{run}/taskInstances", params={"limit": 100})["task_instances"]
     return {f"{task['task_id']} {task['rendered_map_index'] or ''}".strip(): task["state"] for task in tasks}
 
