@@ -37,7 +37,7 @@ check: setup ## lint, types, import contracts, unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy src/reclock
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/consensus tests/oracle tests/sql tests/reclocking tests/sources
+	$(BIN)/pytest -q -x -m "not spark and not airflow" tests/structure tests/consensus tests/oracle tests/sql tests/reclocking tests/connectors tests/formats
 
 test: setup ## everything CI runs
 	$(BIN)/ruff check .

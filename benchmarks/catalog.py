@@ -27,7 +27,7 @@ from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Item, ItemType, Setting
 from reclock.config import Settings
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
 SIZES = (100, 10_000, 100_000)

@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.figures import paired
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 ROWS = 2_000_000
 OBJECTS = 8

@@ -6,11 +6,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.subscribes import OwnReplicas
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 INDEXES = 10
 ROUNDS = 20

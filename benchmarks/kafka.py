@@ -14,10 +14,10 @@ from pyspark.sql import functions as f
 from tests.fixtures.kafka import Broker
 
 from benchmarks.figures import Figures, timed
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.clusters import jars
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 PARTITIONS = 2

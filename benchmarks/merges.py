@@ -14,7 +14,7 @@ from tests.fixtures.maintained import World
 from tests.fixtures.sunk import delta_rows
 
 from benchmarks.figures import Figures, timed
-from reclock import tick
+from reclock.pipeline import tick
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 CHANGED = ROWS // 100

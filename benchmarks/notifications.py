@@ -15,11 +15,11 @@ import boto3
 
 from benchmarks.figures import Figures, timed
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
-from reclock.sources.compression import Unzipped
-from reclock.sources.description import JsonFormat, ObjectsConnector
-from reclock.sources.notifications import NotificationQueue
-from reclock.sources.object_store import S3Buckets
-from reclock.sources.objects import Objects
+from reclock.connectors.objects.compression import Unzipped
+from reclock.connectors.objects.connector import Objects
+from reclock.connectors.objects.notifications import NotificationQueue
+from reclock.connectors.objects.object_store import S3Buckets
+from reclock.definitions.sources import JsonFormat, ObjectsConnector
 
 KEYS = int(os.environ.get("RECLOCK_BENCH_KEYS", "20000"))
 NEW = 10

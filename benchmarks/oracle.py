@@ -14,7 +14,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, system_clock
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle
 

@@ -17,9 +17,9 @@ import psycopg
 from tests.fixtures.postgres import PASSWORD, PostgresServer, running
 
 from benchmarks.figures import Figures, timed
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 RUNS = 3

@@ -15,15 +15,15 @@ from tests.fixtures.maintained import World
 from tests.fixtures.registry import running
 
 from benchmarks.figures import paired
-from reclock import tick
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.schema import arrow_schema
+from reclock.definitions.connections import Connection
+from reclock.definitions.sinks import Avro, Envelope
+from reclock.pipeline import tick
 from reclock.sinks.avro_messages import AvroForm, value_schema
-from reclock.sinks.description import Avro, Envelope
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form
-from reclock.sources.connections import Connection
 
 ROWS = int(os.environ.get("BENCH_ROWS", "500000"))
 RUNS = 3

@@ -19,8 +19,8 @@ import psycopg
 import sqlalchemy as sa
 
 from benchmarks.figures import Figures, timed
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 INSERTS = 200
 """Inserts of one thread in one run."""

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.figures import Figures, timed
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 RUNS = 7
 

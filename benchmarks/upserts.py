@@ -15,9 +15,9 @@ from tests.fixtures.kafka import Broker
 
 from benchmarks.figures import Figures, timed
 from benchmarks.kafka import beside_a_broker, messages
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 KEYS = int(os.environ.get("BENCH_ROWS", "1000000"))
 CHANGED = KEYS // 100

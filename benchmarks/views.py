@@ -20,10 +20,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from benchmarks.figures import Figures, timed
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 GROWTH = ROWS // 100

@@ -26,22 +26,22 @@ from airflow.sdk import Param, TriggerRule, dag, task, task_group
 from reclock_timetable import BackfillTimetable
 
 if TYPE_CHECKING:
-    from reclock.backfill import Interval
-    from reclock.environment import Environment
+    from reclock.pipeline.backfill import Interval
+    from reclock.runtime.environment import Environment
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
 
 
 def environment() -> Environment:
     """Joined anew by each task; imported within the task, for this file is parsed often."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     return Environment.open(HOME)
 
 
 def interval(begin: datetime, end: datetime) -> Interval:
     from reclock.algebra.timestamps import Timestamp
-    from reclock.backfill import Interval
+    from reclock.pipeline.backfill import Interval
 
     return Interval(Timestamp(round(begin.timestamp() * 1000)), Timestamp(round(end.timestamp() * 1000)))
 
@@ -68,8 +68,8 @@ def interval(begin: datetime, end: datetime) -> Interval:
 def reclock_backfill() -> None:
     @task
     def list_sources(params: dict[str, Any], data_interval_end: datetime) -> list[str]:
-        from reclock import backfill
         from reclock.algebra.timestamps import Timestamp
+        from reclock.pipeline import backfill
 
         if params["rebuild"] and not params["sources"]:
             raise ValueError("name the sources to be rebuilt")
@@ -88,7 +88,7 @@ def reclock_backfill() -> None:
         )
         def await_turn(source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime) -> bool:
             """Whether the source has every earlier interval."""
-            from reclock import backfill
+            from reclock.pipeline import backfill
 
             if params["rebuild"]:
                 return True
@@ -100,7 +100,7 @@ def reclock_backfill() -> None:
             source: str, params: dict[str, Any], data_interval_start: datetime, data_interval_end: datetime, run_id: str
         ) -> dict[str, Any]:
             """Bind, audit and publish one source's interval; or rebuild what it has."""
-            from reclock import backfill
+            from reclock.pipeline import backfill
 
             with environment() as joined:
                 if params["rebuild"]:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import TriggerRule, dag, task
 
 if TYPE_CHECKING:
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
 
 
 def environment() -> Environment:
     """Joined anew by each task; imported within the task, for this file is parsed often."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     return Environment.open(HOME)
 
@@ -39,7 +39,7 @@ def reclock_maintenance() -> None:
     @task(multiple_outputs=False)
     def sweep() -> dict[str, Any]:
         """Take away what dropped objects and readers that are gone left behind."""
-        from reclock import maintenance
+        from reclock.pipeline import maintenance
 
         with environment() as joined:
             report = maintenance.sweep(joined)
@@ -53,7 +53,7 @@ def reclock_maintenance() -> None:
 
     @task
     def list_groups() -> list[dict[str, str]]:
-        from reclock import maintenance
+        from reclock.pipeline import maintenance
 
         with environment() as joined:
             return [{"group": group, "name": name} for group, name in maintenance.group_names(joined).items()]
@@ -61,7 +61,7 @@ def reclock_maintenance() -> None:
     @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['name'] }}")
     def maintain(group: str, name: str) -> dict[str, Any]:
         """Let since follow the upper; compact, checkpoint and vacuum the collections of one source or index."""
-        from reclock import maintenance
+        from reclock.pipeline import maintenance
 
         with environment() as joined:
             report = maintenance.maintain(joined, group)
@@ -76,7 +76,7 @@ def reclock_maintenance() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE)
     def record_storage_usage() -> int:
         """Record what each collection takes, in one transaction of the catalog. Answers the sum."""
-        from reclock import maintenance
+        from reclock.pipeline import maintenance
 
         with environment() as joined:
             return maintenance.record_usage(joined)
@@ -84,7 +84,7 @@ def reclock_maintenance() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE)
     def compact_catalog() -> int:
         """Delete the catalog's history that is older than its retention. Answers how many updates."""
-        from reclock import maintenance
+        from reclock.pipeline import maintenance
 
         with environment() as joined:
             return maintenance.compact_catalog(joined)

@@ -36,7 +36,7 @@ from airflow.sdk import Asset, AssetAlias, Param, TriggerRule, dag, task, task_g
 from airflow.sdk.exceptions import AirflowSkipException
 
 if TYPE_CHECKING:
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
 HOME = os.path.abspath(os.environ.get("RECLOCK_HOME", ".reclock"))
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
@@ -50,7 +50,7 @@ PUBLISHED = AssetAlias("reclock_published")
 
 def environment() -> Environment:
     """Joined anew by each task; imported within the task, for this file is parsed often."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     return Environment.open(HOME)
 
@@ -84,20 +84,20 @@ def reclock_tick() -> None:
     @task
     def migrate_catalog() -> int:
         """Initialise or upgrade the catalog if it needs that, else join it. Answers the epoch."""
-        from reclock import tick
+        from reclock.pipeline import tick
 
         return tick.migrate(HOME)
 
     @task
     def allocate_write_timestamp(params: dict[str, Any]) -> int:
-        from reclock import tick
+        from reclock.pipeline import tick
 
         with environment() as joined:
             return tick.allocate(joined, at=params["at"])
 
     @task
     def list_sources(params: dict[str, Any]) -> list[str]:
-        from reclock import tick
+        from reclock.pipeline import tick
 
         with environment() as joined:
             return tick.source_names(joined, params["sources"] or None)
@@ -105,7 +105,7 @@ def reclock_tick() -> None:
     @task
     def list_clusters() -> list[str]:
         """Those that are virtual, or whose replicas live or are seen to."""
-        from reclock import task_replica
+        from reclock.runtime import task_replica
 
         with environment() as joined:
             return task_replica.attended(joined)
@@ -113,7 +113,7 @@ def reclock_tick() -> None:
     @task
     def describe_replicas(clusters: list[str], at: int, run_id: str) -> list[dict[str, Any]]:
         """The jobs that do the work of the other clusters."""
-        from reclock import task_replica
+        from reclock.runtime import task_replica
 
         with environment() as joined:
             return task_replica.submissions(joined, but=clusters, at=at, owner=run_id)
@@ -121,7 +121,7 @@ def reclock_tick() -> None:
     @task
     def list_sinks(clusters: list[str]) -> list[str]:
         """Those in these clusters."""
-        from reclock import tick
+        from reclock.pipeline import tick
 
         with environment() as joined:
             return tick.sink_names(joined, clusters)
@@ -138,7 +138,7 @@ def reclock_tick() -> None:
         @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
             """Claim, bind, read and stage the source."""
-            from reclock import tick
+            from reclock.pipeline import tick
 
             with environment() as joined:
                 report = tick.ingest(joined, source, at, owner=run_id)
@@ -147,7 +147,7 @@ def reclock_tick() -> None:
         @task(trigger_rule=TriggerRule.NONE_FAILED, multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def audit(source: str, run_id: str) -> str | None:
             """Check what is staged; answers the page of the data docs. Red if a check failed: the source is not published."""
-            from reclock import tick
+            from reclock.pipeline import tick
 
             with environment() as joined:
                 reports = tick.audit(joined, [source], owner=run_id)
@@ -160,8 +160,8 @@ def reclock_tick() -> None:
         def publish(source: str, at: int, run_id: str, outlet_events: Any) -> dict[str, Any]:
             """Commit what passed its audit, publish it in one transaction, and tell those who follow the asset. A source that
             is idle, also one that failed before it bound anything, is complete up to this tick too. Skipped if nothing is new."""
-            from reclock import tick
             from reclock.errors import AuditFailed
+            from reclock.pipeline import tick
 
             with environment() as joined:
                 report = tick.publish(joined, [source], at, owner=run_id)
@@ -178,7 +178,8 @@ def reclock_tick() -> None:
         @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def refresh_dependents(source: str, published: dict[str, Any], clusters: list[str], run_id: str) -> list[dict[str, Any]]:
             """Bring what reads the source, indexes and sinks, up to its upper, or as far as their other inputs are complete."""
-            from reclock import task_replica, tick
+            from reclock.pipeline import tick
+            from reclock.runtime import task_replica
 
             with environment() as joined, task_replica.living(joined):
                 reports = tick.refresh_dependents(
@@ -207,7 +208,8 @@ def reclock_tick() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
     def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
         """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
-        from reclock import task_replica, tick
+        from reclock.pipeline import tick
+        from reclock.runtime import task_replica
 
         with environment() as joined, task_replica.living(joined):
             report = tick.refresh(joined, cluster, at, owner=run_id, is_patient=True)
@@ -218,8 +220,9 @@ def reclock_tick() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['sink'] }}")
     def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
         """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
-        from reclock import task_replica, tick
         from reclock.errors import ClaimConflict
+        from reclock.pipeline import tick
+        from reclock.runtime import task_replica
 
         with environment() as joined, task_replica.living(joined):
             try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 import reclock
-from reclock.adapter.variables import VARIABLES
+from reclock.adapter.context.variables import VARIABLES
 from reclock.config import Settings
 from reclock.errors import ReclockError
 from reclock.introspection.builtins import BUILTINS

@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from reclock import tick
-from reclock.environment import Environment
 from reclock.errors import ReclockError
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 
 def main() -> int:

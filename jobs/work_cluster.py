@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from reclock import task_replica, tick
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime import task_replica
+from reclock.runtime.environment import Environment
 
 
 def main() -> int:

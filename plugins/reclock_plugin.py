@@ -68,9 +68,9 @@ def pages() -> FastAPI:
 
 
 def overview_page() -> str:
-    from reclock.adapter.overview import overview_of
-    from reclock.environment import Environment
+    from reclock.adapter.query.overview import overview_of
     from reclock.introspection.page import render
+    from reclock.runtime.environment import Environment
 
     with Environment.open(HOME) as environment:
         return render(overview_of(environment), docs_url=f"{PREFIX}/data-docs/")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.author import Author
-from reclock.adapter.definitions import define
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
+from reclock.adapter.session.statement_context import Author
+from reclock.adapter.transaction.ddl import define
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
 from reclock.errors import InvalidAuthorization, NothingClaimed, PermissionDenied, UnknownObject
+from reclock.runtime.environment import Environment
 from reclock.sql import statements
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement

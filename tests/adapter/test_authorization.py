@@ -10,8 +10,8 @@ from typing import Any, get_args
 import pytest
 from fixtures.planning import FLIGHTS, SYSTEM_RELATION, World
 
-from reclock.adapter.authorization import authorize, requirements
-from reclock.adapter.users import Users
+from reclock.adapter.context.users import Users
+from reclock.adapter.statements.authorization import authorize, requirements
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import PUBLIC_ROLE_ID, Privilege, granted
 from reclock.catalog.objects import Cluster, Database, Role, Schema, SystemPrivilege

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from reclock.adapter.copy import CopyIn
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.copy.transfer import CopyIn
+from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
+from reclock.runtime.environment import Environment
 
 TABLE = "id serial, v varchar(3), c char(3), one char, d character varying(4) DEFAULT 'dflt'"
 STATEMENTS = [

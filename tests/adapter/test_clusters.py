@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
 from reclock.clusters.session import configuration
 from reclock.config import Settings
-from reclock.environment import Environment
 from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement

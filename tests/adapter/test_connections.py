@@ -11,11 +11,10 @@ import pytest
 import sqlalchemy as sa
 from fixtures.server import SqlServer
 
-from reclock import maintenance
-from reclock.adapter.session import Session
-from reclock.adapter.sources import source_specs
+from reclock.adapter.session.session import Session
+from reclock.adapter.statements.sources import source_specs
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
+from reclock.connectors.clients import kafka_client, postgres_parameters
 from reclock.errors import (
     ConfigurationError,
     DependentObjects,
@@ -27,7 +26,8 @@ from reclock.errors import (
     UnknownObject,
     UpstreamUnavailable,
 )
-from reclock.sources.clients import kafka_client, postgres_parameters
+from reclock.pipeline import maintenance
+from reclock.runtime.environment import Environment
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse, parse_one
 
@@ -231,7 +231,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     ],
 )
 def test_what_is_refused(made: Environment, text: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reclock.sources.validation._PATIENCE_S", 1)
+    monkeypatch.setattr("reclock.connectors.validation._PATIENCE_S", 1)
     with pytest.raises(error):
         run(made, text)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
 from reclock.errors import ReclockError
+from reclock.runtime.environment import Environment
 
 TABLES = """
     CREATE TABLE owners (id int PRIMARY KEY, email text UNIQUE);
@@ -21,8 +21,8 @@ TABLES = """
 CREATE_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 with Environment.initialise(Path(sys.argv[1])) as environment:
     list(Session(environment).execute(sys.argv[2]))
     os.kill(os.getpid(), signal.SIGKILL)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reclock.adapter import copy_format
-from reclock.adapter.copy import CopyIn, CopyOut
-from reclock.adapter.session import Session
-from reclock.adapter.transactions import TransactionStatus
+from reclock.adapter.copy import text_format as copy_format
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.session.session import Session
+from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.algebra import relations as r
-from reclock.environment import Environment
 from reclock.errors import CopyAbandoned, ReclockError
+from reclock.runtime.environment import Environment
 from reclock.sql.copy_format import LineFormat
 
 TEXT = LineFormat(False, "\t", "\\N", False, '"', '"')

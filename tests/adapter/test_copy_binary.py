@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reclock.adapter import copy_binary
-from reclock.adapter.copy import CopyOut
-from reclock.adapter.copy_binary import BinaryReader
-from reclock.adapter.results import Result
+from reclock.adapter.context.results import Result
+from reclock.adapter.copy import binary_format as copy_binary
+from reclock.adapter.copy.binary_format import BinaryReader
+from reclock.adapter.copy.transfer import CopyOut
 from reclock.algebra import relations as r
 from reclock.collections.schema import arrow_type
 from reclock.errors import ReclockError

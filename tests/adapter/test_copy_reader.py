@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reclock.adapter.copy_reader import CopyReader
+from reclock.adapter.copy.reader import CopyReader
 from reclock.algebra import relations as r
 from reclock.errors import ReclockError
 from reclock.sql.copy_format import LineFormat

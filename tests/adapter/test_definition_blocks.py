@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from reclock import crashpoints, maintenance
-from reclock.adapter.session import Session
-from reclock.adapter.transactions import TransactionStatus
+from reclock import crashpoints
+from reclock.adapter.session.session import Session
+from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.collections import tables
 from reclock.collections.tables import table_id
-from reclock.environment import Environment
 from reclock.errors import DuplicateObject, MixedTransaction, ReclockError, TransactionActive, TransactionReadOnly, UnknownRelation
+from reclock.pipeline import maintenance
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture

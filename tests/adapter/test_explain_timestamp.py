@@ -5,9 +5,9 @@ from pathlib import Path
 
 from deltalake import DeltaTable
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 
 def run(session: Session, text: str) -> list[tuple[object, ...]]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.environment import Environment
 from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost
 from reclock.ingest.payload import Phase, Step
 from reclock.ingest.stage import decode_failure, encode_failure
+from reclock.runtime.environment import Environment
 
 LOST = UpstreamLost("0", 5, message='partition 0 of topic "t" was deleted and created again', detail="its id was a, now b")
 

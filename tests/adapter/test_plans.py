@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from reclock.adapter import plans
-from reclock.adapter.author import Author
-from reclock.adapter.session import Session
+from reclock.adapter.session import plan_cache as plans
+from reclock.adapter.session.session import Session
+from reclock.adapter.session.statement_context import Author
 from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
 from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
+from reclock.runtime.environment import Environment
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.parse import ParsedStatement, parse
 

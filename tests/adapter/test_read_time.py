@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
 from reclock.errors import NotReadable
 from reclock.oracle.batching import BatchingOracle
+from reclock.runtime.environment import Environment
 
 
 def run(session: Session, text: str) -> Any:

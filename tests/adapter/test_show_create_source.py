@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 SOURCES = {
     "a connector of transactions": (

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from reclock.adapter import source_check
-from reclock.adapter.session import Session
-from reclock.adapter.source_check import check_source
+from reclock.adapter.session.session import Session
+from reclock.adapter.statements import source_check
+from reclock.adapter.statements.source_check import check_source
 from reclock.cli import app
-from reclock.environment import Environment
+from reclock.connectors.objects.object_store import S3Buckets
 from reclock.errors import UpstreamUnavailable
-from reclock.sources.object_store import S3Buckets
+from reclock.runtime.environment import Environment
 
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS MATCHING 'in/*' USING BUCKET SCAN 'b' FORMAT JSON"
 

@@ -10,15 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reclock.adapter import envelopes, subscription
-from reclock.adapter.queries import Query
-from reclock.adapter.session import Session
+from reclock.adapter.query import envelopes, subscription
+from reclock.adapter.query.queries import Query
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.engines import duckdb
 from reclock.compute.engines.duckdb import DuckDbEngine
-from reclock.environment import Environment
 from reclock.errors import (
     DroppedMeanwhile,
     EvaluationError,
@@ -32,6 +31,7 @@ from reclock.errors import (
 )
 from reclock.protocol.compute import Refresh
 from reclock.protocol.introspection import IntrospectionType, Row
+from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 
 QUERIES = (

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
 from reclock.errors import (
     AmbiguousColumn,
     DuplicateObject,
@@ -16,6 +15,7 @@ from reclock.errors import (
     UnknownRelation,
     UnsupportedSql,
 )
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture(scope="module")

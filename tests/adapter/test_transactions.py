@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from fixtures.planning import World
 
-from reclock.adapter.session import Session
-from reclock.adapter.transaction import Transaction
-from reclock.adapter.transactions import TransactionStatus
+from reclock.adapter.session.session import Session
+from reclock.adapter.transaction.transaction import Transaction
+from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.algebra.ids import TABLES
-from reclock.environment import Environment
 from reclock.errors import (
     ReclockError,
     RelationChanged,
@@ -20,6 +19,7 @@ from reclock.errors import (
     UnsupportedSql,
     WriteConflict,
 )
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture

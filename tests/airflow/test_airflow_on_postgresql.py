@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.airflow
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import moment
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.airflow
 

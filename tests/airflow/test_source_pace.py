@@ -13,8 +13,8 @@ import pytest
 from fixtures.kinesis import Kinesis
 from fixtures.sunk import delta_rows
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.timeout(1800)]
 

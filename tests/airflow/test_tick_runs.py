@@ -15,11 +15,11 @@ from fixtures.replicas import eventually, killing, processes
 from fixtures.server import RECLOCK
 from fixtures.sunk import delta_rows
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM
-from reclock.environment import Environment
 from reclock.quality.suites import suite_path
+from reclock.runtime.environment import Environment
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from reclock import backfill, tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp, moment
-from reclock.backfill import Interval, Outcome
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import vacuum
-from reclock.environment import Environment
 from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotReadable, UpstreamChanged
+from reclock.pipeline import backfill, tick
+from reclock.pipeline.backfill import Interval, Outcome
+from reclock.runtime.environment import Environment
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse_one

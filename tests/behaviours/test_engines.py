@@ -29,9 +29,10 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.compute.engines.engine import Engine, TableInput
-from reclock.compute.functions import SCALARS
-from reclock.compute.functions.casts import write_cast
-from reclock.compute.plan import (
+from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.functions import SCALARS
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.relational import (
     Constant,
     Distinct,
     Except,
@@ -50,8 +51,7 @@ from reclock.compute.plan import (
     Window,
     WindowFunction,
 )
-from reclock.compute.scalars import Aggregate, Case, Cast, ColumnRef, Scalar
-from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.scalars import Aggregate, Case, Cast, ColumnRef, Scalar
 
 # --- functions ---
 

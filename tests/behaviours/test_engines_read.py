@@ -32,7 +32,8 @@ from reclock.collections import files
 from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.compute.engines.engine import CollectionInput, Engine, TableInput
-from reclock.compute.plan import (
+from reclock.errors import InternalError
+from reclock.plan.relational import (
     Distinct,
     Except,
     Filter,
@@ -45,8 +46,7 @@ from reclock.compute.plan import (
     TopK,
     Union,
 )
-from reclock.compute.scalars import Call, ColumnRef, Literal
-from reclock.errors import InternalError
+from reclock.plan.scalars import Call, ColumnRef, Literal
 
 DESC = RelationDesc((Column("c1", TEXT), Column('we"ird `n', DOUBLE), Column("n", BIGINT), Column("tz", TIMESTAMPTZ)))
 NOON = dt.datetime(2020, 1, 1, 12, tzinfo=dt.UTC)

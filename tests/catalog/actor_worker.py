@@ -13,7 +13,7 @@ from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Kind, Schema, Setting
 from reclock.config import Settings
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.errors import UpperMismatch
 from reclock.oracle.oracle import ConsensusOracle
 

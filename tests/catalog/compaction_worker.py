@@ -14,7 +14,7 @@ from reclock.catalog.implementations import open_log
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.config import Settings
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
 implementation, url, home, target = sys.argv[1:]

@@ -14,8 +14,8 @@ from reclock.catalog.convert import Converted, Switch, convert
 from reclock.catalog.encoding import CatalogUpdate, canonical, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import APPEND_ONLY, AuditEvent, Setting
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import (
     CatalogCorrupt,
     CatalogError,

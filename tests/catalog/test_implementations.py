@@ -11,11 +11,12 @@ from reclock.catalog.implementations import find_mark
 from reclock.catalog.objects import Schema
 from reclock.catalog.persist import PersistLog, persist_folder
 from reclock.config import Settings
-from reclock.consensus import environment, fence
-from reclock.consensus.environment import EnvironmentMark, switch_catalog
-from reclock.consensus.store import Consensus
-from reclock.environment import Environment
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership.identity import EnvironmentMark, switch_catalog
 from reclock.errors import CatalogUninitialized, ConfigurationError, Fenced, StoreRolledBack
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY, Kind
 from reclock.catalog.shadow import ShadowLog
 from reclock.config import Settings
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
 
 

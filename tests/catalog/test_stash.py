@@ -12,9 +12,9 @@ from fixtures.catalogs import CatalogPlace, create_schema, opened
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.durable import DurableCatalogState
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, ConsensusOutcomeUnknown, Fenced, UpperMismatch
 
 

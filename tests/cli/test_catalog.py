@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from reclock.algebra.timestamps import CATALOG
 from reclock.catalog.objects import Cluster, ClusterReplica, Setting
 from reclock.cli import app
-from reclock.environment import Environment
 from reclock.errors import CatalogImplementationsDiffer, CatalogSealed, ConfigurationError, Fenced
+from reclock.runtime.environment import Environment
 
 SETTING = ("setting", '{"name": "a"}')
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from reclock.catalog.objects import Kind
 from reclock.cli import app
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "catalog.md"
 EXAMPLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)

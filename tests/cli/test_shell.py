@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.cli.output import Format
 from reclock.cli.shell import Shell
 from reclock.cli.waiting import until_done
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 ENDLESS = "SELECT count(*) FROM generate_series(1, 100000) a (n), generate_series(1, 100000) b (n), generate_series(1, 99) c (n)"
 

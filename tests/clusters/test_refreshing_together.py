@@ -12,8 +12,8 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
-from reclock import tick
 from reclock.compute import index as maintenance
+from reclock.pipeline import tick
 
 
 @pytest.fixture

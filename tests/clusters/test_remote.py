@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
 from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
@@ -21,7 +20,6 @@ from reclock.clusters.identity import NAME, identity
 from reclock.clusters.remote import COMMAND_TIMEOUT_S, LOOK_S, RemoteReplica
 from reclock.config import Settings
 from reclock.controllers.subscribes import OwnReplicas
-from reclock.environment import Environment
 from reclock.errors import (
     ConfigurationError,
     EvaluationError,
@@ -31,9 +29,11 @@ from reclock.errors import (
     UnknownCollection,
     UnknownObject,
 )
+from reclock.pipeline import tick
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
+from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement

@@ -17,7 +17,7 @@ from fixtures.server import RECLOCK, SqlServer, start_server
 from fixtures.sunk import delta_rows
 
 from reclock import crashpoints
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 SUM = "SELECT sum(a) FROM t"
 

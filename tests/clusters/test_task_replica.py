@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reclock import task_replica
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
 from reclock.errors import InvalidOption
+from reclock.runtime import task_replica
+from reclock.runtime.environment import Environment
 
 SIZES = {
     "near": {"master": "local", "cores": 2, "memory": "3g"},

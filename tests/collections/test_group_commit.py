@@ -9,7 +9,7 @@ import pytest
 from fixtures.tables import CATALOG_TS, A, B, changes, open_tables, read, write
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.waiting import interruptible
+from reclock.consensus.database.waiting import interruptible
 from reclock.errors import ConsensusUnavailable, QueryCanceled, WriteConflict
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.collections import table_queues
 from reclock.collections.keys import Keys
 from reclock.collections.table_queues import TableQueues, Turn
 from reclock.collections.tables import Tables
-from reclock.consensus.waiting import interruptible
-from reclock.environment import Environment
+from reclock.consensus.database.waiting import interruptible
 from reclock.errors import QueryCanceled
+from reclock.runtime.environment import Environment
 
 T, U = GlobalId("u1"), GlobalId("u2")
 

@@ -15,10 +15,10 @@ from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.table_log import Commit, Found, Payload, decide
 from reclock.collections.tables import Tables, _to_bytes, table_id
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, Fenced, StagedRowsGone, UpperMismatch, WriteConflict
 from reclock.oracle.oracle import ConsensusOracle
 

@@ -15,8 +15,8 @@ from reclock.compute.engines import duckdb as engines
 from reclock.compute.engines.database import Database
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer
-from reclock.compute.plan import Constant, Finishing
 from reclock.errors import InternalError
+from reclock.plan.relational import Constant, Finishing
 
 AT = Timestamp(1)
 POISON = "statement that breaks its database"

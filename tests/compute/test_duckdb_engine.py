@@ -18,9 +18,9 @@ from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
 from reclock.compute.engines.spill import SpillFolder
-from reclock.compute.plan import Finishing, Get, Ordering, Reduce
-from reclock.compute.scalars import ColumnRef
 from reclock.errors import InternalError, OutOfMemory, QueryCanceled
+from reclock.plan.relational import Finishing, Get, Ordering, Reduce
+from reclock.plan.scalars import ColumnRef
 
 AT = Timestamp(10)
 

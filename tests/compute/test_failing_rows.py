@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from fixtures.maintained import World
 
-from reclock import tick
 from reclock.compute import failing_rows
+from reclock.pipeline import tick
 
 ON_BOTH = pytest.mark.parametrize("world", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 

@@ -20,8 +20,8 @@ from reclock.algebra.relations import (
     ScalarType,
     numeric,
 )
-from reclock.compute.functions import common_type, resolve_aggregate, resolve_cast, resolve_scalar
 from reclock.errors import InvalidOption, TypeMismatch, UnknownFunction
+from reclock.plan.functions import common_type, resolve_aggregate, resolve_cast, resolve_scalar
 
 Types = Sequence[ScalarType | None]
 

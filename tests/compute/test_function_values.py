@@ -10,8 +10,8 @@ from fixtures.plans import call, cast, computed, lit, rows
 from reclock.algebra.relations import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, RelationDesc, numeric
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.duckdb import DuckDbEngine
-from reclock.compute.plan import Constant, Finishing
-from reclock.compute.scalars import Scalar
+from reclock.plan.relational import Constant, Finishing
+from reclock.plan.scalars import Scalar
 
 D, T = Decimal, dt.datetime
 MOMENT = T(2001, 2, 16, 20, 38, 40, 120000)

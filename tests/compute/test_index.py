@@ -17,9 +17,9 @@ from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
 from reclock.compute.index import How, RefreshTimes, change_times, maintainer, refresh, refresh_times
-from reclock.compute.plan import Reduce
-from reclock.compute.scalars import ColumnRef
 from reclock.errors import InternalError
+from reclock.plan.relational import Reduce
+from reclock.plan.scalars import ColumnRef
 
 INDEX = StorageCollectionId(GlobalId("u9"))
 

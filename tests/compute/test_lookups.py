@@ -23,9 +23,9 @@ from reclock.compute import lookups
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine
 from reclock.compute.peek import engine_of, peek
-from reclock.compute.plan import Filter, Finishing, Get, Ordering, Plan, Project
-from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
 from reclock.errors import EvaluationError
+from reclock.plan.relational import Filter, Finishing, Get, Ordering, Plan, Project
+from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
 
 DESC = RelationDesc((Column("n", INTEGER), Column("name", TEXT), Column("bytes", BYTEA), Column("big", BIGINT)))
 GET = Get(FLIGHTS, "flights", DESC)

@@ -12,12 +12,12 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
-from reclock import tick
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.files import write_file
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Failure
 from reclock.errors import DependentObjects, ErrorAtTime, InternalError, ReclockError
+from reclock.pipeline import tick
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs, TableInput
 from reclock.compute.peek import bytes_to_read, peek
-from reclock.compute.plan import Finishing, Plan
 from reclock.errors import UnsupportedSql
+from reclock.plan.relational import Finishing, Plan
 
 
 class Large(DuckDbEngine):

@@ -21,8 +21,8 @@ from reclock.compute.engines.engine import Answer, TableInput
 from reclock.compute.engines.spark import SparkEngine
 from reclock.compute.engines.spark_rows import _FILES, SparkRows
 from reclock.compute.engines.spool import Spool
-from reclock.compute.plan import Finishing, Plan
 from reclock.errors import QueryCanceled
+from reclock.plan.relational import Finishing, Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

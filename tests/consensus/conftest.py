@@ -7,11 +7,11 @@ import pytest
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 
 LEADERSHIP = Leadership(epoch=1, deploy_generation=0)
 

@@ -8,10 +8,10 @@ import sys
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ClaimConflict, UpperMismatch
 
 LEADERSHIP = Leadership(1, 0)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
 PATIENCE_S = 60
@@ -51,7 +51,7 @@ def test_a_change_by_another_process_wakes_up(consensus: Consensus, other: Conse
 
 
 def test_a_watch_that_lost_its_connection_begins_anew(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reclock.consensus.changes._AGAIN_S", 0.01)
+    monkeypatch.setattr("reclock.consensus.database.changes._AGAIN_S", 0.01)
     consensus = Consensus.connect(postgres_url)
     oracle = ConsensusOracle(consensus, lambda: Timestamp(1))
     oracle.open_timeline(CATALOG, Timestamp(0))

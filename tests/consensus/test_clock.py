@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.clock import DatabaseClock
-from reclock.consensus.store import Consensus
-from reclock.environment import Environment
+from reclock.consensus.database.clock import DatabaseClock
+from reclock.consensus.database.store import Consensus
 from reclock.errors import ClockImplausible
+from reclock.runtime.environment import Environment
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 

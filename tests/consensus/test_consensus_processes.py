@@ -6,9 +6,9 @@ from pathlib import Path
 from fixtures.workers import await_ready, release, run_at_once, start
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.leadership.fence import Leadership
 
 WORKER = Path(__file__).with_name("frontier_worker.py")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.elections import Seat, Standing, stand
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.elections import Seat, Standing, stand
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import Fenced, TermOver
 
 LEADERSHIP = Leadership(epoch=1, deploy_generation=0)

@@ -8,14 +8,14 @@ import sqlalchemy as sa
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.statuses import Statuses
-from reclock.consensus.store import Consensus
-from reclock.environment import Environment
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.processes.statuses import Statuses
 from reclock.errors import Fenced, LeadershipUnknown
+from reclock.runtime.environment import Environment
 
 T = Timestamp
 

@@ -3,10 +3,10 @@
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import tables
-from reclock.consensus.claims import Claim, GroupFrontier
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
+from reclock.consensus.database import tables
+from reclock.consensus.frontiers.claims import Claim, GroupFrontier
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.errors import ClaimConflict, InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch
 
 T = Timestamp

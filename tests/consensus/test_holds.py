@@ -3,8 +3,8 @@
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.errors import InternalError, NotReadable, ReadHoldLost, SinceHeld, UnknownCollection
 
 T = Timestamp

@@ -17,8 +17,8 @@ from alembic.script import ScriptDirectory
 
 import reclock
 from reclock.consensus import migrations
+from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.migrations import versions
-from reclock.consensus.store import Consensus, metadata
 
 FROZEN = {
     "v0002_since_of_the_catalog.py": "b10f0512eb2246363d74866f0976eb93da2035f06d5a91f38cedaa12d43e9e40",

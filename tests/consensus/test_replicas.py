@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.replicas import Replicas
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.processes.replicas import Replicas
 from reclock.errors import Fenced, ReplicaSuperseded
 
 REPLICA, CLUSTER, LEASE_MS = 5, 2, 100

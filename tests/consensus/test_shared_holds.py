@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.shared_holds import SharedHolds
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.errors import NotReadable, SinceHeld, UnknownCollection
 
 T = Timestamp

@@ -3,9 +3,9 @@
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.fence import Leadership
-from reclock.consensus.statuses import Status, Statuses
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.processes.statuses import Status, Statuses
 
 T = Timestamp
 

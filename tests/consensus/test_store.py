@@ -12,8 +12,8 @@ import pytest
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import system_clock
-from reclock.consensus import databases, store
-from reclock.consensus.store import Consensus
+from reclock.consensus.database import databases, store
+from reclock.consensus.database.store import Consensus
 from reclock.errors import ConfigurationError, ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError, ReclockError
 
 counter = sa.Table("test_store_counter", sa.MetaData(), sa.Column("value", sa.Integer, nullable=False))

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from reclock.consensus.connections import require_durable
-from reclock.consensus.store import Consensus
-from reclock.consensus.waiting import interruptible
+from reclock.consensus.database.connections import require_durable
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.database.waiting import interruptible
 from reclock.errors import ConfigurationError, QueryCanceled
 
 notes = sa.Table("test_waiting_note", sa.MetaData(), sa.Column("text", sa.Text, nullable=False))

@@ -44,9 +44,9 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
     """Answers statements on standard input, each in the session of its lane, until that ends."""
     import structlog
 
-    from reclock.adapter.session import Session
+    from reclock.adapter.session.session import Session
     from reclock.controllers import compute, storage
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))  # answers alone go to standard output
     chance, answering = random.Random(seed), threading.Lock()
@@ -119,7 +119,7 @@ def search(
     home: Path, runs: int, *, seed: int = 0, plant: str | None = None, modes: Sequence[tuple[str, ...]] = MODES
 ) -> Counter[str]:
     """What happened in how many runs: ``fine``, or what not. ``modes``: in which processes controllers keep running, by turns."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     with Environment.initialise(home):
         pass

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.compute.plan import Finishing, Get
 from reclock.controllers.compute import ComputeController
-from reclock.environment import Environment
 from reclock.errors import QueryCanceled, ReplicaBehind, UnknownCollection
+from reclock.pipeline import tick
+from reclock.plan.relational import Finishing, Get
 from reclock.protocol.compute import CancelPeek, Peek
+from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
 from reclock.sql.planner.statement import plan_statement

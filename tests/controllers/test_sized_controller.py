@@ -12,15 +12,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
-from reclock.consensus.replicas import Incarnation, Registration
+from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers import controller
-from reclock.environment import Environment
 from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
 from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed
 from reclock.protocol.orchestration import Ended, ReplicaDescription
-from reclock.replica import find, run
+from reclock.runtime.environment import Environment
+from reclock.runtime.replica import find, run
 
 
 class NeverUp:

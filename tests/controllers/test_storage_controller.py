@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from reclock import crashpoints, tick
-from reclock.adapter import queries
-from reclock.adapter.overview import overview_of
-from reclock.adapter.session import Session
+from reclock import crashpoints
+from reclock.adapter.query import queries
+from reclock.adapter.query.overview import overview_of
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.consensus.elections import Seat
-from reclock.environment import Environment
+from reclock.consensus.leadership.elections import Seat
 from reclock.errors import DroppedMeanwhile, QueryCanceled, StatementTimeout
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 
 def sql(environment: Environment, text: str) -> list[tuple]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reclock.consensus.replicas import Incarnation, Registration
+from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers.upkeep import Restarts, Upkeep, upkeep
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 

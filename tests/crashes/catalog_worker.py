@@ -10,7 +10,7 @@ from reclock.catalog.changelog import DurableCatalog
 from reclock.catalog.implementations import Implementation, open_log
 from reclock.catalog.objects import Schema
 from reclock.config import Settings
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
 

@@ -11,7 +11,7 @@ from reclock.catalog.convert import convert_catalog
 from reclock.catalog.implementations import Implementation, find_mark, open_log
 from reclock.catalog.mend import Edit
 from reclock.config import Settings
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.oracle import ConsensusOracle
 
 

@@ -8,12 +8,12 @@ from fixtures.lakes import DESC, FLIGHTS, put, update
 from fixtures.tables import C, open_tables
 from fixtures.tables import write as write_tables
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections import compaction, tables
 from reclock.collections.lake import Lake
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 
 def append(root: str) -> None:

@@ -13,9 +13,9 @@ from crashes import storage_worker
 from fixtures.forks import die_at
 from fixtures.server import SqlServer
 
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 POINTS = [
     "controllers.storage.elected",

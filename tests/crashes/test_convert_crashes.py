@@ -13,8 +13,8 @@ from reclock.catalog.convert import convert_catalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import Implementation
 from reclock.config import Settings
-from reclock.consensus import environment
-from reclock.consensus.environment import EnvironmentMark
+from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership.identity import EnvironmentMark
 
 OTHER: dict[Implementation, Implementation] = {"stash": "persist", "persist": "stash"}
 

@@ -20,11 +20,9 @@ from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.errors import DecodeFailed, InvalidOption
-from reclock.ingest import payload
-from reclock.ingest.step import State
-from reclock.sources.connections import broker
-from reclock.sources.description import (
+from reclock.definitions.connections import broker
+from reclock.definitions.load_generators import GENERATED
+from reclock.definitions.sources import (
     DebeziumConnector,
     JsonFormat,
     KafkaConnector,
@@ -34,7 +32,9 @@ from reclock.sources.description import (
     SourceSpec,
     TextFormat,
 )
-from reclock.sources.generated import GENERATED
+from reclock.errors import DecodeFailed, InvalidOption
+from reclock.ingest import payload
+from reclock.ingest.step import State
 
 pytestmark = pytest.mark.spark
 

@@ -8,8 +8,8 @@ import pytest
 from crashes import storage_worker
 from fixtures.forks import die_at
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 from reclock.server.opening import Credential, credential_of
 
 

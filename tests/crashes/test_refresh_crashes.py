@@ -19,15 +19,15 @@ from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
 from reclock.compute import index as maintenance
 from reclock.compute.engines.duckdb import DuckDbEngine
-from reclock.compute.plan import Get, Reduce
-from reclock.compute.scalars import Aggregate
 from reclock.config import Settings
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ClaimConflict, ErrorAtTime, EvaluationError, InternalError, NotReadable, ReclockError, SinceHeld
+from reclock.plan.relational import Get, Reduce
+from reclock.plan.scalars import Aggregate
 from reclock.protocol.compute import Dataflow
 
 SOURCE = StorageCollectionId(GlobalId("u1"))

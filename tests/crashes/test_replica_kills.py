@@ -21,14 +21,14 @@ from fixtures.kafka import Broker
 from fixtures.sunk import delta_history, replayed, topic_messages
 
 import reclock
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.replicas import Incarnation
-from reclock.environment import Environment
+from reclock.consensus.processes.replicas import Incarnation
 from reclock.errors import ClaimConflict, ReplicaBehind, ReplicaLost, UpperMismatch
+from reclock.pipeline import tick
 from reclock.protocol.compute import Refresh
 from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.runtime.environment import Environment
 
 DEFINE = """
 CREATE TABLE t (k int, n int);

@@ -12,8 +12,8 @@ from fixtures.emitters import Emitters
 from fixtures.maintained import World
 from fixtures.sunk import delta_history
 
-from reclock import tick
 from reclock.errors import ClaimConflict
+from reclock.pipeline import tick
 
 POINTS = [
     "sinks.emit.after_claim",

@@ -9,13 +9,13 @@ import pytest
 from fixtures.sunk import delta_rows
 from flows.transcript import replay
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli.output import Format, error_lines, print_result
 from reclock.controllers.subscribes import OwnReplicas
-from reclock.environment import Environment
 from reclock.errors import ReclockError
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 FLOWS = sorted(Path(__file__).parent.glob("*.flow"))
 STARTED_AT = 1_000

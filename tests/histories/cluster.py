@@ -14,8 +14,8 @@ import psycopg
 from fixtures.forks import fork, shared_number
 from histories.server_process import Faults, fence, maintain, serve
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 START_TIMEOUT_S = 60
 

@@ -12,7 +12,7 @@ from histories.models import OracleCall
 from histories.server_process import Clock, Faults, prepare
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.errors import ConsensusOutcomeUnknown
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle

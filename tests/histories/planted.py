@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import sqlalchemy as sa
 
-from reclock.adapter.transaction import Transaction
+from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections import table_log
@@ -21,7 +21,7 @@ from reclock.collections.collection import Collection
 from reclock.collections.group_commit import GroupCommit
 from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
-from reclock.consensus import fence
+from reclock.consensus.leadership import fence
 from reclock.errors import WriteConflict
 from reclock.oracle import oracle
 from reclock.oracle.batching import BatchingOracle

@@ -19,16 +19,16 @@ import sqlalchemy as sa
 import structlog
 from histories.planted import PLANTED
 
-from reclock import maintenance
-from reclock.adapter.session import Session  # noqa: F401  (imported once, before the fork)
+from reclock.adapter.session.session import Session  # noqa: F401  (imported once, before the fork)
 from reclock.algebra.ids import TABLES
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines import duckdb  # noqa: F401
-from reclock.consensus import store
-from reclock.environment import Environment
+from reclock.consensus.database import store
 from reclock.errors import ConsensusOutcomeUnknown, ReclockError
+from reclock.pipeline import maintenance
+from reclock.runtime.environment import Environment
+from reclock.runtime.system_relations import SYSTEM_OBJECTS
 from reclock.server.server import Server
-from reclock.system_relations import SYSTEM_OBJECTS
 
 HOUR_MS = 3_600_000
 

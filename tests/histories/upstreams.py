@@ -28,9 +28,9 @@ from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 from fixtures.postgres import PASSWORD, PostgresServer, running
 
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 ACCOUNTS = range(5)
 OPENING = 100

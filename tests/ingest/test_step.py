@@ -27,6 +27,7 @@ from reclock.algebra.relations import (
     numeric,
 )
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector, SourceSpec
 from reclock.errors import (
     AuditFailed,
     ClaimConflict,
@@ -40,7 +41,6 @@ from reclock.ingest import payload
 from reclock.ingest.audit import conclude_audit, open_audit
 from reclock.ingest.payload import Phase, Step
 from reclock.ingest.step import State
-from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector, SourceSpec
 
 pytestmark = pytest.mark.spark
 
@@ -112,8 +112,8 @@ def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, s
 
 
 def test_many_splits_are_read_by_many_tasks(world, monkeypatch):
-    monkeypatch.setattr("reclock.sources.objects.SPLIT_BYTES", 400)
-    monkeypatch.setattr("reclock.sources.object_store.CHUNK_BYTES", 100)
+    monkeypatch.setattr("reclock.connectors.objects.connector.SPLIT_BYTES", 400)
+    monkeypatch.setattr("reclock.connectors.objects.object_store.CHUNK_BYTES", 100)
     rows = [(i, f"line\n{i}" if i % 3 else None) for i in range(200)]
     for name in ("a", "b"):
         world.write(f"{name}.csv", "".join(f'{n},"{w}"\n' if w else f"{n},\n" for n, w in rows))

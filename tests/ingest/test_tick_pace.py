@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
 from reclock.ingest.step import IngestReport
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.environment import Environment
 from reclock.errors import UpperMismatch, UpstreamUnavailable
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
 

@@ -4,8 +4,8 @@ import sys
 
 from fixtures.memory_topics import InThisProcess
 
-from reclock import tick
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 with Environment.open(sys.argv[1], spark=InThisProcess()) as environment:  # type: ignore[arg-type]
     tick.run(environment, owner="worker")

@@ -14,9 +14,9 @@ from urllib.request import Request, urlopen
 import boto3
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

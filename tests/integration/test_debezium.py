@@ -11,9 +11,9 @@ import pytest
 from fixtures.debezium import Connector, event
 from fixtures.kafka import Broker
 
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 
 from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
 from reclock.algebra.relations import Column, RelationDesc, numeric
@@ -27,7 +27,7 @@ from reclock.clusters.session import start
 from reclock.collections.compaction import compact
 from reclock.collections.lake import Lake
 from reclock.config import Settings
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 settings = Settings.load(sys.argv[1])
 types = dict(a=INTEGER, b=TEXT, c=DOUBLE, d=numeric(10, 2), e=DATE, f=TIMESTAMP, g=TIMESTAMPTZ, h=BOOLEAN, i=BYTEA)

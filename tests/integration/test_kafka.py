@@ -9,22 +9,22 @@ from confluent_kafka import Consumer, TopicPartition
 from fixtures.kafka import Broker
 from fixtures.objects import World
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
+from reclock.connectors import kafka as connector
+from reclock.connectors.connector import HasHistory
+from reclock.connectors.factory import Means, open_connector
+from reclock.connectors.objects.object_store import LocalBuckets
+from reclock.definitions.connections import broker
+from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt
 from reclock.ingest.step import State
-from reclock.sources import kafka as connector
-from reclock.sources.connections import broker
-from reclock.sources.connector import HasHistory
-from reclock.sources.description import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
-from reclock.sources.object_store import LocalBuckets
-from reclock.sources.opening import Means, open_connector
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

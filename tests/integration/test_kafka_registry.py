@@ -20,11 +20,11 @@ from fixtures.kafka import Broker
 from fixtures.registry import Registry, framed
 from google.protobuf.message_factory import GetMessageClass
 
-from reclock import tick
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
 from reclock.errors import DependentObjects, InvalidOption, TargetChanged, TargetUnavailable, UnsupportedSql
-from reclock.sources.protobuf_schemas import compiled, descriptor
+from reclock.formats.protobuf_schemas import compiled, descriptor
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

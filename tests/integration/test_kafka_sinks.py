@@ -15,8 +15,8 @@ from fixtures.kafka import Broker
 from fixtures.maintained import World
 from fixtures.sunk import replayed, topic_messages
 
-from reclock import tick
 from reclock.errors import ClaimConflict, InvalidOption, SinkKeyNotUnique, TargetChanged, TargetUnavailable
+from reclock.pipeline import tick
 from reclock.sinks import kafka as target
 
 POINTS = [

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from fixtures.objects import World
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
+from reclock.connectors import kinesis as connector
+from reclock.definitions.sources import JsonFormat, KinesisConnector, SourceSpec, TextFormat
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.step import State
-from reclock.sources import kinesis as connector
-from reclock.sources.description import JsonFormat, KinesisConnector, SourceSpec, TextFormat
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

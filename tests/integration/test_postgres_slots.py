@@ -10,11 +10,11 @@ import pytest
 from fixtures.postgres import PASSWORD
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 
-from reclock import maintenance
-from reclock.adapter import leftovers
+from reclock.adapter.transaction import cleanup as leftovers
+from reclock.connectors.postgres import connector as connector
+from reclock.connectors.postgres import slots as postgres_slots
 from reclock.errors import InvalidOption, UpstreamUnavailable
-from reclock.sources import postgres as connector
-from reclock.sources import postgres_slots
+from reclock.pipeline import maintenance
 
 pytestmark = pytest.mark.spark
 

@@ -12,9 +12,9 @@ import pyspark
 import pytest
 from fixtures.objects import s3_client
 
-from reclock import task_replica
 from reclock.algebra.timestamps import EPOCH_MS
-from reclock.environment import Environment
+from reclock.runtime import task_replica
+from reclock.runtime.environment import Environment
 
 RECLOCK = str(Path(sys.executable).with_name("reclock"))
 SPARK_SUBMIT = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")

@@ -8,17 +8,17 @@ import pytest
 from fixtures.objects import World
 from fixtures.pubnub_server import CACHE, Service, channel_name
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
+from reclock.connectors.pubnub import CACHE_TIMETOKENS
+from reclock.definitions.sources import PubNubConnector, SourceSpec
 from reclock.errors import InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.step import State
-from reclock.sources.description import PubNubConnector, SourceSpec
-from reclock.sources.pubnub import CACHE_TIMETOKENS
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

@@ -19,11 +19,12 @@ from fixtures.kafka import Broker
 from fixtures.memory_topics import InThisProcess
 
 import reclock
-from reclock import crashpoints, tick
-from reclock.adapter.session import Session
+from reclock import crashpoints
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
-from reclock.environment import Environment
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 
 WORKER = Path(__file__).with_name("shared_transactions_worker.py")

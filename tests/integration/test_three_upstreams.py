@@ -12,7 +12,7 @@ from fixtures.kafka import Broker
 from fixtures.postgres import PASSWORD, PostgresServer
 from histories.upstreams import Bank
 
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

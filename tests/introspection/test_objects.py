@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from reclock import tick
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.statistics import Moved, Total
-from reclock.environment import Environment
+from reclock.consensus.processes.statistics import Moved, Total
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture

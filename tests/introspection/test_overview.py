@@ -9,11 +9,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reclock.adapter.overview import overview_of
-from reclock.adapter.session import Session
+from reclock.adapter.query.overview import overview_of
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
 from reclock.introspection.overview import (
     STAIRS,
     Overview,
@@ -27,6 +26,7 @@ from reclock.introspection.page import PLOT_HEIGHT, PLOT_WIDTH, duration, render
 from reclock.quality.docs_index import Entry
 from reclock.reclocking.mint import Binding
 from reclock.reclocking.remap import Remap
+from reclock.runtime.environment import Environment
 
 BINDINGS = st.lists(
     st.builds(Binding, st.sampled_from("abc"), st.integers(1, 50).map(Timestamp), st.integers(1, 100)), min_size=1, max_size=30

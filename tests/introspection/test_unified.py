@@ -13,19 +13,18 @@ import psycopg
 import pytest
 from fixtures.server import SqlServer
 
-from reclock import maintenance, tick
-from reclock.adapter.overview import overview_of
-from reclock.adapter.session import Session
+from reclock.adapter.query.overview import overview_of
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.clusters.measurements import bucket
 from reclock.controllers.subscribes import DEFINITIONS, OwnReplicas, ReplicaSubscribes, own_replica_id
-from reclock.environment import Environment
 from reclock.errors import EvaluationError, NotReadable, ReplicaLost, SystemObjectProtected, UnknownObject, UnsupportedSql
 from reclock.introspection.backends import Backend
 from reclock.introspection.farewells import KILLED, farewells
 from reclock.introspection.page import render
 from reclock.introspection.reports import STATEMENTS_AT_ONCE, Reports
 from reclock.introspection.types import LOGS, MANAGED
+from reclock.pipeline import maintenance, tick
 from reclock.protocol.introspection import (
     CancelSubscribe,
     IntrospectionType,
@@ -35,7 +34,8 @@ from reclock.protocol.introspection import (
     LogResponse,
     Subscribe,
 )
-from reclock.reporting import reporting
+from reclock.runtime.environment import Environment
+from reclock.runtime.reporting import reporting
 
 CLUSTER = 1
 

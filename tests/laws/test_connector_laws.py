@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.connector import Increment
+from reclock.connectors.load_generators.connector import Generator
+from reclock.definitions.load_generators import GENERATED
+from reclock.definitions.sources import LoadGenerator
 from reclock.reclocking.mint import mint
 from reclock.reclocking.remap import Remap
-from reclock.sources.connector import Increment
-from reclock.sources.description import LoadGenerator
-from reclock.sources.generated import GENERATED
-from reclock.sources.generators import Generator
 
 START = 1_000
 

@@ -18,7 +18,7 @@ from reclock.algebra.relations import BIGINT, TEXT, array
 from reclock.compute import delta, index
 from reclock.compute.operators import groups, join, reduce, rules
 from reclock.compute.operators.rules import columns, select_list
-from reclock.compute.plan import (
+from reclock.plan.relational import (
     Distinct,
     Except,
     Filter,
@@ -39,7 +39,7 @@ from reclock.compute.plan import (
     WindowFunction,
     inputs,
 )
-from reclock.compute.scalars import Aggregate, ColumnRef, Literal
+from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 
 EXAMPLES = 40
 LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from reclock import tick
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections import selection
 from reclock.errors import ReclockError
-from reclock.maintenance import maintain
+from reclock.pipeline import tick
+from reclock.pipeline.maintenance import maintain
 
 SETTINGS = {
     "RECLOCK_RETENTION_MS": "20",

@@ -37,8 +37,8 @@ from reclock.algebra.updates import Update
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
-from reclock.compute.plan import Filter, Finishing, Map, Project
-from reclock.compute.scalars import Call, ColumnRef, Literal, Scalar
+from reclock.plan.relational import Filter, Finishing, Map, Project
+from reclock.plan.scalars import Call, ColumnRef, Literal, Scalar
 
 VALUES: dict[ScalarType, tuple[Any, ...]] = {
     BOOLEAN: (False, True),

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus import fence
-from reclock.consensus.claims import Claim
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHold, ReadHolds
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHold, ReadHolds
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ClaimConflict, Fenced, NotReadable, ReadHoldLost, ReclockError, SinceHeld, UpperMismatch
 
 GROUPS = st.sampled_from(["x", "y", "z"])

@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import INTEGER, Column, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.definitions.connections import broker
+from reclock.definitions.sources import DebeziumConnector, JsonFormat, SourceSpec
 from reclock.errors import ClaimConflict, NotBegun, NotReadable, UnknownCollection, UpperMismatch
-from reclock.sources.connections import broker
-from reclock.sources.description import DebeziumConnector, JsonFormat, SourceSpec
 
 TABLES = ("a", "b", "c")
 DESC = RelationDesc((Column("id", INTEGER, is_nullable=False),))

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.lake import Lake
-from reclock.consensus import fence
-from reclock.consensus.reporters import Reporters
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.processes.reporters import Reporters
 from reclock.introspection.collection_manager import Append, CollectionManager, Delete, settle
 from reclock.introspection.managed import Managed
 from reclock.introspection.types import HISTORIES, MANAGED

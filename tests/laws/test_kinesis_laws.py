@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update, advance
+from reclock.connectors.kinesis import Kinesis
+from reclock.definitions.sources import KinesisConnector, TextFormat
 from reclock.errors import UpstreamChanged
 from reclock.reclocking.digits import digits, worth
 from reclock.reclocking.mint import Binding, mint
 from reclock.reclocking.remap import Remap
-from reclock.sources.description import KinesisConnector, TextFormat
-from reclock.sources.kinesis import Kinesis
 
 HOUR_MS = 3_600_000
 DESC = RelationDesc((Column("text", TEXT),))

@@ -22,7 +22,7 @@ from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, Engine
 from reclock.compute.index import change_times, maintainer, refresh, refresh_times
-from reclock.compute.plan import (
+from reclock.plan.relational import (
     Distinct,
     Except,
     Filter,
@@ -42,7 +42,7 @@ from reclock.compute.plan import (
     Window,
     WindowFunction,
 )
-from reclock.compute.scalars import ColumnRef, Literal
+from reclock.plan.scalars import ColumnRef, Literal
 
 if TYPE_CHECKING:
     pass

@@ -19,9 +19,9 @@ from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.updates import Update
 from reclock.compute.engines.spark import SparkEngine
-from reclock.compute.plan import Get, Plan
-from reclock.sources.generated import GENERATED
-from reclock.sources.tpch import Tpch
+from reclock.connectors.load_generators.tpch import Tpch
+from reclock.definitions.load_generators import GENERATED
+from reclock.plan.relational import Get, Plan
 from reclock.sql.planner.views import expand
 
 TABLES = """

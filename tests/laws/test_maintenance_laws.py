@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections import selection
-from reclock.consensus.holds import ReadHold
-from reclock.maintenance import maintain, sweep
+from reclock.consensus.frontiers.holds import ReadHold
+from reclock.pipeline.maintenance import maintain, sweep
 
 SETTINGS = {"RECLOCK_RETENTION_MS": "20", "RECLOCK_INDEX_RETENTION_MS": "0", "RECLOCK_VACUUM_GRACE_MS": "0"}
 

@@ -20,7 +20,8 @@ from reclock.algebra.updates import Update
 from reclock.compute import delta
 from reclock.compute.operators import groups, reduce
 from reclock.compute.operators.rules import EMPTY_ROW
-from reclock.compute.plan import (
+from reclock.errors import ReclockError
+from reclock.plan.relational import (
     Distinct,
     Except,
     Filter,
@@ -35,8 +36,7 @@ from reclock.compute.plan import (
     TopK,
     Union,
 )
-from reclock.compute.scalars import Aggregate, ColumnRef, Literal
-from reclock.errors import ReclockError
+from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 
 LEFT, RIGHT = (StorageCollectionId(GlobalId(id)) for id in ("u1", "u2"))
 DESC = desc_of(TEXT, BIGINT, BIGINT)

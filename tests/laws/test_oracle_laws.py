@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule, run_state_machine_as_test
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.errors import TimelineBelowFloor
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimelineState, TimestampOracle

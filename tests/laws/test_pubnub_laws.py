@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.pubnub import CACHE_TIMETOKENS, Answer, PubNub, decoded
+from reclock.definitions.sources import PubNubConnector
 from reclock.errors import UpstreamChanged
 from reclock.reclocking.mint import Binding, mint
 from reclock.reclocking.remap import Remap
-from reclock.sources.description import PubNubConnector
-from reclock.sources.pubnub import CACHE_TIMETOKENS, Answer, PubNub, decoded
 
 DESC = RelationDesc((Column("text", TEXT, is_nullable=False),))
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from fixtures.maintained import World
 
-from reclock import maintenance
-from reclock.adapter import queries
-from reclock.adapter.session import Session
+from reclock.adapter.query import queries
+from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli import app
 from reclock.compute import peek as peeks
-from reclock.consensus.claims import GroupFrontier
-from reclock.environment import Environment
+from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import NotReadable, ReadHoldLost, VersionGone
-from reclock.maintenance import followed_since, record_usage, sweep
+from reclock.pipeline import maintenance
+from reclock.pipeline.maintenance import followed_since, record_usage, sweep
+from reclock.runtime.environment import Environment
 
 T = Timestamp
 WORDS = "SELECT word, count(*) AS times, sum(number) AS total FROM words GROUP BY word ORDER BY word AS OF {at}"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from fixtures.maintained import World
 
-from reclock import maintenance
-from reclock.adapter.session import Session
+from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.environment import Environment
+from reclock.pipeline import maintenance
+from reclock.runtime.environment import Environment
 
 TICKS = 25
 RUNS = 6

@@ -8,7 +8,7 @@ import threading
 import time
 
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 

@@ -10,7 +10,7 @@ import pytest
 from fixtures.oracle_history import Call, violations
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp, system_clock
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.errors import UnknownTimeline
 from reclock.oracle.batching import BatchingOracle
 from reclock.oracle.oracle import ConsensusOracle

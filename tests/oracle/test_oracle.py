@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
 from reclock.errors import ConfigurationError, TimelineBelowFloor, UnknownTimeline
 from reclock.oracle.oracle import ConsensusOracle, TimelineState, allocate_write, record_write
 

@@ -18,10 +18,10 @@ from reclock import errors
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DOUBLE, TEXT, Column, RelationDesc, array
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute import plan as plans
-from reclock.compute import scalars
-from reclock.compute.plan import Constant, Except, Filter, Get, Intersect, Ordering, Plan, Union, inputs
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
+from reclock.plan import relational as plans
+from reclock.plan import scalars
+from reclock.plan.relational import Constant, Except, Filter, Get, Intersect, Ordering, Plan, Union, inputs
 from reclock.protocol import wire
 from reclock.protocol.compute import (
     CancelPeek,

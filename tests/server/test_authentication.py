@@ -9,7 +9,7 @@ import pytest
 import scramp
 from scramp import ScramClient
 
-from reclock.consensus.verifiers import Verifier, stored_password
+from reclock.consensus.credentials.verifiers import Verifier, stored_password
 from reclock.errors import AuthenticationFailed, InvalidOption, ProtocolViolation
 from reclock.server.authentication import MECHANISM, Scram
 

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from fixtures.server import SqlServer
 
-from reclock.environment import Environment
-from reclock.system_relations import SYSTEM_OBJECTS
+from reclock.runtime.environment import Environment
+from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
 PATIENCE_S = 120
 

@@ -13,15 +13,16 @@ from deltalake import DeltaTable, write_deltalake
 from fixtures.maintained import World
 from fixtures.sunk import delta_history, delta_rows
 
-from reclock import crashpoints, tick
+from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.own_engines import OwnEngines
 from reclock.compute import peek
 from reclock.compute.engines.engine import Engine
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
+from reclock.pipeline import tick
+from reclock.pipeline.tick import sink_names
 from reclock.protocol.compute import Emitted
 from reclock.sinks import delta
-from reclock.tick import sink_names
 
 
 @pytest.fixture

@@ -25,16 +25,16 @@ from reclock.algebra.relations import (
 )
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
+from reclock.definitions.connections import Connection
+from reclock.definitions.sinks import Avro, Envelope
+from reclock.definitions.sources import JsonFormat
+from reclock.formats import avro
+from reclock.formats.avro_schemas import columns_of, row_columns_of
+from reclock.formats.decode import decode
 from reclock.sinks.avro_messages import AvroForm, record, value_schema
-from reclock.sinks.description import Avro, Envelope
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder
 from reclock.sinks.plain_messages import PlainForm
-from reclock.sources import avro
-from reclock.sources.avro_schemas import columns_of, row_columns_of
-from reclock.sources.connections import Connection
-from reclock.sources.decode import decode
-from reclock.sources.description import JsonFormat
 
 DESC = RelationDesc(
     (

@@ -8,9 +8,9 @@ from fixtures.planning import SYSTEM_RELATION, World, new_york
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, numeric
 from reclock.catalog.objects import Cluster, ItemType
-from reclock.compute.plan import Get, collections
+from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.errors import DependentObjects, ReclockError, RequiredIndex, UnsupportedSql
-from reclock.sources.description import CsvFormat, JsonFormat, ObjectsConnector
+from reclock.plan.relational import Get, collections
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.names import QualifiedName, SessionNames

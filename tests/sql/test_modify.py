@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fixtures.planning import World
 
-from reclock.compute.plan import Constant
 from reclock.errors import AmbiguousColumn, ReclockError
+from reclock.plan.relational import Constant
 from reclock.sql import statements
 
 

@@ -19,8 +19,8 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import TableInput
-from reclock.compute.plan import collections
 from reclock.errors import ReclockError
+from reclock.plan.relational import collections
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.views import expand

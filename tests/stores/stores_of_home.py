@@ -6,8 +6,8 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from reclock.adapter.session import Session
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
 
 
 def sql(environment: Environment, text: str) -> list[tuple]:

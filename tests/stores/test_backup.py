@@ -12,13 +12,14 @@ from fixtures.forks import command, die_at
 from fixtures.sunk import delta_rows
 from stores.stores_of_home import sql
 
-from reclock import crashpoints, maintenance, tick
+from reclock import crashpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
-from reclock.backup import back_up
-from reclock.environment import Environment
 from reclock.errors import CatalogUninitialized, ConfigurationError, ErrorAtTime, Fenced, InputStalled, ReclockError
-from reclock.restore import restore
+from reclock.pipeline import maintenance, tick
+from reclock.pipeline.backup import back_up
+from reclock.pipeline.restore import restore
+from reclock.runtime.environment import Environment
 
 RESTORE_POINTS = [
     "restore.consensus_cleared",

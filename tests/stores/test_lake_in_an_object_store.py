@@ -8,10 +8,10 @@ import pytest
 from fixtures.s3 import options
 from stores.stores_of_home import copy_consensus, put_back_consensus, sql
 
-from reclock.backup import back_up
-from reclock.environment import Environment
 from reclock.errors import StoreRolledBack
-from reclock.restore import restore
+from reclock.pipeline.backup import back_up
+from reclock.pipeline.restore import restore
+from reclock.runtime.environment import Environment
 
 __all__ = ["options"]
 

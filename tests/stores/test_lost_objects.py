@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from stores.stores_of_home import copy_consensus, put_back_consensus, sql
 
-from reclock.environment import Environment
 from reclock.errors import CollectionUnready, ForeignCollection
+from reclock.runtime.environment import Environment
 
 
 def test_a_table_under_a_lost_ones_id_does_not_have_its_rows(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ import pytest
 from fixtures.maintained import World
 from stores.stores_of_home import sql
 
-from reclock import maintenance, tick
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.environment import Environment
 from reclock.errors import CollectionDamaged, CollectionUnready
-from reclock.reporting import reporting
+from reclock.pipeline import maintenance, tick
+from reclock.runtime.environment import Environment
+from reclock.runtime.reporting import reporting
 
 
 def table_folder(environment: Environment, name: str) -> Path:

@@ -11,8 +11,8 @@ from fixtures.forks import command
 from fixtures.server import RECLOCK
 from stores.stores_of_home import sql
 
-from reclock.environment import Environment
 from reclock.errors import DependentObjects, ObjectQuarantined, ReclockError, UntargetedLogRead
+from reclock.runtime.environment import Environment
 
 GARBAGE = ["CREATE VIEW garbage", "no SQL at all", "CREATE VIEW v AS SELECT nothing FROM reclock.public.t", "", "CREATE TABLE"]
 

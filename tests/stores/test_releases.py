@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 from stores.stores_of_home import sql
 
-from reclock import tick
-from reclock.environment import Environment
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from stores.stores_of_home import copy_consensus, lose_consensus, put_back_consensus, sql
 
 from reclock.collections.marks import ConsensusMark, LakeMark, check
-from reclock.environment import Environment
 from reclock.errors import StoreRolledBack
+from reclock.runtime.environment import Environment
 
 OPENINGS = [Environment.open, Environment.initialise]
 

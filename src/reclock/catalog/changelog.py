@@ -34,9 +34,9 @@ from reclock.catalog.upgrade import (
     require_version,
     upgrade,
 )
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.waiting import InterruptibleLock, interruptible
+from reclock.consensus.database.waiting import InterruptibleLock, interruptible
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import (
     CatalogError,

@@ -20,9 +20,10 @@ from reclock.catalog.mend import audited
 from reclock.catalog.objects import APPEND_ONLY, AuditEvent
 from reclock.catalog.upgrade import SEAL, leadership_objects, read_header, require_version, without_seal
 from reclock.config import Settings
-from reclock.consensus import environment, fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import CatalogError, CatalogUninitialized, ConsensusOutcomeUnknown, UpperMismatch
 from reclock.oracle.oracle import TimestampOracle

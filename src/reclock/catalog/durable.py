@@ -33,7 +33,7 @@ from reclock.catalog.objects import (
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.subscription import Subscription
 from reclock.catalog.transaction import Transaction
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import UpperMismatch
 
 WAIT_MS = 60_000

@@ -11,9 +11,9 @@ from reclock.catalog.shadow import ShadowLog
 from reclock.catalog.stash import StashLog
 from reclock.collections.log import TableLog
 from reclock.config import Settings
-from reclock.consensus import environment
-from reclock.consensus.environment import EnvironmentMark
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership.identity import EnvironmentMark
 from reclock.errors import CatalogCorrupt, CatalogUninitialized, ConfigurationError
 
 Implementation = Literal["stash", "persist", "shadow"]

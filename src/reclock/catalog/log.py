@@ -7,7 +7,7 @@ from typing import Protocol
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.encoding import CatalogUpdate
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 
 
 class CatalogLog(Protocol):

@@ -32,9 +32,9 @@ from reclock.catalog.update_files import SCHEMA, Holds
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import DATA, LOG, Folder, fsync
 from reclock.collections.log import TableLog, add, remove
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, Fenced, UpperMismatch
 

@@ -10,7 +10,7 @@ from reclock.catalog.update_files import Holds
 from reclock.collections.files import DataFile
 from reclock.collections.folder import LOG
 from reclock.collections.log import TableLog, log_entry
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, NotReadable, UpperMismatch
 
 UPPER = "catalog.upper"

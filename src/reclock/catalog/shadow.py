@@ -11,7 +11,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
 

@@ -13,9 +13,9 @@ from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.catalog.compaction import cancelling
 from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.objects import APPEND_ONLY
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus, metadata
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, NotReadable, UpperMismatch
 

@@ -16,7 +16,7 @@ from reclock.catalog.migrations import migrate
 from reclock.catalog.objects import Config, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.catalog.transaction import Transaction
-from reclock.consensus.fence import Leadership
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
 
 SEAL = Config("sealed", 1)

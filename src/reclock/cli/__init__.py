@@ -58,7 +58,7 @@ def init(
     ] = False,
 ) -> None:
     """Make an environment: settings, consensus, catalog. Harmless when it is there already."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
         mark = environment.mark
@@ -179,9 +179,9 @@ def replica(
     import signal
     import threading
 
-    from reclock.consensus.replicas import Incarnation
-    from reclock.environment import Environment
-    from reclock.replica import find, run
+    from reclock.consensus.processes.replicas import Incarnation
+    from reclock.runtime.environment import Environment
+    from reclock.runtime.replica import find, run
 
     stopping = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
@@ -225,9 +225,9 @@ def password(
     remove: Annotated[bool, typer.Option(help="take the password away: the role can then only come from this machine")] = False,
 ) -> None:
     """Set the password of a role, asked for twice, or read from standard input if that is no terminal."""
-    from reclock.adapter.session import Session
-    from reclock.consensus.verifiers import stored_password
-    from reclock.environment import Environment
+    from reclock.adapter.session.session import Session
+    from reclock.consensus.credentials.verifiers import stored_password
+    from reclock.runtime.environment import Environment
     from reclock.sql.names import quote
 
     with errors_on_stderr(), Environment.open(home) as environment:

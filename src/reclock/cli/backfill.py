@@ -7,12 +7,12 @@ import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
-from reclock import backfill
 from reclock.algebra.timestamps import Timestamp, moment
 from reclock.cli.loop import seconds
 from reclock.cli.output import print_json
-from reclock.environment import Environment
 from reclock.errors import InvalidOption
+from reclock.pipeline import backfill
+from reclock.runtime.environment import Environment
 
 
 def run_rebuild(home: Path | None, source: str, *, is_json: bool = False) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reclock.environment import Environment
+from reclock.runtime.environment import Environment
 
 
 def run_backup(home: Path | None, to: Path) -> None:
     """Back up beside everyone who writes, and print what was copied."""
-    from reclock.backup import back_up
+    from reclock.pipeline.backup import back_up
 
     with Environment.open(home) as environment:
         report = back_up(environment, to)
@@ -18,7 +18,7 @@ def run_backup(home: Path | None, to: Path) -> None:
 
 def run_restore(home: Path | None, backup: Path, *, may_replace: bool) -> None:
     """Put the backup in place, and print the time and epoch it is at."""
-    from reclock.restore import restore
+    from reclock.pipeline.restore import restore
 
     report = restore(backup, home, may_replace=may_replace)
     print(f"restored as of {report.time}, at epoch {report.epoch}; processes of earlier epochs must be started again")

@@ -14,7 +14,7 @@ from reclock.cli.edge import Home, errors_on_stderr
 
 if TYPE_CHECKING:
     from reclock.catalog.snapshot import CatalogSnapshot
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
     from reclock.sql.catalog import QuarantinedEntry
 
 app = typer.Typer(no_args_is_help=True, help="Look into the durable catalog, mend it by hand, check an upgrade, convert it.")
@@ -34,7 +34,7 @@ def dump(
     home: Home = None, target: Annotated[Path | None, typer.Option(help="write to this file instead of standard output")] = None
 ) -> None:
     """Print everything the catalog holds as JSON, of whatever version and however broken, beside a live environment."""
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
         text = environment.catalog.dump() + "\n"
@@ -71,9 +71,9 @@ def upgrade_check(
     from reclock.catalog.debug import check_upgrade
     from reclock.cli.output import print_notice
     from reclock.clusters.sizes import load_sizes
-    from reclock.environment import Environment
     from reclock.errors import CatalogError
-    from reclock.system_relations import SYSTEM_OBJECTS
+    from reclock.runtime.environment import Environment
+    from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr():
         sizes = None if cluster_replica_sizes is None else load_sizes(cluster_replica_sizes)
@@ -93,7 +93,7 @@ def convert(
 ) -> None:
     """Move the catalog to the other implementation. Fences a live environment; if it dies, run it again."""
     from reclock.catalog.convert import convert_catalog
-    from reclock.environment import Environment
+    from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
         converted = convert_catalog(
@@ -113,8 +113,8 @@ def convert(
 def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) -> None:
     from reclock.catalog import debug
     from reclock.cli.output import print_notice
-    from reclock.environment import Environment
-    from reclock.system_relations import SYSTEM_OBJECTS
+    from reclock.runtime.environment import Environment
+    from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
         mended = debug.edit(environment.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.clock())
@@ -128,8 +128,8 @@ def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) 
 
 def _quarantined(environment: Environment, snapshot: CatalogSnapshot) -> list[QuarantinedEntry]:
     """The items of ``snapshot`` that cannot be planned."""
+    from reclock.runtime.system_relations import system_entries
     from reclock.sql.catalog import PlannerCatalog, PlannerSettings
-    from reclock.system_relations import system_entries
 
     settings = PlannerSettings(tuple(environment.replica_sizes), environment.settings.experimental_mode)
     return PlannerCatalog.from_snapshot(snapshot, system_entries(snapshot), settings=settings).quarantined()

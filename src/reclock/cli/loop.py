@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from reclock import tick
 from reclock.cli.output import print_json, print_notice
 from reclock.config import Settings
-from reclock.environment import Environment
 from reclock.errors import InvalidOption
-from reclock.reporting import reporting
-from reclock.tick_reports import TickReport
+from reclock.pipeline import tick
+from reclock.pipeline.tick_reports import TickReport
+from reclock.runtime.environment import Environment
+from reclock.runtime.reporting import reporting
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 

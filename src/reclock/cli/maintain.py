@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from reclock import maintenance
-from reclock.adapter.results import Result
+from reclock.adapter.context.results import Result
 from reclock.algebra.relations import BIGINT, TEXT, Column, RelationDesc
 from reclock.cli.output import Format, error_lines, print_result
-from reclock.environment import Environment
-from reclock.maintenance import MaintenanceReport
+from reclock.pipeline import maintenance
+from reclock.pipeline.maintenance import MaintenanceReport
+from reclock.runtime.environment import Environment
 
 _NUMBERS = ("since before", "since after", "files before", "files after", "bytes freed")
 _DESC = RelationDesc((Column("object", TEXT), Column("collection", TEXT), *(Column(name, BIGINT) for name in _NUMBERS)))

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from reclock.adapter.results import Result
-from reclock.adapter.texts import text_of
+from reclock.adapter.context.results import Result
+from reclock.adapter.context.texts import text_of
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import InvalidOption, ReclockError
 

@@ -9,7 +9,7 @@ import psycopg
 import pyarrow as pa
 from psycopg.rows import TupleRow
 
-from reclock.adapter.results import Result
+from reclock.adapter.context.results import Result
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.errors import InvalidOption, ReclockError, UnknownObject
 from reclock.server.values import type_of

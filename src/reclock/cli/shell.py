@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from reclock.adapter.copy import CopyIn, CopyOut
-from reclock.adapter.session import Session
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.session.session import Session
 from reclock.cli.output import Format, error_lines, print_notice, print_result
 from reclock.cli.remote import RemoteSession
 from reclock.cli.waiting import until_done
 from reclock.config import Settings
-from reclock.environment import Environment
 from reclock.errors import ReclockError
+from reclock.runtime.environment import Environment
 
 _HELP = r"""\d            relations          \d NAME   columns of a relation
 \timing       timing on or off   \f FORMAT table, csv or json

@@ -14,7 +14,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.clusters.usage import Usage
 from reclock.collections.lake import Lake
-from reclock.consensus.claims import GroupFrontier
+from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.errors import ReclockError
 from reclock.protocol.compute import Refreshed
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Row, Subscribe

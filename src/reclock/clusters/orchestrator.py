@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from reclock.consensus.replicas import Incarnation
+from reclock.consensus.processes.replicas import Incarnation
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 
 _logger = structlog.get_logger(__name__)

@@ -19,14 +19,14 @@ from reclock.compute import index as maintenance
 from reclock.compute import peek
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import with_row
-from reclock.compute.plan import collections
 from reclock.config import Settings
-from reclock.consensus.frontiers import Claim, Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.input_holds import hold_inputs, let_inputs_go
+from reclock.consensus.frontiers.groups import Claim, Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import EvaluationError, InternalError, SinceHeld, UnsupportedSql
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.progress import plan_input
+from reclock.plan.relational import collections
 from reclock.protocol.compute import Dataflow, Refreshed
 
 

@@ -19,12 +19,13 @@ from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
 from reclock.compute import peek as peeks
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Input, Inputs, TableInput
-from reclock.compute.plan import collections
 from reclock.config import Settings
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.definitions.sinks import SinkSpec
 from reclock.errors import NotReadable, ReplicaBehind, UnknownCollection, VersionGone
 from reclock.ingest.progress import plan_input
+from reclock.plan.relational import collections
 from reclock.protocol.compute import (
     CancelPeek,
     ComputeCommand,
@@ -41,7 +42,6 @@ from reclock.protocol.compute import (
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 from reclock.sinks.changes import Reader
-from reclock.sinks.description import SinkSpec
 from reclock.sinks.emitter import Emitter
 from reclock.sinks.opening import SinkMeans, open_writer
 

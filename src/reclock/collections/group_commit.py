@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.table_log import Commit, TableLog
-from reclock.consensus.waiting import INTERRUPTIONS, LOOK_S, check
+from reclock.consensus.database.waiting import INTERRUPTIONS, LOOK_S, check
 
 
 @dataclass(slots=True, eq=False)

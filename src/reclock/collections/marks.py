@@ -20,9 +20,9 @@ import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.folder import Folder
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus, metadata
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import StoreRolledBack
 from reclock.oracle.oracle import written_times
 

@@ -19,10 +19,10 @@ from reclock import crashpoints
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
 from reclock.collections.keys import Keys
-from reclock.consensus import fence
-from reclock.consensus.fence import Leadership
-from reclock.consensus.store import Consensus, metadata
-from reclock.consensus.tables import batches, frontiers, get_group
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.database.tables import batches, frontiers, get_group
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict
 from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS, allocate_write, applied, record_write, require_plausible
 

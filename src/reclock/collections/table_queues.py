@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId
 from reclock.collections.keys import Keys
-from reclock.consensus.waiting import LOOK_S, check
+from reclock.consensus.database.waiting import LOOK_S, check
 
 BLIND_PATIENCE_S = 1.0
 """For how long a statement that reads nothing, and so never conflicts itself, lets others finish before it."""

@@ -9,11 +9,11 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
-from reclock.compute.functions.spelling import literal
 from reclock.compute.operators import delta, has_delta, is_monotone, origin, snapshot
 from reclock.compute.operators import get as reading
 from reclock.compute.operators.rules import Among, Relation, Rendering, State, columns, consolidated
-from reclock.compute.plan import (
+from reclock.plan.functions.sql_names import literal
+from reclock.plan.relational import (
     Get,
     Map,
     Plan,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 
-from reclock.compute import functions
-from reclock.compute.functions.casts import write_cast
-from reclock.compute.functions.floats import positive_zero
-from reclock.compute.functions.registry import Site, write
-from reclock.compute.functions.spelling import literal
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 from reclock.errors import InternalError
+from reclock.plan import functions
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.floats import positive_zero
+from reclock.plan.functions.registry import Site, write
+from reclock.plan.functions.sql_names import literal
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Scalar
 
 
 @singledispatch

@@ -20,7 +20,9 @@ from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import Engine, Inputs, TableInput
 from reclock.compute.peek import bytes_to_read
-from reclock.compute.plan import (
+from reclock.compute.rendering import list_nodes
+from reclock.errors import EvaluationError, ReclockError
+from reclock.plan.relational import (
     Distinct,
     Filter,
     Finishing,
@@ -36,9 +38,7 @@ from reclock.compute.plan import (
     inputs,
     with_inputs,
 )
-from reclock.compute.rendering import list_nodes
-from reclock.compute.totality import can_raise
-from reclock.errors import EvaluationError, ReclockError
+from reclock.plan.totality import can_raise
 
 _log = structlog.get_logger(__name__)
 

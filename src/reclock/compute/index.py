@@ -21,8 +21,8 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.delta import follows
 from reclock.compute.engines.engine import Engine, Inputs, SoFar
-from reclock.compute.plan import Plan
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
+from reclock.plan.relational import Plan
 
 NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 """The errors that say that a plan has no answer at a time, whoever computes it and how often."""

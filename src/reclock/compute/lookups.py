@@ -13,10 +13,10 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, Ty
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.arrangements import Arrangements
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, TableInput, result_schema
-from reclock.compute.plan import Filter, Finishing, Get, Plan, Project
 from reclock.compute.rendering import kept_rows, list_nodes, visible
-from reclock.compute.scalars import Call, Cast, ColumnRef, Literal, Scalar
-from reclock.compute.totality import can_raise
+from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
+from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
+from reclock.plan.totality import can_raise
 
 NAME = "memory"
 

@@ -8,8 +8,8 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.arrangements import Arrangements
 from reclock.compute import lookups
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inputs
-from reclock.compute.plan import Finishing, Plan
 from reclock.errors import UnsupportedSql
+from reclock.plan.relational import Finishing, Plan
 
 
 def bytes_to_read(inputs: Inputs, as_of: Timestamp) -> int:

@@ -13,10 +13,10 @@ from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
 from reclock.compute.operators.rules import EMPTY_ROW, Relation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
-from reclock.compute.plan import Filter, Finishing, Get, Plan, collections, inputs
-from reclock.compute.scalars import Scalar
-from reclock.compute.totality import can_raise
 from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.relational import Filter, Finishing, Get, Plan, collections, inputs
+from reclock.plan.scalars import Scalar
+from reclock.plan.totality import can_raise
 
 
 @dataclass(frozen=True, slots=True)

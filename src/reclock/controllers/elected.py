@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import structlog
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
-from reclock.consensus.elections import Seat, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import Controller
 from reclock.errors import Fenced, TermOver
 

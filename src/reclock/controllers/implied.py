@@ -9,13 +9,13 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import IdAllocator, Item, ItemType, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.compute.plan import Get, collections
+from reclock.definitions.sinks import SinkSpec
+from reclock.definitions.sources import SourceSpec, collections_of
 from reclock.errors import UnknownObject
+from reclock.plan.relational import Get, collections
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
 from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
-from reclock.sinks.description import SinkSpec
-from reclock.sources.description import SourceSpec, collections_of
 from reclock.sql.catalog import IndexEntry, PlannerCatalog, QuarantinedEntry, RelationEntry, SinkEntry
 from reclock.sql.planner.views import expand
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
-from reclock.consensus.elections import Seat, Term
-from reclock.consensus.replicas import Registration, Replicas
+from reclock.consensus.leadership.elections import Seat, Term
+from reclock.consensus.processes.replicas import Registration, Replicas
 from reclock.controllers.controller import PATIENCE_S, Follow, Pause, patiently
 from reclock.controllers.elected import ElectedController
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of

@@ -8,7 +8,7 @@ from functools import partial
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
-from reclock.consensus.elections import Seat, Term
+from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import Follow
 from reclock.controllers.elected import AGAIN_S, ElectedController
 from reclock.controllers.implied import incarnations, storage_commands

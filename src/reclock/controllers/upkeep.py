@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from reclock.consensus.replicas import Registration
+from reclock.consensus.processes.replicas import Registration
 from reclock.protocol.orchestration import Ended, ReplicaDescription
 
 _FIRST_S, _LONGEST_S = 0.25, 30.0

@@ -9,15 +9,15 @@ from typing import Any
 from reclock.algebra.relations import DIFF_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
-from reclock.consensus.claims import Claim
-from reclock.consensus.frontiers import Frontiers
+from reclock.connectors.connector import spelled
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict
 from reclock.ingest.difference import RETRACTED
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import Audit, Phase, Step
 from reclock.quality.slice import AuditSlice
-from reclock.sources.connector import spelled
-from reclock.sources.description import SourceSpec
 
 AUDITABLE = (Phase.STAGED, Phase.AUDITED)
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
-from reclock.consensus.claims import Claim
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.statistics import Moved
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.processes.statistics import Moved
+from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
 from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Phase, Step
-from reclock.sources.description import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

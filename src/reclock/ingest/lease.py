@@ -8,8 +8,8 @@ from typing import Self
 
 import structlog
 
-from reclock.consensus.claims import Claim, Payload
-from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.frontiers.claims import Claim, Payload
+from reclock.consensus.frontiers.groups import Frontiers
 from reclock.errors import ClaimConflict, Fenced, ReclockError
 
 _logger = structlog.get_logger(__name__)

@@ -18,13 +18,13 @@ from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Failure, Version
+from reclock.connectors.connector import Bound, Increment
+from reclock.definitions.sources import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
 from reclock.ingest.payload import Failed
 from reclock.reclocking.digits import digits, worth
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
-from reclock.sources.connector import Bound, Increment
-from reclock.sources.description import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
@@ -192,7 +192,7 @@ class Lineup:
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
-        """The outputs that begin with a step of these increments: see ``reclock.sources.connector.Shared``."""
+        """The outputs that begin with a step of these increments: see ``reclock.connectors.connector.Shared``."""
         named = {increment.partition for increment in increments}
         return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
 

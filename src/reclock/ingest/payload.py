@@ -14,8 +14,8 @@ from typing import Any, Self
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
+from reclock.connectors.connector import Increment, Skip, left
 from reclock.errors import InternalError, InvalidOption
-from reclock.sources.connector import Increment, Skip, left
 
 LAYOUT = 2
 """The layout of a payload. Another one's claims are finished by the version that made them."""

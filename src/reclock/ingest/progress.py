@@ -12,10 +12,10 @@ from reclock.algebra.timestamps import MINIMUM
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
+from reclock.definitions.sources import PLACE_COLUMN, frontiers_desc
 from reclock.ingest.lineup import bindings_in
 from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Remap
-from reclock.sources.description import PLACE_COLUMN, frontiers_desc
 
 _frontiers: WeakKeyDictionary[Version, pa.Table] = WeakKeyDictionary()
 """What was made of versions of bindings, which never change."""

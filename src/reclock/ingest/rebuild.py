@@ -18,15 +18,15 @@ from reclock.collections.files import StagedFile
 from reclock.collections.folder import rewrite_name
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
-from reclock.consensus.frontiers import Frontiers
+from reclock.connectors.connector import Recalls, Skip
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.ingest.difference import DifferenceJob
 from reclock.ingest.lineup import Lineup, read_bindings
 from reclock.ingest.stage import StagingJob
 from reclock.ingest.upsert import ByOffset
 from reclock.reclocking.remap import Remap
-from reclock.sources.connector import Recalls, Skip
-from reclock.sources.description import SourceSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,6 +22,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
+from reclock.connectors.connector import OFFSET_COLUMN, Connector, Found, Read
 from reclock.errors import (
     DecodeFailed,
     InternalError,
@@ -32,7 +33,6 @@ from reclock.errors import (
     UpstreamUnavailable,
 )
 from reclock.ingest.payload import Failed
-from reclock.sources.connector import OFFSET_COLUMN, Connector, Found, Read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

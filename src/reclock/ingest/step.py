@@ -18,19 +18,7 @@ from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
-from reclock.consensus.claims import Claim
-from reclock.consensus.frontiers import Frontiers
-from reclock.errors import ClaimConflict, DecodeFailed, SourceError, UpstreamBusy
-from reclock.ingest.commit import commit_and_publish
-from reclock.ingest.difference import DifferenceJob, Engines
-from reclock.ingest.lease import HeldClaim
-from reclock.ingest.lineup import Lineup
-from reclock.ingest.payload import PASSED, Failed, Phase, Step
-from reclock.ingest.stage import StagingJob, StagingOutcome, decode_failure, encode_failure
-from reclock.ingest.upsert import replacement
-from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.mint import mint
-from reclock.sources.connector import (
+from reclock.connectors.connector import (
     Bound,
     Connector,
     FailsByOutput,
@@ -42,7 +30,19 @@ from reclock.sources.connector import (
     Shared,
     TrustsOutputs,
 )
-from reclock.sources.description import SourceSpec
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import ClaimConflict, DecodeFailed, SourceError, UpstreamBusy
+from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.difference import DifferenceJob, Engines
+from reclock.ingest.lease import HeldClaim
+from reclock.ingest.lineup import Lineup
+from reclock.ingest.payload import PASSED, Failed, Phase, Step
+from reclock.ingest.stage import StagingJob, StagingOutcome, decode_failure, encode_failure
+from reclock.ingest.upsert import replacement
+from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.mint import mint
 
 
 class State(StrEnum):
@@ -120,7 +120,7 @@ def ingest(
     claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
     gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
     ``has_gaps`` tells whether offsets of the source were ever given up after they were bound, ``is_wanted`` whether it is
-    there still, ``restarts`` which readings were requested (see ``reclock.sources.connector.Restarts``).
+    there still, ``restarts`` which readings were requested (see ``reclock.connectors.connector.Restarts``).
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """

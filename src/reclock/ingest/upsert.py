@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, INTEGER, TIME_COLUMN, Column, RelationDesc
-from reclock.sources.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
-from reclock.sources.description import PostgresConnector, Upstream
-from reclock.sources.lineages import BORN_COLUMN, UNSENT_COLUMN, large, lineage_desc, was
+from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, PARTITION_COLUMN
+from reclock.connectors.postgres.lineages import BORN_COLUMN, UNSENT_COLUMN, large, lineage_desc, was
+from reclock.definitions.sources import PostgresConnector, Upstream
 
 
 class Replacement(Protocol):

@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
-from reclock.consensus.reporters import Token
+from reclock.consensus.processes.reporters import Token
 from reclock.errors import Fenced, InternalError, ReclockError, ReportersGone, WriteConflict
 from reclock.introspection import farewells
 from reclock.protocol.introspection import Change, IntrospectionType, Reporter, Row

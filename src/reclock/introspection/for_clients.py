@@ -13,9 +13,9 @@ from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
-from reclock.compute.functions.moments import zones
 from reclock.introspection.relation import Builtin, Rows, State, desc, view
 from reclock.introspection.type_functions import functions_of, type_function_rows
+from reclock.plan.functions.moments import zones
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 

@@ -16,10 +16,10 @@ from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.table_log import OF_INTROSPECTION, TableLog
 from reclock.collections.tables import Tables, rows_schema
-from reclock.consensus.fence import Leadership
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.reporters import Token, require
-from reclock.consensus.store import Consensus
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.leadership.fence import Leadership
+from reclock.consensus.processes.reporters import Token, require
 from reclock.introspection.collection_manager import Contents
 from reclock.introspection.types import MANAGED
 from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS

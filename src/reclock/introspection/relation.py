@@ -13,10 +13,10 @@ from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.consensus.frontiers import GroupFrontier
-from reclock.consensus.leftovers import Leftover
-from reclock.consensus.statistics import Total
-from reclock.consensus.statuses import Status
+from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.consensus.objects.pending_cleanup import Leftover
+from reclock.consensus.processes.statistics import Total
+from reclock.consensus.processes.statuses import Status
 from reclock.introspection.backends import Backend
 from reclock.introspection.privacy import Reader
 from reclock.protocol.introspection import IntrospectionType, LogName, Row

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.waiting import INTERRUPTIONS, LOOK_S, InterruptibleLock, check
+from reclock.consensus.database.waiting import INTERRUPTIONS, LOOK_S, InterruptibleLock, check
 from reclock.errors import UnknownTimeline
 from reclock.oracle.oracle import TimestampOracle
 

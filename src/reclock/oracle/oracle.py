@@ -13,8 +13,8 @@ from typing import Protocol
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Clock, Timestamp
-from reclock.consensus.changes import notify
-from reclock.consensus.store import Consensus, metadata
+from reclock.consensus.database.changes import notify
+from reclock.consensus.database.store import Consensus, metadata
 from reclock.errors import ClockImplausible, TimelineBelowFloor, UnknownTimeline
 
 MAX_CLOCK_JUMP_MS = 366 * 86_400_000

@@ -12,7 +12,7 @@ from reclock.algebra.error_intervals import ErrorInterval
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.compute.plan import Finishing, Plan
+from reclock.plan.relational import Finishing, Plan
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from reclock.consensus.replicas import Incarnation
+from reclock.consensus.processes.replicas import Incarnation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
 from reclock.algebra.ids import StorageCollectionId
-from reclock.compute.plan import Constant, Plan
-from reclock.compute.scalars import Aggregate, Literal, Scalar
 from reclock.errors import InternalError, ReclockError
+from reclock.plan.relational import Constant, Plan
+from reclock.plan.scalars import Aggregate, Literal, Scalar
 from reclock.protocol.compute import ComputeCommand
 from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, Row
 

@@ -14,7 +14,7 @@ import re
 import secrets
 import struct
 
-from reclock.consensus.verifiers import Verifier
+from reclock.consensus.credentials.verifiers import Verifier
 from reclock.errors import AuthenticationFailed, ProtocolViolation
 
 MECHANISM = "SCRAM-SHA-256"

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from reclock.adapter.copy import CopyIn, CopyOut
-from reclock.adapter.prepared import Prepared
-from reclock.adapter.results import Result
-from reclock.adapter.session import Answer, Session
-from reclock.adapter.transactions import TransactionStatus
+from reclock.adapter.context.results import Result
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.session.prepared import Prepared
+from reclock.adapter.session.session import Answer, Session
+from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.errors import (
     DuplicateCursor,
     Fenced,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from reclock.adapter.copy import CopyIn, CopyOut
-from reclock.adapter.results import Result
+from reclock.adapter.context.results import Result
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
 from reclock.server.stream import Stream

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reclock.adapter.texts import decode_utf8
+from reclock.adapter.context.texts import decode_utf8
 from reclock.errors import ProtocolViolation
 
 PROTOCOL_3_0 = 3 << 16

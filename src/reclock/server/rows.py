@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 
-from reclock.adapter.results import Result, slices
+from reclock.adapter.context.results import Result, slices
 from reclock.algebra.relations import Column
 from reclock.errors import ProtocolViolation
 from reclock.server.messages import Field

@@ -16,9 +16,8 @@ from typing import Any
 
 import structlog
 
-from reclock.adapter.session import Session
-from reclock.adapter.transactions import TransactionStatus
-from reclock.environment import Environment
+from reclock.adapter.session.session import Session
+from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.errors import (
     ConfigurationError,
     ConnectionRefused,
@@ -30,6 +29,7 @@ from reclock.errors import (
     UnsafeListener,
 )
 from reclock.introspection.backends import Backend
+from reclock.runtime.environment import Environment
 from reclock.server import messages, reports
 from reclock.server.connection import Connection
 from reclock.server.opening import Credential, Opened, authenticate, credential_of, open_connection, start

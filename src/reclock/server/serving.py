@@ -9,9 +9,9 @@ from pathlib import Path
 
 import structlog
 
-from reclock.environment import Environment
-from reclock.leading import leading
-from reclock.reporting import reporting
+from reclock.runtime.environment import Environment
+from reclock.runtime.leader import leading
+from reclock.runtime.reporting import reporting
 from reclock.server.server import Server
 
 _log = structlog.get_logger(__name__)

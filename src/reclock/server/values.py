@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock.adapter.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
-from reclock.adapter.texts import decode_utf8, joined, real_text, text_of, texts
+from reclock.adapter.context.texts import decode_utf8, joined, real_text, text_of, texts
+from reclock.adapter.copy.binary import NULL, decode_value, encode_column, fixed, parse_decimal, value_encoder, with_lengths
 from reclock.algebra.object_ids import column_type_modifier, column_type_oid, type_rows, type_size
 from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import UnknownObject

@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.sinks import ROW, Avro, Envelope
 from reclock.errors import InternalError, TargetChanged, TargetUnavailable, UpstreamUnavailable
+from reclock.formats.schema_registry import RefusedSchema, register
 from reclock.sinks.avro_encoding import encoded, joined
-from reclock.sinks.description import ROW, Avro, Envelope
 from reclock.sinks.messages import changes_column
-from reclock.sources.registry import RefusedSchema, register
 
 _SIMPLE: Mapping[TypeName, str] = {
     TypeName.BOOLEAN: "boolean",

@@ -21,12 +21,12 @@ from reclock.collections.version import Version
 from reclock.compute import index as maintenance
 from reclock.compute import peek
 from reclock.compute.engines.engine import Engine, Inputs
-from reclock.compute.plan import Get, collections
 from reclock.config import Settings
-from reclock.consensus.frontiers import Frontiers
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.definitions.sinks import SinkSpec
 from reclock.errors import CollectionDamaged, ForeignCollection, NotReadable, ReclockError, UnknownCollection, UnsupportedSql
 from reclock.ingest.progress import plan_input
-from reclock.sinks.description import SinkSpec
+from reclock.plan.relational import Get, collections
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,16 @@ import structlog
 from reclock import crashpoints
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import collections
-from reclock.consensus.claims import Claim, GroupFrontier
-from reclock.consensus.frontiers import Frontiers
-from reclock.consensus.holds import ReadHolds
-from reclock.consensus.input_holds import hold_inputs, let_inputs_go
+from reclock.consensus.frontiers.claims import Claim, GroupFrontier
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
+from reclock.definitions.sinks import SinkSpec
 from reclock.errors import ReclockError, TargetChanged
 from reclock.ingest.lease import HeldClaim
+from reclock.plan.relational import collections
 from reclock.protocol.compute import Emitted
 from reclock.sinks.changes import Changes, Range, Reader, by_time, changes_schema
-from reclock.sinks.description import SinkSpec
 from reclock.sinks.target import Writer
 
 _logger = structlog.get_logger(__name__)

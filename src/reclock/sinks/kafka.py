@@ -27,8 +27,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.sinks import KafkaTarget
 from reclock.errors import ClaimConflict, SinkError, TargetChanged, TargetUnavailable
-from reclock.sinks.description import KafkaTarget
 from reclock.sinks.messages import Encoder
 from reclock.sinks.target import Written
 

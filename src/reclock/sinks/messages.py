@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.sinks import Envelope
 from reclock.errors import SinkKeyNotUnique
-from reclock.sinks.description import Envelope
 
 Message = tuple[bytes | None, bytes | None]
 """Key and value."""

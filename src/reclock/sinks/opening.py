@@ -8,13 +8,13 @@ from functools import singledispatch
 from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
-from reclock.sinks.description import Avro, DeltaTarget, Json, KafkaTarget, Plain, SinkSpec, Target
+from reclock.connectors.clients import kafka_client, registry_client
+from reclock.definitions.connections import Reveal, no_secrets
+from reclock.definitions.sinks import Avro, DeltaTarget, Json, KafkaTarget, Plain, SinkSpec, Target
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
 from reclock.sinks.plain_messages import PlainForm
 from reclock.sinks.target import Writer
-from reclock.sources.clients import kafka_client, registry_client
-from reclock.sources.connections import Reveal, no_secrets
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from reclock.algebra.index_keys import KeyPart
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.compute.plan import Plan
-from reclock.consensus.claims import GroupFrontier
+from reclock.consensus.frontiers.claims import GroupFrontier
+from reclock.definitions.connections import Connection
 from reclock.errors import DuplicateObject, ObjectQuarantined, SystemObjectProtected, UnknownObject, UnknownRelation
-from reclock.sources.connections import Connection
+from reclock.plan.relational import Plan
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames
 from reclock.sql.statements import SinkDefinition, SourceDefinition, TableDefinition
 from reclock.sql.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS

@@ -8,8 +8,8 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from reclock.definitions.connections import ALIASES, OPTIONS
 from reclock.errors import SqlSyntaxError
-from reclock.sources.connections import ALIASES, OPTIONS
 from reclock.sql import connection_nodes, nodes
 from reclock.sql.query_grammar import QueryParser
 

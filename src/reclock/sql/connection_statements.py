@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reclock.algebra.ids import GlobalId
-from reclock.sources.connections import Connection
+from reclock.definitions.connections import Connection
 from reclock.sql.names import QualifiedName
 
 

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from reclock.algebra.ids import CollectionType
-from reclock.compute.plan import (
+from reclock.plan.relational import (
     Constant,
     Distinct,
     Except,
@@ -30,7 +30,7 @@ from reclock.compute.plan import (
     WindowFunction,
     inputs,
 )
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter, Scalar
 
 _INFIX = {"+", "-", "*", "/", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike"}
 _WORDS = {"concat": "||", "is_not_distinct": "is not distinct from"}

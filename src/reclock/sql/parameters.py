@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from reclock.algebra.relations import ScalarType, TypeName, numeric
-from reclock.compute.scalars import Literal, Parameter
 from reclock.errors import IndeterminateType, UnknownParameter
+from reclock.plan.scalars import Literal, Parameter
 
 MOST = 65_535
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.catalog.acl import Privilege
-from reclock.consensus.verifiers import stored_password
+from reclock.consensus.credentials.verifiers import stored_password
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.sql import nodes, role_nodes
 from reclock.sql.variable_grammar import VariableParser

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.kinds import Reference
 from reclock.catalog.roles import Target
-from reclock.consensus.verifiers import NewPassword
+from reclock.consensus.credentials.verifiers import NewPassword
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import Finishing, Ordering, Plan
-from reclock.sinks.description import Envelope
-from reclock.sinks.description import Target as SinkTarget
-from reclock.sources.description import Format, Upstream
+from reclock.definitions.sinks import Envelope
+from reclock.definitions.sinks import Target as SinkTarget
+from reclock.definitions.sources import Format, Upstream
+from reclock.plan.relational import Finishing, Ordering, Plan
 from reclock.sql.cluster_statements import ClusterStatement
 from reclock.sql.connection_statements import ConnectionStatement
 from reclock.sql.constraints import Constraint, ConstraintKind

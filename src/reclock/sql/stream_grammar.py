@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sources.description import COMPRESSIONS
+from reclock.definitions.sources import COMPRESSIONS
 from reclock.sql import nodes
 from reclock.sql.query_grammar import QueryParser
 

@@ -15,8 +15,8 @@ from weakref import WeakSet
 import duckdb
 
 from reclock.compute.engines.spill import SpillFolder
-from reclock.compute.functions.arithmetic import DUCKDB_MACROS
-from reclock.compute.functions.spelling import string
+from reclock.plan.functions.arithmetic import DUCKDB_MACROS
+from reclock.plan.functions.sql_names import string
 
 NAME = "duckdb"
 _AGAIN_S = 0.01

@@ -26,10 +26,10 @@ from reclock.compute.engines.database import (
 )
 from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, SoFar, by_rules, fitted, result_schema
 from reclock.compute.engines.failures import failure
-from reclock.compute.functions.spelling import identifier, string, type_sql
 from reclock.compute.operators.rules import Relation
-from reclock.compute.plan import Finishing, Plan
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
+from reclock.plan.functions.sql_names import identifier, string, type_sql
+from reclock.plan.relational import Finishing, Plan
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset

@@ -17,7 +17,7 @@ from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
 from reclock.compute.delta import follows
 from reclock.compute.operators.rules import Relation
-from reclock.compute.plan import Finishing, Plan
+from reclock.plan.relational import Finishing, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Input, Input
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
-from reclock.compute.functions.spelling import identifier, type_sql
 from reclock.compute.operators.rules import Relation
-from reclock.compute.plan import Finishing, Plan, row_limit
 from reclock.errors import QueryCanceled, ReclockError, SparkLost
+from reclock.plan.functions.sql_names import identifier, type_sql
+from reclock.plan.relational import Finishing, Plan, row_limit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

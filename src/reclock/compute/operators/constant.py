@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.functions.spelling import literal
 from reclock.compute.operators.rules import Rendering, demand, is_monotone, origin, select_list, snapshot
-from reclock.compute.plan import Constant
+from reclock.plan.functions.sql_names import literal
+from reclock.plan.relational import Constant
 
 
 @snapshot.register

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, is_monotone, origin, snapshot
-from reclock.compute.plan import Distinct
+from reclock.plan.relational import Distinct
 
 
 @snapshot.register

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, snapshot
-from reclock.compute.plan import Filter
+from reclock.plan.relational import Filter
 
 
 @snapshot.register

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import BIGINT, INTEGER, RelationDesc
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.functions.spelling import type_sql
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, select_list, snapshot
-from reclock.compute.plan import Constant, FlatMap
-from reclock.compute.scalars import Call, Literal
+from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.relational import Constant, FlatMap
+from reclock.plan.scalars import Call, Literal
 
 _ONE_EMPTY_ROW = Constant(((),), RelationDesc(()))
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
-from reclock.compute.functions.spelling import identifier, literal, raised, type_sql
 from reclock.compute.operators.rules import Among, Rendering, Step, delta, demand, origin, select_list, snapshot
-from reclock.compute.plan import Get
+from reclock.plan.functions.sql_names import identifier, literal, raised, type_sql
+from reclock.plan.relational import Get
 
 
 @snapshot.register

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
 from reclock.compute.operators.rules import EMPTY_ROW, Among, State, Step, columns, select_list, snapshot
-from reclock.compute.plan import Plan, inputs
+from reclock.plan.relational import Plan, inputs
 
 Merge = Callable[[str], str]
 """Given a relation of the rows that groups had and of what the node computes from the rows that came,

@@ -21,8 +21,8 @@ from reclock.compute.operators.rules import (
     select_list,
     snapshot,
 )
-from reclock.compute.plan import Join, JoinKind
-from reclock.compute.totality import can_raise
+from reclock.plan.relational import Join, JoinKind
+from reclock.plan.totality import can_raise
 
 
 @snapshot.register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.rules import Rendering, Step, delta, demand, is_monotone, origin, select_list, snapshot
-from reclock.compute.plan import Project
+from reclock.plan.relational import Project
 
 
 @snapshot.register

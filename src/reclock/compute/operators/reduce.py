@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql, all_references
-from reclock.compute.functions import resolve_aggregate
-from reclock.compute.functions.casts import write_cast
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, has_delta, origin, select_list, snapshot
-from reclock.compute.plan import Reduce
-from reclock.compute.scalars import Aggregate, ColumnRef
+from reclock.plan.functions import resolve_aggregate
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.relational import Reduce
+from reclock.plan.scalars import Aggregate, ColumnRef
 
 _MERGED_BY = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 """The aggregate that makes one value of those of several parts of a group."""

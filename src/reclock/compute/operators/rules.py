@@ -9,9 +9,9 @@ from functools import singledispatch
 from typing import Any, Protocol
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.compute.plan import Get, Plan
-from reclock.compute.scalars import Scalar
 from reclock.errors import InternalError
+from reclock.plan.relational import Get, Plan
+from reclock.plan.scalars import Scalar
 
 EMPTY_ROW = "TRUE AS c"
 """The select list of a relation without columns: SQL has none, so its rows are carried by a column nobody reads."""

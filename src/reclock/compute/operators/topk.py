@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, snapshot
-from reclock.compute.plan import Ordering, TopK
+from reclock.plan.relational import Ordering, TopK
 
 
 def order_by(order: Sequence[Ordering], width: int) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql
-from reclock.compute.functions.spelling import type_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, select_list, snapshot
 from reclock.compute.operators.topk import order_by
-from reclock.compute.plan import Frame, Window, WindowFunction
-from reclock.compute.scalars import Aggregate
+from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.relational import Frame, Window, WindowFunction
+from reclock.plan.scalars import Aggregate
 
 
 @snapshot.register

@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
+from reclock.definitions.sources import PostgresConnector
 from reclock.errors import DuplicateObject, InvalidOption, SystemObjectProtected, WrongObjectType
-from reclock.sources.description import PostgresConnector
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
-from reclock.compute.scalars import Literal, Parameter
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
+from reclock.plan.scalars import Literal, Parameter
 from reclock.sql import nodes
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters

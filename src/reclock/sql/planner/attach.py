@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reclock.compute.plan import Get, JoinKind, Plan, inputs, with_inputs
-from reclock.compute.scalars import ColumnRef
+from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.scalars import ColumnRef
 from reclock.sql.planner.build import distinct, join, project
 from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue, rewrite
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.compute.plan import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK, Union
-from reclock.compute.scalars import Aggregate, Call, ColumnRef, Literal
-from reclock.compute.totality import can_raise
+from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK, Union
+from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.plan.totality import can_raise
 from reclock.sql.planner.coercion import coerce, common_type
 from reclock.sql.planner.rewrite import columns_of, is_nullable, move_columns
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from reclock.compute.plan import Filter, FlatMap, Join, Map, Plan, Reduce, inputs, with_inputs
-from reclock.compute.scalars import Aggregate, Call
+from reclock.plan.relational import Filter, FlatMap, Join, Map, Plan, Reduce, inputs, with_inputs
+from reclock.plan.scalars import Aggregate, Call
 from reclock.sql.planner.rewrite import rewrite, walk
 from reclock.sql.planner.session_functions import is_about_session
 

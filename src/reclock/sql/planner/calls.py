@@ -10,9 +10,9 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
-from reclock.compute.functions import AGGREGATES, resolve_aggregate
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
+from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner import pairs

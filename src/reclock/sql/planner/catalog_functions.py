@@ -22,8 +22,8 @@ from reclock.algebra.relations import (
     TEXT,
     ScalarType,
 )
-from reclock.compute.scalars import ColumnRef
 from reclock.errors import InternalError, UnknownFunction
+from reclock.plan.scalars import ColumnRef
 from reclock.sql.nodes import QueryStatement
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.attach import around

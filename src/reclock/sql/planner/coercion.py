@@ -37,12 +37,12 @@ from reclock.algebra.relations import (
     array,
     numeric,
 )
-from reclock.compute.functions import common_type as common_of
-from reclock.compute.functions import is_implicit, resolve_cast
-from reclock.compute.functions.digits import FLOAT_SCALE
-from reclock.compute.functions.typing import as_numeric
-from reclock.compute.scalars import Call, Cast, Literal
 from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.plan.functions import common_type as common_of
+from reclock.plan.functions import is_implicit, resolve_cast
+from reclock.plan.functions.digits import FLOAT_SCALE
+from reclock.plan.functions.typing import as_numeric
+from reclock.plan.scalars import Call, Cast, Literal
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner.literals import fit, natural, parse_number, parse_text

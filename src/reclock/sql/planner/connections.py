@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import ItemType
+from reclock.definitions.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
 from reclock.errors import InvalidOption
-from reclock.sources.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
 from reclock.sql import connection_nodes, nodes
 from reclock.sql.catalog import ConnectionEntry, PlannerCatalog, SecretEntry, nearest
 from reclock.sql.connection_grammar import VALUE

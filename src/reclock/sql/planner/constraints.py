@@ -14,8 +14,8 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, RelationDesc
-from reclock.compute.scalars import Call
 from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
+from reclock.plan.scalars import Call
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.constraint_nodes import TableConstraint

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.plan import Constant
-from reclock.compute.scalars import Literal
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
+from reclock.plan.relational import Constant
+from reclock.plan.scalars import Literal
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.consumption import tracked_copy

@@ -12,9 +12,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import DEFAULT_SUFFIX
 from reclock.algebra.relations import RelationDesc
 from reclock.catalog.objects import ItemType
-from reclock.compute.plan import Plan, collections
 from reclock.compute.rendering import check_supported
-from reclock.compute.scalars import ColumnRef
+from reclock.definitions.sources import ObjectsConnector
 from reclock.errors import (
     DependentObjects,
     DuplicateObject,
@@ -24,7 +23,8 @@ from reclock.errors import (
     UnsupportedSql,
     WrongObjectType,
 )
-from reclock.sources.description import ObjectsConnector
+from reclock.plan.relational import Plan, collections
+from reclock.plan.scalars import ColumnRef
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog
 from reclock.sql.consumption import tracked_copy

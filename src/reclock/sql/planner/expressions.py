@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, OID, REGCLASS, TEXT, ScalarType, TypeName, array
-from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import (
     AmbiguousFunction,
     SqlSyntaxError,
@@ -20,6 +19,7 @@ from reclock.errors import (
     UnknownParameter,
     UnsupportedSql,
 )
+from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.consumption import consume, written
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold

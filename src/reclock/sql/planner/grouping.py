@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.relations import BIGINT
-from reclock.compute.plan import Plan, Reduce
-from reclock.compute.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.errors import GroupingError, InvalidGrouping
+from reclock.plan.relational import Plan, Reduce
+from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, map_columns, reduce, union
 from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue, children, rewrite, walk, with_children

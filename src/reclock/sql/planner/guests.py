@@ -7,8 +7,8 @@ is a guest of whom follows from the definitions alone, for a host cannot go befo
 from __future__ import annotations
 
 from reclock.algebra.ids import GlobalId
+from reclock.definitions.sources import DebeziumConnector, Format, Upstream
 from reclock.errors import InvalidOption
-from reclock.sources.description import DebeziumConnector, Format, Upstream
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.statements import SourceDefinition
 

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from reclock.algebra.index_keys import EXPRESSION, KeyPart
 from reclock.algebra.relations import RelationDesc
-from reclock.compute.plan import Constant
-from reclock.compute.scalars import ColumnRef
 from reclock.errors import DuplicateColumn, UnknownColumn
+from reclock.plan.relational import Constant
+from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog import nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, fold, quote

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
-from reclock.compute.scalars import Call, Literal, Parameter
 from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.scalars import Call, Literal, Parameter
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import expect

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from reclock.algebra.relations import ScalarType
-from reclock.compute.plan import Plan
+from reclock.plan.relational import Plan
 from reclock.sql.catalog import RelationEntry
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.planner.context import Context

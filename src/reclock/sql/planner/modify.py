@@ -11,9 +11,9 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
-from reclock.compute.plan import Constant, Plan, Union
-from reclock.compute.scalars import Cast, ColumnRef, Literal
 from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
+from reclock.plan.relational import Constant, Plan, Union
+from reclock.plan.scalars import Cast, ColumnRef, Literal
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.consumption import tracked_copy

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN
-from reclock.compute.functions import resolve_scalar
-from reclock.compute.scalars import Call, Literal
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
+from reclock.plan.functions import resolve_scalar
+from reclock.plan.scalars import Call, Literal
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.rewrite import OpenParameter, Untyped
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reclock.algebra.relations import INTEGER, array
-from reclock.compute.scalars import Literal
+from reclock.plan.scalars import Literal
 from reclock.sql.planner.coercion import cast
 from reclock.sql.planner.rewrite import Elements
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from reclock.algebra.relations import BIGINT, Column, RelationDesc
-from reclock.compute.functions import resolve_scalar
-from reclock.compute.plan import Get, Map, Plan, Project
-from reclock.compute.scalars import Call, ColumnRef, Literal
-from reclock.sources.description import Reclocking, frontiers_desc
+from reclock.definitions.sources import Reclocking, frontiers_desc
+from reclock.plan.functions import resolve_scalar
+from reclock.plan.relational import Get, Map, Plan, Project
+from reclock.plan.scalars import Call, ColumnRef, Literal
 
 
 def over_frontiers(progress: Get, reclocking: Reclocking) -> Plan:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN
-from reclock.compute.plan import (
+from reclock.plan.relational import (
     Constant,
     Distinct,
     Except,
@@ -23,8 +23,8 @@ from reclock.compute.plan import (
     TopK,
     Union,
 )
-from reclock.compute.scalars import Call, ColumnRef
-from reclock.compute.totality import can_raise
+from reclock.plan.scalars import Call, ColumnRef
+from reclock.plan.totality import can_raise
 from reclock.sql.planner.build import filter_rows, join, project
 from reclock.sql.planner.rewrite import columns_of, move_columns
 

@@ -9,9 +9,9 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
-from reclock.compute.plan import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
-from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.plan.relational import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
+from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold

@@ -8,8 +8,8 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import INTEGER, Column, ScalarType
-from reclock.compute.plan import Frame, Plan, WindowFunction
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
+from reclock.plan.relational import Frame, Plan, WindowFunction
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 

@@ -11,7 +11,7 @@ from reclock.catalog.kinds import identity, spec_of
 from reclock.catalog.objects import ROLE_ATTRIBUTES, Cluster, Database, DefaultPrivilege, Item, Kind, Role, Schema, SystemPrivilege
 from reclock.catalog.roles import memberships
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.consensus.verifiers import NewPassword
+from reclock.consensus.credentials.verifiers import NewPassword
 from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
 from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog import PlannerCatalog, nearest

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
-from reclock.compute.plan import FlatMap, Ordering, Plan, Window, WindowFunction
-from reclock.compute.scalars import Aggregate, ColumnRef, Literal
+from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
+from reclock.plan.scalars import Aggregate, ColumnRef, Literal
 from reclock.sql.planner.build import map_columns
 from reclock.sql.planner.rewrite import Elements, InWindow, has, rewrite, walk
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from reclock.algebra.relations import Column
+from reclock.definitions.connections import Connection
+from reclock.definitions.sources import AvroFormat, ProtobufFormat, SchemaFormat
 from reclock.errors import InvalidOption
-from reclock.sources import avro_schemas, protobuf_schemas
-from reclock.sources.connections import Connection
-from reclock.sources.description import AvroFormat, ProtobufFormat, SchemaFormat
+from reclock.formats import avro_schemas, protobuf_schemas
 from reclock.sql import nodes
 from reclock.sql.planner.columns import check_stored
 

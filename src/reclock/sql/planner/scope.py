@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reclock.algebra.relations import RelationDesc, ScalarType
-from reclock.compute.plan import Plan
-from reclock.compute.scalars import ColumnRef
 from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
+from reclock.plan.relational import Plan
+from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog import nearest
 from reclock.sql.names import QualifiedName
 from reclock.sql.planner.rewrite import OuterRef

@@ -11,9 +11,9 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
-from reclock.compute.plan import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
-from reclock.compute.scalars import Call, ColumnRef
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.plan.relational import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, filter_rows, join, map_columns

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, array
-from reclock.compute.scalars import Call, Case, Literal
 from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.catalog import nearest
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames
 

@@ -9,9 +9,9 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
-from reclock.compute.plan import Constant, Filter, Finishing, Ordering, Plan
-from reclock.compute.scalars import ColumnRef, Literal
 from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.plan.relational import Constant, Filter, Finishing, Ordering, Plan
+from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql import nodes
 from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, QuarantinedEntry, RelationEntry, Scope
 from reclock.sql.dialect import to_sql

@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from reclock.algebra.relations import Column, TypeName
 from reclock.catalog.objects import ItemType
-from reclock.compute.plan import Get, collections
+from reclock.definitions.connections import KAFKA, SCHEMA_REGISTRY, broker
+from reclock.definitions.sinks import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
 from reclock.errors import InvalidOption, UnsupportedSql
-from reclock.sinks.description import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
-from reclock.sources.connections import KAFKA, SCHEMA_REGISTRY, broker
+from reclock.plan.relational import Get, collections
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.consumption import tracked_copy

@@ -11,9 +11,10 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
 from reclock.algebra.timestamps import moment
-from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
-from reclock.sources.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
-from reclock.sources.description import (
+from reclock.connectors.objects.patterns import compile_pattern
+from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
+from reclock.definitions.load_generators import GENERATED
+from reclock.definitions.sources import (
     AvroFormat,
     BytesFormat,
     CsvFormat,
@@ -28,8 +29,7 @@ from reclock.sources.description import (
     SchemaFormat,
     TextFormat,
 )
-from reclock.sources.generated import GENERATED
-from reclock.sources.patterns import compile_pattern
+from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, nearest
 from reclock.sql.dialect import to_sql

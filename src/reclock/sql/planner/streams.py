@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from reclock.definitions.connections import Connection
+from reclock.definitions.sources import KinesisConnector, PubNubConnector
 from reclock.errors import InvalidOption
-from reclock.sources.connections import Connection
-from reclock.sources.description import KinesisConnector, PubNubConnector
 from reclock.sql import nodes
 
 _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):(\d+):stream/([a-zA-Z0-9_.-]{1,128})")

@@ -15,10 +15,10 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
-from reclock.compute.plan import Get, JoinKind, Ordering, Plan, TopK
-from reclock.compute.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
-from reclock.compute.totality import can_raise
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.plan.totality import can_raise
 from reclock.sql.consumption import consume, tracked_copy
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters

@@ -8,9 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, TIME_COLUMN, Column, RelationDesc
-from reclock.compute.plan import Finishing, Ordering, TopK
+from reclock.definitions.sinks import Envelope
 from reclock.errors import InvalidColumnReference, InvalidOption
-from reclock.sinks.description import Envelope
+from reclock.plan.relational import Finishing, Ordering, TopK
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.consumption import tracked_copy

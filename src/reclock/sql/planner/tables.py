@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
-from reclock.compute.plan import FlatMap, Get, JoinKind
-from reclock.compute.scalars import Call, ColumnRef, Literal
 from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
+from reclock.plan.relational import FlatMap, Get, JoinKind
+from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.catalog import nearest
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
-from reclock.compute.plan import Get, Plan, Project, inputs, with_inputs
+from reclock.plan.relational import Get, Plan, Project, inputs, with_inputs
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.progress import over_frontiers
 from reclock.sql.planner.pushdown import push_filters

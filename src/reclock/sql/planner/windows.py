@@ -9,10 +9,10 @@ from typing import Any
 from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, ScalarType
-from reclock.compute.functions import AGGREGATES
-from reclock.compute.plan import Frame, WindowFunction
-from reclock.compute.scalars import Case, Literal
 from reclock.errors import InvalidWindow, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.plan.functions import AGGREGATES
+from reclock.plan.relational import Frame, WindowFunction
+from reclock.plan.scalars import Case, Literal
 from reclock.sql.consumption import consume
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold

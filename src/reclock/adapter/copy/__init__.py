@@ -1,0 +1,1 @@
+"""COPY: rows in and out, as text, CSV and binary."""

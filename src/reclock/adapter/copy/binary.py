@@ -1,0 +1,231 @@
+"""PostgreSQL's binary format of values, both ways: one value, and columns of them at once.
+
+Source of the formats: the ``…send`` and ``…recv`` functions of PostgreSQL's ``src/backend/utils/adt``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, localcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reclock.adapter.context.texts import decode_utf8
+from reclock.algebra.object_ids import type_oid
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import InvalidBinary
+from reclock.sql.planner.literals import number
+
+NULL = b"\xff\xff\xff\xff"
+_DAY_ZERO = date(2000, 1, 1)
+_MOMENT_ZERO = datetime(2000, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+# --- out ---
+
+
+def encode_column(values: pa.Array, type: ScalarType) -> pa.Array:
+    """Each value in binary; NULL where it is."""
+    is_array = type.element is not None
+    form = ">u4" if type.is_object_id else None if is_array else _FORMS.get(type.name)
+    if form is None:
+        if not is_array and type.name in (TypeName.TEXT, TypeName.BYTEA):
+            return values
+        write = value_encoder(type)
+        return pa.array([None if value is None else write(value) for value in values.to_pylist()], pa.large_binary())
+    number = {TypeName.BOOLEAN: pa.int8(), TypeName.DATE: pa.int32()}.get(type.name, values.type)
+    if pa.types.is_timestamp(number):
+        values, number = values.cast(pa.timestamp("us", values.type.tz)), pa.int64()
+    numbers = values.cast(number).fill_null(0).to_numpy(zero_copy_only=False)
+    written = fixed(numbers - _ZEROS.get(type.name, 0), form).cast(pa.large_binary())
+    return pc.if_else(values.is_valid(), written, pa.scalar(None, pa.large_binary())) if values.null_count else written
+
+
+def value_encoder(type: ScalarType) -> Callable[[Any], bytes]:
+    """Writes one value other than NULL."""
+    if type.element is not None:
+        return partial(_array_binary, type.element)
+    return _object_id_binary if type.is_object_id else _BINARY[type.name]
+
+
+def _array_binary(element: ScalarType, value: Sequence[Any]) -> bytes:
+    """Dimensions, whether there is a NULL, the type; length and lower bound of the one dimension; the elements."""
+    write = value_encoder(element)
+    items = [None if each is None else write(each) for each in value]
+    head = struct.pack("!iiI", 1 if items else 0, None in items, type_oid(element))
+    if items:
+        head += struct.pack("!ii", len(items), 1)
+    return head + b"".join(NULL if each is None else len(each).to_bytes(4, "big") + each for each in items)
+
+
+def _interval_binary(value: timedelta) -> bytes:
+    """Days and what is left of them have one sign, as when PostgreSQL subtracts moments."""
+    days = abs(value).days * (-1 if value < timedelta(0) else 1)
+    return struct.pack("!qii", (value - timedelta(days=days)) // _MICROSECOND, days, 0)
+
+
+def _moment_binary(value: datetime) -> bytes:
+    naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+    return struct.pack("!q", (naive - _MOMENT_ZERO) // _MICROSECOND)
+
+
+def _numeric_binary(value: Decimal) -> bytes:
+    """Digits in groups of four: count, weight of the first, sign, digits after the point, groups."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    whole = "".join(map(str, digits)) + "0" * max(0, exponent)
+    whole = whole.rjust(scale + 1, "0")
+    before, after = (whole[:-scale], whole[-scale:]) if scale else (whole, "")
+    before = before.rjust(-(-len(before) // 4) * 4, "0")
+    after = after.ljust(-(-len(after) // 4) * 4, "0")
+    text = before + after
+    groups = [int(text[i : i + 4]) for i in range(0, len(text), 4)]
+    weight = len(before) // 4 - 1
+    while groups and groups[0] == 0:
+        groups.pop(0)
+        weight -= 1
+    while groups and groups[-1] == 0:
+        groups.pop()
+    if not groups:
+        weight, sign = 0, 0
+    return struct.pack(f"!HhHH{len(groups)}H", len(groups), weight, 0x4000 if sign else 0, scale, *groups)
+
+
+def with_lengths(values: pa.Array) -> list[pa.Array]:
+    """The length of each value, as four bytes (-1: NULL), and the values."""
+    values = values.cast(pa.large_binary())
+    return [fixed(pc.binary_length(values).fill_null(-1).to_numpy(zero_copy_only=False), ">i4"), values]
+
+
+def fixed(numbers: np.ndarray, form: str) -> pa.FixedSizeBinaryArray:
+    """Each number in NumPy's ``form``, such as ``>i4``."""
+    raw = numbers.astype(form)
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(raw.itemsize), len(raw), [None, pa.py_buffer(raw.tobytes())])
+
+
+_BINARY: dict[TypeName, Callable[[Any], bytes]] = {
+    TypeName.BOOLEAN: lambda value: b"\1" if value else b"\0",
+    TypeName.SMALLINT: struct.Struct("!h").pack,
+    TypeName.INTEGER: struct.Struct("!i").pack,
+    TypeName.BIGINT: struct.Struct("!q").pack,
+    TypeName.REAL: struct.Struct("!f").pack,
+    TypeName.DOUBLE: struct.Struct("!d").pack,
+    TypeName.NUMERIC: _numeric_binary,
+    TypeName.TEXT: str.encode,
+    TypeName.BYTEA: bytes,
+    TypeName.DATE: lambda value: struct.pack("!i", (value - _DAY_ZERO).days),
+    TypeName.TIMESTAMP: _moment_binary,
+    TypeName.TIMESTAMPTZ: _moment_binary,
+    TypeName.INTERVAL: _interval_binary,
+}
+_FORMS = {
+    TypeName.BOOLEAN: "u1",
+    TypeName.SMALLINT: ">i2",
+    TypeName.INTEGER: ">i4",
+    TypeName.BIGINT: ">i8",
+    TypeName.REAL: ">f4",
+    TypeName.DOUBLE: ">f8",
+    TypeName.DATE: ">i4",
+    TypeName.TIMESTAMP: ">i8",
+    TypeName.TIMESTAMPTZ: ">i8",
+}
+"""Types whose values are one number each in the binary format."""
+_ZEROS = {
+    TypeName.DATE: (_DAY_ZERO - date(1970, 1, 1)).days,
+    TypeName.TIMESTAMP: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
+    TypeName.TIMESTAMPTZ: (_MOMENT_ZERO - datetime(1970, 1, 1)) // _MICROSECOND,
+}
+_object_id_binary = struct.Struct("!I").pack
+
+
+# --- in ---
+
+
+def decode_value(raw: bytes, type: ScalarType) -> Any:
+    """The value in binary. Raises ``InvalidBinary``, and ``ProtocolViolation`` for text that is not UTF-8."""
+    try:
+        return _array(raw, type.element) if type.element is not None else _READERS[type.name](raw)
+    except (struct.error, OverflowError, ValueError, KeyError) as error:
+        raise InvalidBinary(type.name) from error
+
+
+def parse_decimal(text: str) -> Decimal:
+    """A number with as many digits as it is written with."""
+    stripped = text.strip()
+    value, _ = number(stripped[1:] if stripped[:1] in ("+", "-") else text)
+    return Decimal(value).copy_negate() if stripped.startswith("-") else Decimal(value)
+
+
+def _array(raw: bytes, element: ScalarType) -> tuple[Any, ...]:
+    dimensions, _, _ = struct.unpack_from("!iiI", raw)
+    if dimensions > 1:
+        raise ValueError("arrays have one dimension")
+    count = struct.unpack_from("!i", raw, 12)[0] if dimensions else 0
+    at, items = 20, list[Any]()
+    for _ in range(count):
+        (length,) = struct.unpack_from("!i", raw, at)
+        at += 4
+        items.append(None if length < 0 else _READERS[element.name](raw[at : at + length]))
+        at += max(length, 0)
+    return tuple(items)
+
+
+def _boolean(raw: bytes) -> bool:
+    (value,) = struct.unpack("!?", raw)
+    return bool(value)
+
+
+def _days(raw: bytes) -> date:
+    return _DAY_ZERO + timedelta(days=struct.unpack("!i", raw)[0])
+
+
+def _moment(raw: bytes) -> datetime:
+    return _MOMENT_ZERO + timedelta(microseconds=struct.unpack("!q", raw)[0])
+
+
+def _interval(raw: bytes) -> timedelta:
+    microseconds, days, months = struct.unpack("!qii", raw)
+    if months:
+        raise ValueError("intervals of months are not supported")
+    return timedelta(days=days, microseconds=microseconds)
+
+
+def _numeric(raw: bytes) -> Decimal:
+    count, weight, sign, scale = struct.unpack_from("!HhHH", raw)
+    groups = struct.unpack(f"!{count}H", raw[8:])
+    if sign not in (0, 0x4000) or any(group > 9999 for group in groups) or abs(weight) > 100 or scale > 1000:
+        raise ValueError("not a number that is finite")
+    with localcontext(prec=2000):
+        value = sum((Decimal(group).scaleb(4 * (weight - i)) for i, group in enumerate(groups)), Decimal(0))
+        text = format(value.quantize(Decimal(1).scaleb(-scale)), "f")
+    return parse_decimal(f"{'-' if sign else ''}{text}")
+
+
+def _unpacked(code: str) -> Callable[[bytes], Any]:
+    return lambda raw: struct.unpack(code, raw)[0]
+
+
+_READERS: dict[TypeName, Callable[[bytes], Any]] = {
+    TypeName.BOOLEAN: _boolean,
+    TypeName.SMALLINT: _unpacked("!h"),
+    TypeName.INTEGER: _unpacked("!i"),
+    TypeName.BIGINT: _unpacked("!q"),
+    TypeName.REAL: _unpacked("!f"),
+    TypeName.DOUBLE: _unpacked("!d"),
+    TypeName.NUMERIC: _numeric,
+    TypeName.TEXT: decode_utf8,
+    TypeName.BYTEA: bytes,
+    TypeName.DATE: _days,
+    TypeName.TIMESTAMP: _moment,
+    TypeName.TIMESTAMPTZ: lambda raw: _moment(raw).replace(tzinfo=UTC),
+    TypeName.INTERVAL: _interval,
+    TypeName.OID: _unpacked("!I"),
+}

@@ -1,0 +1,159 @@
+"""Data of ``COPY … FROM`` as columns: pieces that are written plainly all at once, others field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+
+from reclock.adapter.copy import text_format as copy_format
+from reclock.algebra.relations import Column, ScalarType, TypeName
+from reclock.collections.schema import arrow_type
+from reclock.errors import BadCopyData, ReclockError
+from reclock.sql.copy_format import LineFormat
+from reclock.sql.planner.literals import parse_text
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class CopyReader:
+    """The records of data that comes in any pieces, as tables of ``columns`` in their order. Raises what is wrong with the data.
+
+    What a field means says `copy_format.Records`, and its value `parse_text`. A piece in which Arrow's reader is sure to find the
+    same is read by that; whatever it does not take, or may take for something else, goes the other way, errors above all.
+    """
+
+    def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
+        self._table, self._columns, self._format = table, columns, format
+        self._names = [str(i) for i in range(len(columns))]
+        self._records = copy_format.Records(format)
+        self._waiting = b""
+
+    def feed(self, data: bytes) -> Iterator[pa.Table]:
+        whole, line_end, rest = (self._waiting + data).rpartition(b"\n")
+        self._waiting = rest
+        if line_end:
+            yield from self._read(whole + line_end)
+
+    def finish(self) -> Iterator[pa.Table]:
+        """The last record, if its line has no end."""
+        yield self._one_by_one(self._records.feed(self._waiting))
+        yield self._one_by_one(self._records.finish())
+
+    def _read(self, lines: bytes) -> Iterator[pa.Table]:
+        if self._format.has_header and not self._records.line:
+            head, line_end, lines = lines.partition(b"\n")
+            yield self._one_by_one(self._records.feed(head + line_end))
+        found = self._at_once(lines) if self._records.is_between else None
+        if found is not None:
+            self._records.skip(lines)
+        yield self._one_by_one(self._records.feed(lines)) if found is None else found
+
+    def _at_once(self, lines: bytes) -> pa.Table | None:
+        """None if the lines may mean something else to Arrow."""
+        format = self._format
+        if not lines or not _is_plain(lines, format):
+            return None
+        try:
+            texts = csv.read_csv(
+                pa.BufferReader(lines),
+                csv.ReadOptions(use_threads=False, column_names=self._names, block_size=len(lines) + 1),
+                csv.ParseOptions(
+                    delimiter=format.delimiter,
+                    quote_char=format.quote if format.is_csv else False,
+                    newlines_in_values=format.is_csv,
+                    ignore_empty_lines=False,
+                ),
+                csv.ConvertOptions(
+                    column_types=dict.fromkeys(self._names, pa.string()),
+                    null_values=[format.null],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            ).combine_chunks()
+            if not format.is_csv and any(pc.any(pc.match_substring(column, "\\")).as_py() for column in texts.columns):
+                return None
+            arrays = [_values(column.chunk(0), each.type) for column, each in zip(texts.columns, self._columns, strict=True)]
+        except (pa.ArrowInvalid, ReclockError):
+            return None
+        return pa.table(arrays, self._names)
+
+    def _one_by_one(self, records: Iterator[copy_format.Fields]) -> pa.Table:
+        rows = [self._row(fields) for fields in records]
+        values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
+        return pa.table([pa.array(each, arrow_type(c.type)) for each, c in zip(values, self._columns, strict=True)], self._names)
+
+    def _row(self, fields: copy_format.Fields) -> tuple[Any, ...]:
+        line = self._records.line
+        if len(fields) > len(self._columns):
+            raise BadCopyData("extra data after last expected column", line=line)
+        if len(fields) < len(self._columns):
+            raise BadCopyData(f'missing data for column "{self._columns[len(fields)].name}"', line=line)
+        values = []
+        for field, column in zip(fields, self._columns, strict=True):
+            try:
+                values.append(None if field is None else parse_text(field, column.type))
+            except ReclockError as error:
+                error.detail = f'COPY {self._table}, line {line}, column {column.name}: "{field}"'
+                raise
+        return tuple(values)
+
+
+def _is_plain(lines: bytes, format: LineFormat) -> bool:
+    """Whether fields end at delimiters, or quotes are around whole fields, and nothing else is special."""
+    if b"\r" in lines or b"\n\n" in lines or lines.startswith((b"\n", _BYTE_ORDER_MARK)):
+        return False  # of an empty line Arrow makes a row of NULLs, however wide
+    if not format.is_csv:  # a backslash is for NULL, if that has one
+        null = format.null.encode()
+        return lines.count(b"\\") == (lines.count(null) if null == b"\\N" else 0)
+    if copy_format.END_OF_DATA.encode() in lines:
+        return False
+    quote = format.quote.encode()
+    return quote not in lines or (format.escape == format.quote and _quoted(format).fullmatch(lines) is not None)
+
+
+def _quoted(format: LineFormat) -> re.Pattern[bytes]:
+    quote, delimiter = (re.escape(each).encode() for each in (format.quote, format.delimiter))
+    field = rb"(?:%b(?:[^%b]|%b%b)*+%b|[^%b%b\n]*+)" % (quote, quote, quote, quote, quote, quote, delimiter)
+    return re.compile(rb"(?:%b[%b\n])*+" % (field, delimiter), re.DOTALL)
+
+
+def _values(texts: pa.Array, type: ScalarType) -> pa.Array:
+    """`parse_text` of each."""
+    form, convert = _PLAIN.get(type.name, (None, None))
+    if type.name is TypeName.TEXT:
+        return texts
+    if form is not None and convert is not None and pc.all(pc.match_substring_regex(texts, form)).as_py() is not False:
+        return convert(texts).cast(arrow_type(type))
+    parsed = [None if text is None else parse_text(text, type) for text in texts.to_pylist()]
+    return pa.array(parsed, arrow_type(type))
+
+
+def _same(texts: pa.Array) -> pa.Array:
+    return texts
+
+
+_INTEGER = r"^-?[0-9]{1,18}$", _same
+_FLOAT = r"^-?[0-9]{1,30}(\.[0-9]{1,300})?$", lambda texts: texts.cast(pa.float64())
+_DAY = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}"
+_MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
+_PLAIN: dict[TypeName, tuple[str, Any]] = {
+    TypeName.BOOLEAN: ("^(t|f|true|false)$", lambda texts: pc.starts_with(texts, "t")),
+    TypeName.SMALLINT: _INTEGER,
+    TypeName.INTEGER: _INTEGER,
+    TypeName.BIGINT: _INTEGER,
+    TypeName.REAL: _FLOAT,
+    TypeName.DOUBLE: _FLOAT,
+    TypeName.NUMERIC: (r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$", _same),
+    TypeName.DATE: (f"^{_DAY}$", _same),
+    TypeName.TIMESTAMP: (f"^{_MOMENT}$", _same),
+    TypeName.TIMESTAMPTZ: (
+        rf"^{_MOMENT}(Z|\+00(:?00)?)?$",
+        lambda texts: pc.replace_substring_regex(texts, r"(Z|\+00(:?00)?)$", "").cast(pa.timestamp("us")),
+    ),
+}
+"""Texts whose meaning Arrow and PostgreSQL share, and the way to it. A number that does not fit is Arrow's error."""

@@ -1,0 +1,125 @@
+"""COPY: what a session answers instead of a result when data goes out to, or comes in from, the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result, slices
+from reclock.adapter.context.texts import joined
+from reclock.adapter.copy import binary_format as copy_binary
+from reclock.adapter.copy import text_format as copy_format
+from reclock.adapter.copy.binary_format import BinaryReader
+from reclock.adapter.copy.reader import CopyReader
+from reclock.algebra.relations import ScalarType
+from reclock.errors import CopyAbandoned
+from reclock.sql.copy_format import BinaryFormat, CopyFormat, LineFormat
+from reclock.sql.statements import CopyFrom
+
+
+class CopyOut:
+    """``COPY … TO STDOUT``. ``lines`` holds the data in the format asked for, as arrays of lines or binary rows, to be
+    gone through once. An empty array says that nothing more is known yet."""
+
+    def __init__(self, result: Result, format: CopyFormat) -> None:
+        assert result.desc is not None
+        self.width = len(result.desc)
+        """How many columns a line has."""
+        self.is_binary = isinstance(format, BinaryFormat)
+        self.rows = 0
+        """How many were handed out so far."""
+        self.lines: Iterator[pa.LargeBinaryArray] = self._encoded(result, format)
+
+    @property
+    def tag(self) -> str:
+        """``COPY n``, once all lines were taken."""
+        return f"COPY {self.rows}"
+
+    def close(self) -> None:
+        """What is left is not wanted."""
+        close = getattr(self.lines, "close", None)
+        if close is not None:
+            close()
+
+    def _encoded(self, result: Result, format: CopyFormat) -> Iterator[pa.LargeBinaryArray]:
+        assert result.desc is not None
+        try:
+            match format:
+                case BinaryFormat():
+                    yield from self._binary_rows(result, result.desc.types)
+                case LineFormat():
+                    if format.has_header:
+                        yield copy_format.header(result.desc.names, format)
+                    yield from self._each(result, partial(copy_format.encode, types=result.desc.types, format=format))
+        finally:
+            result.close()
+
+    def _each(self, result: Result, encode: Callable[[pa.RecordBatch], pa.Array]) -> Iterator[pa.Array]:
+        for batch in result.batches:
+            if result.is_live and not batch.num_rows:
+                yield pa.array([], pa.large_binary())
+            for part in slices(batch):
+                self.rows += part.num_rows
+                yield encode(part)
+
+    def _binary_rows(self, result: Result, types: Sequence[ScalarType]) -> Iterator[pa.LargeBinaryArray]:
+        """As PostgreSQL's, the first message is the header with the first row: clients rely on that."""
+        header = copy_binary.HEADER
+        for rows in self._each(result, partial(copy_binary.encode, types=types)):
+            if header and len(rows):
+                first, rest = joined([header, rows[:1]], 1), rows[1:]
+                rows, header = pa.concat_arrays([first, rest]), b""
+            yield rows
+        yield pa.array([header + copy_binary.TRAILER], pa.large_binary())
+
+
+class CopyIn:
+    """``COPY … FROM STDIN``: data in any pieces, then ``finish``, or ``fail`` if the client gives up.
+
+    Each of the three raises what is wrong with the data or the table; nothing is written then.
+    """
+
+    def __init__(self, statement: CopyFrom, insert: Callable[[pa.Table], None], failed: Callable[[], None]) -> None:
+        """``insert`` writes the rows of the columns that come; ``failed`` is told if it does not come to that."""
+        self.width = len(statement.columns)
+        self._insert = insert
+        self._failed = failed
+        self.is_binary = isinstance(statement.format, BinaryFormat)
+        self._reader = _reader(statement)
+        self._parts: list[pa.Table] = []
+
+    def write(self, data: bytes) -> None:
+        self._guarded(lambda: self._parts.extend(self._reader.feed(data)))
+
+    def finish(self) -> Result:
+        """All rows are written (in a transaction block: will be, at its COMMIT). The tag is ``COPY n``."""
+
+        def work() -> None:
+            self._parts.extend(self._reader.finish())
+            self._insert(pa.concat_tables(self._parts))
+
+        self._guarded(work)
+        return Result(f"COPY {sum(part.num_rows for part in self._parts)}")
+
+    def fail(self, reason: str) -> None:
+        """Nothing is written. Raises ``CopyAbandoned``."""
+        self._failed()
+        raise CopyAbandoned(reason)
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException:
+            self._parts = []
+            self._failed()
+            raise
+
+
+def _reader(statement: CopyFrom) -> CopyReader | BinaryReader:
+    match statement.format:
+        case BinaryFormat():
+            return BinaryReader(statement.name.item, statement.columns)
+        case LineFormat() as format:
+            return CopyReader(statement.name.item, statement.columns, format)

@@ -1,0 +1,1 @@
+"""Queries and subscriptions: SQL that reads."""

@@ -1,0 +1,112 @@
+"""What a subscription sends of updates: which columns, in which order. A definite one: the same updates are sent alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
+from reclock.collections.consolidate import streamed
+from reclock.compute.engines.engine import fitted, result_schema
+from reclock.compute.operators.topk import order_by
+from reclock.definitions.sinks import Envelope
+from reclock.sql.statements import Subscribe
+
+
+def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows to send, in order of time, at one time as the statement says. ``updates`` have the columns of ``updates_schema``.
+
+    Sorted outside of Python's memory, and streamed. What fails in ``updates`` is raised as it is.
+    """
+    failures: list[Exception] = []
+
+    def read() -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in updates:
+                yield fitted(batch, plain)
+        except Exception as failure:  # the engine that reads them would raise an error of its own
+            failures.append(failure)
+            raise
+
+    schema = updates_schema(statement)
+    plain = pa.schema([pa.field(field.name, _sortable(field.type)) for field in schema])
+    reader = pa.RecordBatchReader.from_batches(plain, read())
+    wanted = result_schema(statement.desc.columns)
+    names = _numbered(len(wanted))
+    sent = pa.schema([pa.field(name, _sortable(field.type)) for name, field in zip(names, wanted, strict=True)])
+    try:
+        for batch in streamed(reader, _sql(statement), sent):
+            columns = [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+    except Exception:
+        if failures:
+            raise failures[0] from None
+        raise
+
+
+def updates_schema(statement: Subscribe) -> pa.Schema:
+    """The query's columns by number, since those of a query may have one name twice; then time and diff."""
+    columns = result_schema(statement.select.desc.columns)
+    numbered = [pa.field(f"c{number}", field.type) for number, field in enumerate(columns)]
+    return pa.schema([*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())])
+
+
+def progress(statement: Subscribe, upper: int) -> pa.RecordBatch:
+    """The row that says that everything below ``upper`` was sent."""
+    fields = result_schema(statement.desc.columns)
+    told = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
+    return pa.record_batch(told, names=_numbered(len(told)))
+
+
+def nothing(statement: Subscribe) -> pa.RecordBatch:
+    """No row."""
+    fields = result_schema(statement.desc.columns)
+    return pa.record_batch([pa.array([], field.type) for field in fields], names=_numbered(len(fields)))
+
+
+def _numbered(count: int) -> list[str]:
+    return [f"s{number}" for number in range(count)]
+
+
+def _sql(statement: Subscribe) -> str:
+    progressed = ["false"] if statement.has_progress else []
+    width = len(statement.select.desc)
+    if statement.envelope is None:
+        shown, source = (
+            [DIFF_COLUMN, *(f"c{index}" for index in range(width))],
+            f"(SELECT *, {DIFF_COLUMN} AS c{width} FROM updates)",
+        )
+        order = order_by(statement.order, width + 1)
+    else:
+        shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
+        order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
+    shown = [TIME_COLUMN, *progressed, *shown]
+    named = ", ".join(f"{each} AS {name}" for each, name in zip(shown, _numbered(len(shown)), strict=True))
+    return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
+
+
+def _of_keys(statement: Subscribe, is_upsert: bool) -> tuple[list[str], str]:
+    """What is shown of each key that changes at a time, and of what relation. More than one row of a key is a violation."""
+    keys = [f"c{index}" for index in statement.key]
+    values = [f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key]
+    states = ["WHEN went > 1 OR came > 1 THEN 'key_violation'", "WHEN came = 0 THEN 'delete'"]
+    states += [] if is_upsert else ["WHEN went = 0 THEN 'insert'"]
+    counts = [f"coalesce(sum(abs({DIFF_COLUMN})) FILTER (WHERE {DIFF_COLUMN} {sign} 0), 0)" for sign in "<>"]
+    sides = [f"first({value}) FILTER (WHERE {DIFF_COLUMN} {sign} 0) AS {value}_{side}" for value in values for sign, side in _SIDES]
+    grouped = ", ".join([TIME_COLUMN, *keys])
+    source = (
+        f"(SELECT {', '.join([grouped, f'{counts[0]} AS went', f'{counts[1]} AS came', *sides])} FROM updates GROUP BY {grouped})"
+    )
+    shown = [f"CASE {' '.join(states)} ELSE 'upsert' END", *keys]
+    for _, side in _SIDES[1:] if is_upsert else _SIDES:
+        shown += [f"CASE WHEN went <= 1 AND came <= 1 THEN {value}_{side} END" for value in values]
+    return shown, source
+
+
+_SIDES = (("<", "before"), (">", "after"))
+
+
+def _sortable(type: pa.DataType) -> pa.DataType:
+    """A duration as its microseconds: what sorts takes them for intervals, which come back as something else."""
+    return pa.int64() if pa.types.is_duration(type) else type

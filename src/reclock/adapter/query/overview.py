@@ -1,0 +1,35 @@
+"""The overview of an environment, gathered from its stores."""
+
+from __future__ import annotations
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
+from reclock.ingest.lineup import read_bindings
+from reclock.introspection.overview import Overview, overview
+from reclock.protocol.introspection import IntrospectionType
+from reclock.quality.docs_index import latest, read_index
+from reclock.reclocking.remap import Remap
+from reclock.runtime.environment import Environment
+
+
+def overview_of(environment: Environment) -> Overview:
+    """The environment as it is now, bindings that are not published yet left out."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    frontiers = {id: frontier for id, frontier in environment.frontiers_of(catalog).items() if not catalog.is_subsource(id)}
+    return overview(
+        catalog.snapshot,
+        frontiers,
+        environment.statuses.current(),
+        lambda source: _remap(environment, catalog.relation(source).collection.source_id, frontiers[source].upper),
+        latest(read_index(environment.settings.home / "quality")),
+        environment.clock(),
+        environment.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,
+    )
+
+
+def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Remap:
+    id_ = StorageCollectionId(source, CollectionType.REMAPPING)
+    if not environment.lake.exists(id_):  # created a moment ago
+        return Remap.of([])
+    return Remap.of(read_bindings(environment.lake.open(id_), Timestamp(0), upper))

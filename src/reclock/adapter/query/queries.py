@@ -1,0 +1,365 @@
+"""Queries: choose a time, choose between a view's definition and its index, peek."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+
+import pyarrow as pa
+
+from reclock.adapter.context.cancellation import Interruption
+from reclock.adapter.context.results import Result
+from reclock.adapter.context.users import Users
+from reclock.adapter.context.variables import LAST_COMPLETE, SERIALIZABLE, SessionVariables
+from reclock.adapter.query.system import system_rows
+from reclock.adapter.timestamps import read_time, readiness
+from reclock.adapter.timestamps.read_time import NO_TIME, ReadTime
+from reclock.adapter.transaction.temporary import TemporaryObjects
+from reclock.adapter.transaction.transaction import Transaction
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.compute.index import maintainer
+from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.controllers.compute import ClusterController
+from reclock.controllers.implied import dataflow
+from reclock.controllers.underway import Asked
+from reclock.errors import (
+    CollectionDamaged,
+    ForeignCollection,
+    InternalError,
+    NotReadable,
+    ReadHoldLost,
+    ResultTooLarge,
+    UnknownCollection,
+    VersionGone,
+)
+from reclock.introspection.privacy import Reader
+from reclock.plan.relational import Plan, collections
+from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
+from reclock.runtime.environment import SYSTEM_CLUSTER_ID, Environment
+from reclock.sql import statements
+from reclock.sql.catalog import IndexEntry, PlannerCatalog
+from reclock.sql.explain import explain
+from reclock.sql.planner.views import expand
+
+_ATTEMPTS = 3
+"""How often a query begins that maintenance overtakes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A query made ready: its time, the plan over collections that are there, and the indexes it uses."""
+
+    time: ReadTime
+    plan: Plan
+    indexes: tuple[IndexEntry, ...]
+    groups: frozenset[str]
+    """The frontier groups it reads; system relations, and tables that the transaction makes, are of none."""
+
+
+@dataclass(slots=True)
+class Query:
+    """One SELECT of one session."""
+
+    environment: Environment
+    catalog: PlannerCatalog
+    users: Users
+    variables: SessionVariables
+    select: statements.Select
+    notice: Callable[[str], None]
+    temporary: TemporaryObjects
+    interruption: Interruption = field(default_factory=Interruption)
+    transaction: Transaction | None = None
+    """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
+    changes: Changes | None = None
+    """What is wanted in the place of the rows; as many as there are."""
+    read_ts: Timestamp | None = None
+    """The oracle's, of the moment that the catalog is of."""
+    is_subscription: bool = False
+    """Whether it is where a subscription begins."""
+    _broken: set[GlobalId] = field(default_factory=set)
+    """Indexes that could not be read."""
+
+    def run(self) -> Result:
+        """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
+
+        A read that maintenance overtakes before its first rows begins again, at a new time unless ``AS OF`` names it; one that is
+        overtaken after them raises ``VersionGone``, one whose relation is dropped before them ``DroppedMeanwhile``; one
+        whose relation is broken in a store ``CollectionUnready``, ``CollectionDamaged``, ``ForeignCollection``, by its name.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._begin()
+            except VersionGone:
+                if attempt == _ATTEMPTS:
+                    raise
+            except readiness.Unavailable as broken:
+                if not self._can_do_without(broken) or attempt == _ATTEMPTS:
+                    raise readiness.named(broken, self.environment, self.catalog) from broken
+            except NotReadable as error:
+                if self.transaction is not None and self.transaction.has_lost(error):
+                    raise ReadHoldLost(self.environment.actor, at=error.at) from error
+                if attempt == _ATTEMPTS or error.at >= error.since:
+                    raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
+        raise InternalError("a query neither began nor failed")
+
+    def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
+        """Whether the next attempt may succeed: an index is left out, and what is not known may have come or gone meanwhile."""
+        index = self.catalog.entry(readiness.object_of(broken.name))
+        if not isinstance(index, IndexEntry):
+            return isinstance(broken, UnknownCollection)
+        self._broken.add(index.id)
+        return True
+
+    def _begin(self) -> Result:
+        with ExitStack() as scope:
+            ready = self.prepare()
+            scope.enter_context(
+                read_time.held_readable(
+                    self.environment,
+                    ready.time.at,
+                    ready.groups,
+                    interruption=self.interruption,
+                    notice=self.notice,
+                    name_of=self._name_of,
+                )
+            )
+            peek, controller = self._peek(ready), self._controller()
+
+            def cancel() -> None:
+                controller.cancel(CancelPeek(peek.id))
+
+            cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
+            asked = scope.enter_context(self.environment.underway.asking(cluster_id, cluster, cancel))
+            replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.variables.get("cluster_replica")
+            answer = controller.peek(peek, self.interruption.pause, replica=replica)
+            batches = self.interruption.guarded(answer.batches, cancel)
+            first = list(islice(batches, 1))
+            return Result(self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), asked, scope.pop_all()))
+
+    def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
+        limit_bytes, size = self.variables.max_result_bytes if self.changes is None else 0, 0
+        for batch in batches:
+            size += batch.nbytes
+            if 0 < limit_bytes < size:
+                raise ResultTooLarge(limit_bytes)
+            yield batch
+
+    def time_of(self, definition: Plan) -> ReadTime:
+        """The time it reads at, ``definition`` being its plan over collections, which are there afterwards."""
+        self._await_controllers(definition)
+        read = self._groups(definition)
+
+        def choose(groups: frozenset[str]) -> ReadTime:
+            return self._last_complete(self._choose(groups), read)
+
+        if self.transaction is not None:
+            return self.transaction.time_of(definition, self.select, self.catalog, choose)
+        return choose(read)
+
+    def prepare(self) -> ReadPlan:
+        """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
+        definition = expand(self.select.plan, self.catalog)
+        time = self.time_of(definition)
+        after = self.changes.after if self.changes is not None else None
+        usable = self._usable_indexes(time.at if after is None else after, time.at)
+        plan, chosen = arranged(self.select.plan, self.catalog, usable)
+        return ReadPlan(time, plan, chosen, self._groups(plan))
+
+    def explain_plan(self) -> list[str]:
+        ready = self.prepare()
+        lines = explain(ready.plan, self.select.finishing).splitlines()
+        engine = self._controller().engine_of(self._peek(ready), self.interruption.pause)
+        used = ", ".join(self._described(index) for index in ready.indexes)
+        return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
+
+    def explain_timestamp(self) -> list[str]:
+        """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
+        ready = self.prepare()
+        lines = [
+            f"query timestamp: {ready.time.at}",
+            f"reason: {ready.time.reason}",
+            f"oracle read timestamp: {ready.time.oracle_read_ts}",
+        ]
+        frontiers = read_time.known(self.environment, ready.groups)
+        if TABLES in ready.groups:
+            self.environment.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
+        for collection in sorted(collections(ready.plan)):
+            frontier = frontiers.get(collection.group)
+            if frontier is None or collection.source_id in self._made:
+                continue
+            version = self.environment.lake.open(collection).pin()
+            name = self.catalog.kept_in(collection)
+            lines.append(f"input {name.name if name else collection} ({collection}):")
+            since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
+            lines.append(f"  since: {since}, upper: {frontier.upper}, readable: {'yes' if is_readable else 'not yet'}")
+            if collection.guest is not None:
+                lines.append(f"  bound with the transactions of: {self._name_of(collection.group)}")
+            lines.append(f"  table: {version.uri}, version: {version.number}")
+        return lines
+
+    def _described(self, index: IndexEntry) -> str:
+        kept = dataflow(self.catalog, index)
+        how = maintainer(kept.plan, kept.desc).how
+        return f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)}, {how})"
+
+    def _choose(self, groups: frozenset[str]) -> ReadTime:
+        as_of, is_serializable = self.select.as_of, self.variables.get("transaction_isolation") == SERIALIZABLE
+        if not groups and as_of is None:
+            return NO_TIME
+        looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
+        frontiers = read_time.known(self.environment, looked_at)
+        return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable, is_first=self.is_subscription)
+
+    def _last_complete(self, time: ReadTime, read: frozenset[str]) -> ReadTime:
+        """The time itself; or, if a source is stalled and the session wants that, the newest at which all of ``read`` is known."""
+        if self.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
+            return time
+        stall = read_time.last_complete(self.environment, time.at, read)
+        if stall is None:
+            return time
+        at, name = Timestamp(stall.upper - 1), self._name_of(stall.status.name)
+        self.notice(f'"{name}" is stalled: read as of {at}, {(self.environment.clock() - at) / 1000:g} s ago')
+        return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
+
+    def _oracle_ts(self) -> Timestamp:
+        """Once the one that the catalog was read with; who begins again asks again."""
+        known, self.read_ts = self.read_ts, None
+        return known if known is not None else self.environment.oracle.read_ts(EPOCH_MS)
+
+    def _name_of(self, group: str) -> str:
+        """What the user calls a frontier group: the relation it belongs to, or the relations of it that the query reads."""
+        entry = self.catalog.entry(GlobalId(group))
+        if isinstance(entry, IndexEntry):
+            entry = self.catalog.entry(entry.on)
+        if entry is not None:
+            return str(entry.name)
+        read = (self.catalog.kept_in(id) for id in collections(expand(self.select.plan, self.catalog)) if id.group == group)
+        return '", "'.join(sorted(str(relation.name) for relation in read if relation is not None)) or group
+
+    def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
+        """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
+        if self.transaction is not None and self.transaction.writes:
+            return {}  # they hold nothing of what is not committed
+        kept = self.indexes()
+        return {index.on: index for index, frontier in kept if frontier.is_readable_at(first) and frontier.is_readable_at(last)}
+
+    def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
+        """Those that the active cluster maintains, and how far each is."""
+        running = self._controller().maintained()
+        indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
+        frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
+        return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
+
+    def _controller(self) -> ClusterController:
+        id = self._cluster_id()
+        return self.environment.system_controller if id == SYSTEM_CLUSTER_ID else self.environment.compute_controller(id)
+
+    def _cluster_id(self) -> int:
+        """The active cluster; what reads nothing but system relations needs none, so that one can always look around.
+
+        A query of constants needs none either, but uses the active cluster. Raises ``UnknownObject``.
+        """
+        reads = collections(self.select.plan)
+        is_about_system = all(id.is_system for id in reads)
+        if is_about_system and (reads or self.select.tag == "SHOW"):
+            return SYSTEM_CLUSTER_ID
+        active = self._active_cluster()
+        return SYSTEM_CLUSTER_ID if is_about_system else active
+
+    def _active_cluster(self) -> int:
+        """Raises ``UnknownObject``."""
+        return self.catalog.cluster_id(self.variables.get("cluster"))
+
+    def _await_controllers(self, definition: Plan) -> None:
+        """What the catalog has is there to be read."""
+        if groups_of(definition, self._made):
+            self.environment.await_storage(self.catalog, self.interruption.pause)
+        self._controller().await_frontier(self._catalog_ts, self.interruption.pause)
+
+    @property
+    def _made(self) -> Set[GlobalId]:
+        return self.transaction.made if self.transaction is not None else frozenset()
+
+    def _groups(self, plan: Plan) -> frozenset[str]:
+        """The frontier groups it reads, those of what storage manages among them if a time was named."""
+        return groups_of(plan, self._made, is_as_of=self._is_as_of)
+
+    @property
+    def _is_as_of(self) -> bool:
+        return self.select.as_of is not None
+
+    @property
+    def _catalog_ts(self) -> Timestamp:
+        assert self.catalog.snapshot is not None
+        return self.catalog.snapshot.content_upper
+
+    def _peek(self, ready: ReadPlan) -> Peek:
+        """System relations as the rows they are now, or then; the rest is for the replica to read."""
+        read, at = collections(ready.plan), ready.time.at
+        rows, changes = self._rows(read, at), self.changes
+        if changes is not None and changes.after is not None:
+            changes = replace(changes, rows=self._rows(read, changes.after))
+        own = self.transaction.own_updates(at) if self.transaction is not None else {}
+        dataflows = frozenset(index.id for index in ready.indexes)
+        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own, changes)
+
+    def _rows(self, read: Set[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
+        """The relations among ``read`` that are no collections."""
+        rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
+        for id in read - rows.keys():
+            if id.is_transient:
+                rows[id] = self.temporary.rows(self.catalog.relation(id.source_id))
+            elif id.source_id in self._made and self.transaction is not None:
+                rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
+        return rows
+
+    def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
+        def replica() -> Replica:
+            controller = self.environment.compute_controller(self._active_cluster())
+            controller.await_frontier(self._catalog_ts, self.interruption.pause)
+            return controller.target(self.variables.get("cluster_replica"))
+
+        assert self.catalog.snapshot is not None
+        reader = Reader(self.catalog.snapshot, self.users.current_id, self.variables.process_id)
+        return system_rows(self.environment, self.catalog, id, reader, replica, at if self._is_as_of else None)
+
+
+def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
+    """``plan`` over collections, those of ``indexes`` in the place of what they are on; and the ones that it reads then."""
+    chosen: dict[GlobalId, IndexEntry] = {}
+    by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
+
+    def instead(collection: StorageCollectionId) -> StorageCollectionId | None:
+        index = by_collection.get(collection)
+        if index is None:
+            return None
+        chosen[index.on] = index
+        return StorageCollectionId(index.id)
+
+    return expand(plan, catalog, instead), tuple(chosen.values())
+
+
+def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
+    """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those
+    that storage manages are as they were then; the tables ``made``, and temporary ones, are of none."""
+    read = [id for id in collections(plan) if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)]
+    return frozenset(id.group for id in read if id.source_id not in made)
+
+
+def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:
+    """Lines as rows of the one column of ``desc``."""
+    assert desc is not None
+    return Result(tag, desc, [pa.record_batch({desc.names[0]: pa.array(lines, pa.string())})])
+
+
+def _closing(batches: Iterator[pa.RecordBatch], asked: Asked, scope: ExitStack) -> Iterator[pa.RecordBatch]:
+    with scope:
+        for batch in batches:
+            asked.check()
+            yield batch

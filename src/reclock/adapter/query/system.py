@@ -1,0 +1,126 @@
+"""Rows of the relations that are not collections: the system relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from reclock.adapter.context.variables import VARIABLES
+from reclock.adapter.statements.constraints import constraint_facts
+from reclock.adapter.timestamps.readiness import broken_objects
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import is_default_name
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import ItemType
+from reclock.compute.engines.engine import result_schema
+from reclock.compute.index import maintainer
+from reclock.controllers.implied import dataflow
+from reclock.definitions.sinks import KafkaTarget
+from reclock.errors import InternalError
+from reclock.introspection.builtins import BUILTINS
+from reclock.introspection.privacy import Reader
+from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, State
+from reclock.introspection.types import MANAGED
+from reclock.protocol.compute import Replica
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
+from reclock.sql.dialect import to_sql
+from reclock.sql.parse import parse_one
+
+
+def system_rows(
+    environment: Environment,
+    catalog: PlannerCatalog,
+    id_: GlobalId,
+    reader: Reader,
+    replica: Callable[[], Replica],
+    at: Timestamp | None,
+) -> pa.Table:
+    """A system relation as it is now, or, of one that storage manages, as it was ``at``, as far as ``reader`` may see it; what is a
+    log, of that ``replica``.
+    """
+    name = catalog.relation(id_).name
+    builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
+    if builtin.managed is not None:
+        rows = environment.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
+        return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
+    if builtin.rows is None:
+        raise InternalError(f'builtin view "{name}" is read as if it were kept')
+    return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
+
+
+def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, replica: Callable[[], Replica]) -> State:
+    assert catalog.snapshot is not None
+    return State(
+        catalog=catalog.snapshot,
+        descs={entry.id: entry.desc for entry in catalog.relations()},
+        indexes={index.id: _index_facts(index, catalog) for index in catalog.indexes()},
+        connection_types={
+            entry.id: entry.connection.type_name for entry in catalog.entries() if isinstance(entry, ConnectionEntry)
+        },
+        source_types={entry.id: _source_type(entry) for entry in catalog.relations() if entry.type is ItemType.SOURCE},
+        sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
+        broken=lambda: broken_objects(environment, catalog),
+        frontiers=lambda: environment.frontiers_of(catalog),
+        statuses=lambda: list(environment.statuses.current().values()),
+        status_history=environment.statuses.history,
+        leftovers=environment.leftovers.get_all,
+        audit_events=environment.catalog.get_audit_logs,
+        storage_usages=environment.catalog.get_storage_usages,
+        queries=lambda: _queries(catalog),
+        defaults=lambda: _defaults(catalog),
+        constraints=lambda: constraint_facts(catalog),
+        settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
+        maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
+        dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
+        statistics=environment.statistics.get_all,
+        backends=environment.backends.all,
+        reader=reader,
+        now=environment.clock,
+        log=lambda name: replica().log(name),
+    )
+
+
+def _index_facts(index: IndexEntry, catalog: PlannerCatalog) -> IndexFacts:
+    relation = catalog.entry(index.on)
+    is_of_view = relation is not None and relation.type is ItemType.VIEW
+    return IndexFacts(index.on, index.cluster_id, index.key, is_of_view and is_default_name(index.name.item))
+
+
+def _source_type(entry: RelationEntry) -> str:
+    return entry.source.connector.type_name if entry.source is not None else SUBSOURCE
+
+
+def _sink_facts(sink: SinkEntry) -> SinkFacts:
+    target = sink.sink.target
+    envelope = target.envelope.lower() if isinstance(target, KafkaTarget) else None
+    return SinkFacts(sink.on, sink.cluster_id, target.type_name, envelope)
+
+
+def _maintenance(catalog: PlannerCatalog, index: IndexEntry) -> str:
+    kept = dataflow(catalog, index)
+    return maintainer(kept.plan, kept.desc).how
+
+
+def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:
+    texts = {entry.id: entry.create_sql for entry in catalog.relations() if entry.query is not None and entry.create_sql}
+    return {id: to_sql(parse_one(text).args["query"]) for id, text in texts.items()} | {
+        entry.id: entry.builtin_view for entry in catalog.relations() if entry.builtin_view is not None
+    }
+
+
+def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
+    found: dict[GlobalId, dict[str, str]] = {}
+    for entry in catalog.relations():
+        if entry.table is not None:
+            defaults = zip(entry.desc.names, entry.table.defaults, strict=True)
+            found[entry.id] = {name: to_sql(default) for name, default in defaults if default is not None}
+    return found
+
+
+def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:
+    schema = result_schema(desc.columns)
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(desc)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -1,0 +1,158 @@
+"""What a session tells its process about itself: that it is there, and each statement with what became of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.algebra.timestamps import Timestamp
+from reclock.errors import ReclockError
+from reclock.introspection.backends import Backend, Work
+from reclock.introspection.reports import SessionReport, StatementReport
+from reclock.runtime.environment import Environment
+from reclock.sql import connection_nodes, role_nodes
+from reclock.sql.parse import ParsedStatement
+
+T = TypeVar("T")
+
+_SENSITIVE = {
+    connection_nodes.CreateSecretStatement: "CREATE SECRET",
+    connection_nodes.AlterSecretStatement: "ALTER SECRET",
+    role_nodes.CreateRoleStatement: "CREATE ROLE",
+    role_nodes.AlterRoleStatement: "ALTER ROLE",
+}
+"""Statements that can hold what nobody should read: of those, and of statements that hold them, only this is recorded."""
+
+
+@dataclass(slots=True)
+class Activity:
+    """Of one session: as it is now, and, while the process reports, what is kept of it."""
+
+    environment: Environment
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _is_inside: bool = False
+    _backend: Backend | None = None
+
+    def began(self, backend: Backend) -> None:
+        self._backend = backend
+        self.environment.backends.add(backend)
+        if (reports := self.environment.reports) is not None:
+            own = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
+            reports.session_began(SessionReport(self.id, *own, backend.began_at))
+
+    def ended(self) -> None:
+        if self._backend is not None:
+            self.environment.backends.remove(self._backend)
+        if (reports := self.environment.reports) is not None:
+            reports.session_ended(self.id)
+
+    def recorded(self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]) -> T:
+        """What ``execute`` answers or raises. Of statements inside others, the outer one is told; it lasts until its last row is
+        taken.
+        """
+        if self._is_inside:
+            return execute()
+        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.clock())
+        statement.began()
+        self._is_inside = True
+        try:
+            answer = execute()
+        except Exception as error:
+            statement.ended(None, error)
+            raise
+        finally:
+            self._is_inside = False
+        if isinstance(answer, Result) and answer.desc is not None:
+            return replace(answer, batches=_Counted(answer.batches, statement.ended))
+        statement.ended(None, None)
+        return answer
+
+
+@dataclass(slots=True)
+class _Statement:
+    environment: Environment
+    backend: Backend | None
+    session_id: str
+    user: str
+    cluster: str
+    parsed: ParsedStatement
+    began_at: Timestamp
+    began_s: float = field(default_factory=time.monotonic)
+
+    def began(self) -> None:
+        if self.backend is not None:
+            self.backend.work = Work(self._shown, self.began_at)
+
+    def ended(self, rows: int | None, error: Exception | None) -> None:
+        if self.backend is not None:
+            self.backend.work = Work(self._shown, self.began_at, self.environment.clock())
+        if (reports := self.environment.reports) is None:
+            return
+        reports.statement_ended(
+            StatementReport(
+                self.session_id,
+                self.user,
+                self.cluster,
+                self._shown(),
+                self.began_at,
+                (time.monotonic() - self.began_s) * 1000,
+                rows,
+                None if error is None else _said(error, is_hidden=self._hidden is not None),
+            )
+        )
+
+    @property
+    def _hidden(self) -> str | None:
+        """What it is, if it can hold what nobody should read."""
+        secretive = self.parsed.node.find(*_SENSITIVE)
+        return _SENSITIVE[type(secretive)] if secretive is not None else None
+
+    def _shown(self) -> str:
+        hidden = self._hidden
+        return f"{hidden} <redacted>" if hidden else self.parsed.text
+
+
+def _said(error: Exception, *, is_hidden: bool) -> str:
+    if isinstance(error, ReclockError):
+        return f"{error.sqlstate}" if is_hidden else f"{error.sqlstate}: {error.message}"
+    return type(error).__name__
+
+
+class _Counted:
+    """Batches, counted on their way out."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], ended: Callable[[int, Exception | None], None]) -> None:
+        self._source, self._batches, self._ended = batches, iter(batches), ended
+        self._rows, self._is_over = 0, False
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        try:
+            batch = next(self._batches)
+        except StopIteration:
+            self._end(None)
+            raise
+        except Exception as error:
+            self._end(error)
+            raise
+        self._rows += batch.num_rows
+        return batch
+
+    def close(self) -> None:
+        close = getattr(self._source, "close", None)
+        if close is not None:
+            close()
+        self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._ended(self._rows, error)

@@ -1,0 +1,100 @@
+"""Clusters and their replicas, as changes of one transaction.
+
+The rows of replicas are what compute controllers make real: one of another size is another replica, with an id of its own, under
+the old one's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reclock.adapter.transaction.ddl import Change, define, drop_item
+from reclock.catalog.objects import Cluster, ClusterIntrospectionSourceIndex, ClusterReplica, Kind
+from reclock.catalog.roles import default_acl
+from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
+from reclock.sql import cluster_statements
+
+FIRST_REPLICA = "r1"
+"""What the first replica of a cluster is called."""
+
+
+@define.register
+def _(statement: cluster_statements.CreateCluster, change: Change) -> None:
+    id, owner = change.tx.allocate_cluster_id(), change.users.current_id
+    privileges = default_acl(change.tx.snapshot, owner, "cluster", None, None)
+    change.tx.insert(Cluster(id, statement.name, statement.size, owner, privileges))
+    for index in introspection_source_indexes(id, change.tx.allocate("system", len(INTROSPECTION_RELATIONS))):
+        change.tx.insert(index)
+    change.audit("create", "cluster", statement.name, id=id, size=statement.size)
+    if statement.size is not None:
+        _create_replica(id, FIRST_REPLICA, statement.size, change)
+
+
+@define.register
+def _(statement: cluster_statements.AlterCluster, change: Change) -> None:
+    cluster = change.tx.snapshot.clusters[statement.id]
+    change.tx.update(replace(cluster, size=statement.size))
+    change.audit("alter", "cluster", cluster.name, id=cluster.id, size=statement.size)
+    for replica in _replicas(cluster.id, change):
+        if replica.size != statement.size:
+            _drop_replica(replica, change)
+            if statement.size is not None:
+                _create_replica(cluster.id, replica.name, statement.size, change)
+    if cluster.size is None and statement.size is not None:
+        _create_replica(cluster.id, FIRST_REPLICA, statement.size, change)
+
+
+@define.register
+def _(statement: cluster_statements.RenameCluster, change: Change) -> None:
+    change.tx.update(replace(change.tx.snapshot.clusters[statement.id], name=statement.to))
+    for id, create_sql in statement.create_sql:
+        change.tx.update(replace(change.tx.snapshot.items[id], create_sql=create_sql))
+    change.audit("alter", "cluster", statement.name, id=statement.id, renamed_to=statement.to)
+
+
+@define.register
+def _(statement: cluster_statements.DropClusters, change: Change) -> None:
+    for item in statement.items:
+        drop_item(change, item)
+    for id in statement.ids:
+        for replica in _replicas(id, change):
+            _drop_replica(replica, change)
+        indexes: list[ClusterIntrospectionSourceIndex] = change.tx.snapshot.sorted(Kind.CLUSTER_INTROSPECTION_SOURCE_INDEX)
+        for index in indexes:
+            if index.cluster_id == id:
+                change.tx.delete(index)
+        cluster = change.tx.snapshot.clusters[id]
+        change.tx.delete(cluster)
+        change.audit("drop", "cluster", cluster.name, id=id)
+
+
+@define.register
+def _(statement: cluster_statements.CreateClusterReplica, change: Change) -> None:
+    _create_replica(statement.cluster_id, statement.name, statement.size, change)
+
+
+@define.register
+def _(statement: cluster_statements.DropClusterReplicas, change: Change) -> None:
+    for _, id in statement.replicas:
+        _drop_replica(change.tx.snapshot.cluster_replicas[id], change)
+
+
+def _replicas(cluster_id: int, change: Change) -> list[ClusterReplica]:
+    replicas: list[ClusterReplica] = change.tx.snapshot.sorted(Kind.CLUSTER_REPLICA)
+    return [replica for replica in replicas if replica.cluster_id == cluster_id]
+
+
+def _create_replica(cluster_id: int, name: str, size: str, change: Change) -> None:
+    id = change.tx.allocate_cluster_replica_id()
+    change.tx.insert(ClusterReplica(id, cluster_id, name, size))
+    change.audit("create", "cluster-replica", _name(cluster_id, name, change), id=id, cluster_id=cluster_id, size=size)
+
+
+def _drop_replica(replica: ClusterReplica, change: Change) -> None:
+    change.tx.delete(replica)
+    name = _name(replica.cluster_id, replica.name, change)
+    change.audit("drop", "cluster-replica", name, id=replica.id, cluster_id=replica.cluster_id)
+
+
+def _name(cluster_id: int, name: str, change: Change) -> str:
+    return f"{change.tx.snapshot.clusters[cluster_id].name}.{name}"

@@ -1,0 +1,69 @@
+"""What functions do that do something, done for each row of a result as it is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.adapter.context.users import Users
+from reclock.adapter.context.variables import ROLE, SessionVariables
+from reclock.catalog.roles import is_superuser, memberships
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.compute.engines.engine import result_schema
+from reclock.errors import PermissionDenied, UnsupportedSql
+from reclock.introspection.backends import Backends
+from reclock.sql.statements import Effect
+
+Act = Callable[[str, Sequence[str]], str | bool]
+"""Does what the function of that name does with these arguments, of which none is NULL."""
+
+
+def with_effects(result: Result, effects: Sequence[Effect], act: Act) -> Result:
+    """The rows, with what their effects answer in the place of their arguments."""
+    return replace(result, batches=_done(result, effects, act)) if effects else result
+
+
+def _done(result: Result, effects: Sequence[Effect], act: Act) -> Iterator[pa.RecordBatch]:
+    assert result.desc is not None
+    schema = result_schema(result.desc.columns)
+    with closing(result):
+        for batch in result.batches:
+            columns = list(batch.columns)
+            for effect in effects:
+                rows = columns[effect.index].to_pylist()
+                answers = [None if row is None or None in row else act(effect.function, row) for row in rows]
+                columns[effect.index] = pa.array(answers, schema.field(effect.index).type)
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def signal(
+    function: str, process_id: str, backends: Backends, users: Users, snapshot: CatalogSnapshot, notice: Callable[[str], None]
+) -> bool:
+    """Cancels what the session of that number executes, or ends it; whether it was there. Raises ``PermissionDenied``."""
+    backend = backends.get(int(process_id))
+    if backend is None:
+        notice(f"PID {process_id} is not a PostgreSQL backend process")
+        return False
+    is_own = backend.role_id in memberships(snapshot, users.current_id) and not is_superuser(snapshot, backend.role_id)
+    if not is_own and not is_superuser(snapshot, users.current_id):
+        verb = "cancel query of" if function == "pg_cancel_backend" else "terminate"
+        raise PermissionDenied(
+            f"permission denied to {verb} process", detail="only roles with the privileges of its role, and superusers, may"
+        )
+    (backend.cancel if function == "pg_cancel_backend" else backend.terminate)()
+    return True
+
+
+def set_config(variables: SessionVariables, name: str, value: str, is_local: str, *, in_block: bool) -> str:
+    """The value that the variable has then. Raises ``UnknownObject``, ``InvalidOption``."""
+    if name.lower() == ROLE:
+        raise UnsupportedSql("set_config of a role is not supported", hint="use SET ROLE")
+    if is_local != "true":
+        variables.set(name, value)
+    elif in_block:
+        variables.set(name, value, is_local=True)
+    return variables.get(name)

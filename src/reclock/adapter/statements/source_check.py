@@ -1,0 +1,77 @@
+"""What can be reached of a source's upstream, with which credentials, and what is missing: asked anew, in bounded time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+
+from reclock.adapter.statements.sources import source_specs
+from reclock.connectors.connector import RESTART_HINT, Checks, Finding, ReadsOnce, Restarts
+from reclock.connectors.factory import open_connector
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import ReclockError
+from reclock.ingest.lineup import Lineup
+from reclock.runtime.environment import Environment
+
+
+def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[Finding]:
+    """What is known of the source, then what its upstream answers, one finding after another; the last within ``timeout_s``.
+
+    Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
+    """
+    environment.await_storage(environment.planner_catalog())
+    [spec] = source_specs(environment, [name])
+    yield from _known(environment, spec)
+    found: SimpleQueue[Finding | None] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            for finding in _asked(environment, spec):
+                found.put(finding)
+        except ReclockError as error:
+            found.put(Finding("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
+        except Exception as failure:  # the edge of a thread
+            found.put(Finding("upstream", False, f"{type(failure).__name__}: {failure}"))
+        found.put(None)
+
+    threading.Thread(target=ask, name="source-check", daemon=True).start()
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            finding = found.get(timeout=max(deadline - time.monotonic(), 0.001))
+        except Empty:
+            yield Finding("upstream", False, f"no answer within {timeout_s:g} seconds")
+            return
+        if finding is None:
+            return
+        yield finding
+
+
+def _known(environment: Environment, spec: SourceSpec) -> Iterator[Finding]:
+    status = environment.statuses.current([spec.id]).get(spec.id)
+    if status is None:
+        yield Finding("status", True, "no tick has come to it yet")
+    else:
+        yield Finding("status", status.error is None, "; ".join(filter(None, (status.status, status.error, status.detail))))
+    frontier = environment.frontiers.get(spec.id)
+    behind = f"{max(environment.clock() + 1 - frontier.upper, 0)} ms behind the clock"
+    waits = ", waits for its backfill" if spec.id in environment.frontiers.backfilled() else ""
+    claim = f", claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim is not None else ""
+    yield Finding("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
+
+
+def _asked(environment: Environment, spec: SourceSpec) -> Iterator[Finding]:
+    connector = open_connector(spec, environment.means)
+    if isinstance(connector, Checks):
+        yield from connector.check()
+    _, bound = Lineup.open(environment.lake, spec).read_bound()
+    if isinstance(connector, Restarts):
+        for name in connector.given_up(bound):
+            yield Finding("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
+    if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
+        yield Finding("probe", True, "the first tick reads it from the beginning")
+        return
+    new = [increment for increment in connector.probe(bound) if increment.size]
+    yield Finding("probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound")

@@ -1,0 +1,46 @@
+"""Sources as ingestion wants them, from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reclock.catalog.objects import ItemType
+from reclock.controllers.implied import source_spec
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import SqlSyntaxError, UnknownObject
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.names import SessionNames, parts
+from reclock.sql.nodes import ShowColumnsStatement
+from reclock.sql.parse import parse_one
+
+_NAMES = SessionNames()
+
+
+def source_specs(environment: Environment, only: Sequence[str] | None = None) -> list[SourceSpec]:
+    """Every source but guests, which their hosts bind; or those named (as SQL would, qualified or not). In order of id.
+
+    Raises ``UnknownRelation``.
+    """
+    catalog = environment.planner_catalog()
+    if only is not None:
+        named = [_named(catalog, name) for name in only]
+        return [source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()]
+    entries = [entry for entry in catalog.relations() if entry.source is not None and entry.source.host is None]
+    return [source_spec(catalog, entry) for entry in sorted(entries, key=lambda entry: int(entry.id[1:]))]
+
+
+def _named(catalog: PlannerCatalog, name: str) -> RelationEntry:
+    """The source, or that whose guest it is."""
+    entry = catalog.resolve(written_parts(name), _NAMES)
+    if entry.type is not ItemType.SOURCE or entry.source is None:
+        raise UnknownObject("source", name)
+    return entry if entry.source.host is None else catalog.relation(entry.source.host)
+
+
+def written_parts(name: str) -> tuple[str, ...]:
+    """The parts of a name as SQL would read it, quoted where needed."""
+    statement = parse_one(f"SHOW COLUMNS FROM {name}")
+    if not isinstance(statement, ShowColumnsStatement) or statement.args.get("like") or statement.args.get("where"):
+        raise SqlSyntaxError(f'"{name}" is not a name')
+    return parts(statement.this)

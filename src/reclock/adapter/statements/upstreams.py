@@ -1,0 +1,224 @@
+"""Upstreams as definitions meet them: asked for what a statement leaves to them, such as tables, before a source is made."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from reclock.algebra.relations import TEXT, RelationDesc
+from reclock.algebra.timestamps import Timestamp, system_clock
+from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
+from reclock.definitions.connections import Connection, Reveal
+from reclock.definitions.sources import (
+    AvroFormat,
+    BytesFormat,
+    DebeziumConnector,
+    Format,
+    KafkaConnector,
+    PostgresConnector,
+    SchemaFormat,
+)
+from reclock.errors import InvalidOption
+from reclock.formats import schema_registry as registry
+from reclock.formats.avro_schemas import row_columns_of, whole
+from reclock.formats.protobuf_schemas import compiled, messages_of
+from reclock.sql import nodes, statements
+from reclock.sql.catalog import nearest
+from reclock.sql.names import fold, identifier
+from reclock.sql.parse import ParsedStatement, parse_one
+from reclock.sql.planner.sources import upstream_name
+
+if TYPE_CHECKING:
+    from reclock.connectors.postgres.connector import Described  # psycopg is a library that others need not load
+
+_PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
+
+
+def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Reveal) -> ParsedStatement:
+    """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer. ``planned`` is the
+    statement as it was planned without that.
+
+    Raises a ``SourceError`` if that cannot be reached.
+    """
+    node = parsed.node
+    upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
+    if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
+        return replace(parsed, node=_of_publication(node.copy(), upstream, reveal))
+    if isinstance(planned, statements.CreateSource) and isinstance(upstream, DebeziumConnector):
+        if not isinstance(planned.source.format, AvroFormat):
+            return parsed
+        return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, reveal))
+    if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
+        copy = node.copy()
+        for part, format in _formats(copy, planned.source.format, upstream):
+            if isinstance(format, SchemaFormat) and not format.schema:
+                _set_schema(part, format, upstream.topic, reveal)
+        if upstream.end_timestamp is not None:
+            ends = _offsets_at(upstream, upstream.end_timestamp, reveal)
+            copy.args["connector"].set("end_timestamp", None)
+            copy.args["connector"].set("end_offset", [exp.Literal.number(end) for end in ends])
+        return replace(parsed, node=copy)
+    return parsed
+
+
+def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnector) -> list[tuple[exp.Expression, Format | None]]:
+    """The clauses of a topic's formats with what they mean."""
+    clause = node.args.get("format")
+    if isinstance(clause, nodes.KeyValueFormat):
+        return [(clause.args["key"], upstream.key_format), (clause.args["value"], value)]
+    return [(clause, value)] if clause is not None else []
+
+
+def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal: Reveal) -> None:
+    """Write the schema into the clause: the one it has, compiled, or the newest of the topic's keys or values, by the usual name of
+    their subject."""
+    if format.registry is None:
+        clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
+        return
+    subject = f"{topic}-{'key' if format.is_document else 'value'}"
+    found = _latest(format.registry, subject, reveal)
+    if isinstance(format, AvroFormat):
+        clause.set("seed", exp.Literal.string(whole(found.text, found.imports)))
+        return
+    schema = compiled(found.text, found.imports)
+    names = messages_of(schema)
+    if not format.message and len(names) != 1:
+        hint = f"FORMAT PROTOBUF MESSAGE '…' USING …: it has {', '.join(names[:10]) or 'none'}"
+        raise InvalidOption(f'the schema of "{subject}" has {len(names)} messages', hint=hint)
+    clause.set("seed", exp.Literal.string(schema))
+    clause.set("message", exp.Literal.string(format.message or names[0]))
+
+
+def _latest(connection: Connection, subject: str, reveal: Reveal) -> registry.Schema:
+    try:
+        return registry.latest(registry_client(connection, reveal), subject)
+    except registry.UnknownSchema as error:
+        raise InvalidOption(str(error), hint="a producer registers what it needs with its first message") from error
+
+
+def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, reveal: Reveal) -> nodes.Statement:
+    """Every table with the columns of its rows: those of the newest schema of its topic, where the statement leaves them open."""
+    tables = []
+    for table in node.args["tables"]:
+        name = upstream_name(table)
+        if not table.args.get("columns"):
+            found = _latest(format.registry, f"{upstream.prefix}.{name}-value", reveal)
+            columns = row_columns_of(whole(found.text, found.imports))
+            table = _described(name, table.args.get("alias"), RelationDesc(columns))
+        tables.append(table)
+    node.set("tables", tables)
+    return node
+
+
+def _offsets_at(upstream: KafkaConnector, timestamp: int, reveal: Reveal) -> list[int]:
+    """Where every partition was at a moment that has passed."""
+    from reclock.connectors.kafka import Kafka
+
+    if timestamp > system_clock():
+        raise InvalidOption("END TIMESTAMP lies in the future", detail="what the topic holds by then is not known yet")
+    topic = Kafka(upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, reveal))
+    return topic.offsets_at(Timestamp(timestamp))
+
+
+def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:
+    """Every table with its columns, and the name of a slot that no other source has."""
+    from psycopg import ProgrammingError
+
+    from reclock.connectors.postgres.connector import Postgres
+
+    connector = node.args["connector"]
+    try:
+        parameters = postgres_parameters(upstream.connection, reveal)
+    except ProgrammingError as error:
+        raise InvalidOption(
+            "the connection is not one of libpq's", detail=str(error).strip(), hint="host=… dbname=… user=…"
+        ) from error
+    if isinstance(upstream.connection, str) and "password" in parameters:
+        raise InvalidOption(
+            "a password does not belong into a definition, which others can read",
+            hint="CREATE SECRET and CREATE CONNECTION … TO POSTGRES keep it",
+        )
+    if connector.args.get("slot") is None:
+        connector.set("slot", exp.Literal.string(f"reclock_{secrets.token_hex(8)}"))
+    found = Postgres(upstream, {}, parameters).describe()
+    if not found:
+        raise InvalidOption(f'publication "{upstream.publication}" has no tables')
+    if node.args.get("all_tables"):
+        wanted = dict.fromkeys(found)
+    else:
+        wanted = {_resolved(table, found): table.args.get("alias") for table in node.args.get("tables") or ()}
+    node.set("all_tables", None)
+    described = _with_columns_as_asked({table: found[table] for table in wanted}, connector)
+    node.set("tables", [_published(described[table], alias) for table, alias in wanted.items()])
+    connector.set("text_columns", None)
+    connector.set("exclude_columns", None)
+    return node
+
+
+def _with_columns_as_asked(tables: Mapping[str, Described], connector: exp.Expression) -> dict[str, Described]:
+    """The tables with their ``TEXT COLUMNS`` as text, and without their ``EXCLUDE COLUMNS``. Raises ``InvalidOption``."""
+    described = dict(tables)
+    for option in ("text_columns", "exclude_columns"):
+        for named in connector.args.get(option) or ():
+            table = _resolved_table(named.args.get("db"), named.args["table"], described)
+            column, desc = fold(named.this), described[table].desc
+            if column not in desc.names:
+                hint = nearest(column, desc.names)
+                raise InvalidOption(f'table "{table}" has no column "{column}"', hint=hint)
+            if option == "exclude_columns" and column in (desc.key or ()):
+                detail = "without its key nobody knows which row a change is of"
+                raise InvalidOption(f'column "{column}" of table "{table}" cannot be excluded', detail=detail)
+            columns = tuple(
+                replace(own, type=TEXT) if own.name == column else own
+                for own in desc.columns
+                if own.name != column or option == "text_columns"
+            )
+            described[table] = replace(described[table], desc=replace(desc, columns=columns))
+    return described
+
+
+def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
+    return _resolved_table(table.args.get("schema"), table.this, found)
+
+
+def _resolved_table(schema: exp.Expression | None, table: exp.Expression, found: Mapping[str, Described]) -> str:
+    name = f"{fold(schema) if schema is not None else 'public'}.{fold(table)}"
+    if name not in found:
+        raise InvalidOption(f'table "{name}" is not in the publication', hint=nearest(name, found))
+    return name
+
+
+def _published(found: Described, alias: exp.Expression | None) -> nodes.SubsourceOf:
+    node = _described(found.table.name, alias, found.desc)
+    node.set("oid", exp.Literal.number(found.table.oid))
+    node.set("entries", [exp.Literal.number(entry) for entry in found.table.entries])
+    return node
+
+
+def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
+    if not _PLAIN_TABLE.fullmatch(table):
+        raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
+    if desc.key == ():
+        hint = f"give it a primary key, or: ALTER TABLE {table} REPLICA IDENTITY FULL"
+        raise InvalidOption(f'table "{table}" has neither a key nor the replica identity "full"', hint=hint)
+    columns = ", ".join(
+        f"{identifier(column.name).sql()} {column.type}{'' if column.is_nullable else ' NOT NULL'}" for column in desc.columns
+    )
+    described = parse_one(f"CREATE TABLE t ({columns})")
+    schema, _, name = table.partition(".")
+    return nodes.SubsourceOf(
+        this=identifier(name),
+        schema=identifier(schema),
+        alias=alias,
+        columns=[_source_column(c) for c in described.args["columns"]],
+        key=[identifier(column) for column in desc.key or ()],
+    )
+
+
+def _source_column(column: exp.Expression) -> nodes.SourceColumn:
+    return nodes.SourceColumn(this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null"))

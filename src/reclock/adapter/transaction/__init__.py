@@ -1,0 +1,1 @@
+"""Transactions: blocks, writes to tables, definitions, temporary objects."""

@@ -1,0 +1,304 @@
+"""A transaction: the one time at which it reads, what it has read, and what it will write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from reclock.adapter.timestamps import readiness
+from reclock.adapter.timestamps.read_time import ReadTime
+from reclock.adapter.transaction.ddl_transaction import Definition, Definitions
+from reclock.adapter.transaction.temporary import TemporaryObjects
+from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.keys import Keys
+from reclock.collections.tables import rows_of, table_id, updates_at
+from reclock.compute.lookups import named_rows
+from reclock.errors import (
+    CatalogMoved,
+    CollectionDamaged,
+    ForeignCollection,
+    MixedTransaction,
+    NotReadable,
+    OutsideTransaction,
+    RelationChanged,
+    TransactionReadOnly,
+    UnknownCollection,
+    UnsupportedSql,
+)
+from reclock.plan.relational import Plan, collections
+from reclock.runtime.environment import Environment
+from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.planner.views import expand
+
+_ATTEMPTS = 10
+
+Groups = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How many definitions there were, and how many times each table had been written."""
+
+    defined: int
+    written: Mapping[GlobalId, int]
+
+
+class Transaction:
+    """Reads at one time, sees its own writes, and commits them all at another time, or nothing.
+
+    What it read may not have been written in between: then all of it is as if at the time of the commit. Only tables are written
+    and compared so; a transaction that writes reads nothing else but system relations, which are as of now. That of a block holds,
+    from its first query on, everything in the schemas that the query names.
+
+    One that defines objects sees them too, and writes only to tables that it makes itself: these have their rows from their first
+    time on, so that its commit is that of its definitions alone.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        definitions: Definitions,
+        temporary: TemporaryObjects,
+        *,
+        is_block: bool = False,
+        is_read_only: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.definitions = definitions
+        self._temporary = temporary
+        self.is_block = is_block
+        self._is_read_only = is_read_only
+        self.writes: dict[GlobalId, list[pa.Table]] = {}
+        """Rows with their diffs, in the order of the statements."""
+        self._environment = environment
+        self._tables: dict[GlobalId, RelationEntry] = {}
+        self._used: dict[GlobalId, RelationEntry] = {}
+        """Tables, views and other relations that its statements were planned with, as they were then."""
+        self._reads: dict[GlobalId, Keys | None] = {}
+        """The tables that were read, and by which keys; None: any of their rows."""
+        self._has_read_others = False
+        self._time: ReadTime | None = None
+        self._domain: Groups = frozenset()
+        self._held = ExitStack()
+        self._catalog_ts: Timestamp | None = None
+
+    # --- reading ---
+
+    def time_of(
+        self, definition: Plan, select: statements.Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]
+    ) -> ReadTime:
+        """The time a query reads at, ``definition`` being its plan over collections: for all queries of the transaction the same.
+
+        Raises ``OutsideTransaction``, ``UnsupportedSql``.
+        """
+        self._use(select.depends_on, catalog)
+        read = [id for id in collections(definition) if id.has_times and id.source_id not in self.made]
+        groups = frozenset(id.group for id in read)
+        if select.as_of is not None:
+            if self.is_block:
+                raise UnsupportedSql("AS OF is not supported in a transaction block", hint="COMMIT or ROLLBACK first")
+            return choose(groups)
+        if not groups:
+            return self._time or choose(groups)
+        if self.writes.keys() - self.made and groups != {TABLES}:
+            raise _reads_others()
+        if self._time is None:
+            self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
+            self._time = choose(self._domain)
+            if self.is_block:
+                self._held.enter_context(self._environment.shared_holds.held(self._domain, self._time.at))
+        elif outside := groups - self._domain:
+            raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
+        self._has_read_others = self._has_read_others or groups != {TABLES}
+        for table, keys in tables_read(definition).items():
+            if table not in self.made:
+                self._touch(catalog.relation(table), catalog)
+                self._note_read(table, keys)
+        return self._time
+
+    def _note_read(self, table: GlobalId, keys: Keys | None) -> None:
+        known = self._reads.get(table)
+        if table in self._reads:
+            keys = known.union(keys) if known is not None and keys is not None else None
+        self._reads[table] = keys
+
+    def has_lost(self, error: NotReadable) -> bool:
+        """Whether the time that all reads of the block share has been compacted away: its read hold ran out."""
+        return self.is_block and self._time is not None and error.at == self._time.at < error.since
+
+    def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
+        """What the transaction has written so far, by table, as updates at ``at``."""
+        return {
+            table_id(id): pa.concat_tables([updates_at(rows, at, self._tables[id].desc) for rows in written])
+            for id, written in self.writes.items()
+            if id not in self.made
+        }
+
+    @property
+    def made(self) -> Set[GlobalId]:
+        """The tables that it makes itself. Nobody else knows of them."""
+        return self.definitions.made.keys()
+
+    def made_rows(self, table: RelationEntry) -> pa.Table:
+        """What one of ``made`` holds."""
+        return rows_of(self.writes.get(table.id, ()), table.desc)
+
+    @staticmethod
+    def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:
+        """The groups of all that can be read in the schemas of what the query names, whatever views stand on there included."""
+        named = [entry for entry in map(catalog.entry, select.depends_on) if entry is not None]
+        scopes = {entry.name.scope for entry in named if not entry.is_system}
+        found = set(groups)
+        for entry in catalog.relations():
+            if entry.name.scope in scopes and not entry.is_system:
+                plan = entry.query
+                ids = collections(expand(plan, catalog)) if plan is not None else {entry.collection}
+                found |= {id.group for id in ids if id.has_times}
+        return frozenset(found)
+
+    # --- writing ---
+
+    def check_writable(self, statement: str) -> None:
+        """Raises ``TransactionReadOnly``."""
+        if self._is_read_only():
+            raise TransactionReadOnly(statement)
+
+    def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
+        """Enter rows, with their diffs, to be committed; a temporary table has them at once. Raises ``MixedTransaction``."""
+        if table.is_temporary:
+            self._temporary.write(table, rows)
+            return
+        if table.id not in self.made:
+            if self.definitions:
+                raise MixedTransaction()
+            if self._has_read_others:
+                raise _reads_others()
+            self._touch(table, catalog)
+        if rows.num_rows:
+            self.writes.setdefault(table.id, []).append(rows)
+
+    def define(self, definition: Definition, *, is_filled: bool = False) -> GlobalId | None:
+        """Enter a definition, see ``Definitions.add``. Raises ``MixedTransaction``."""
+        if self.writes.keys() - self.made:
+            raise MixedTransaction()
+        return self.definitions.add(definition, is_filled=is_filled)
+
+    def _touch(self, table: RelationEntry, catalog: PlannerCatalog) -> None:
+        self._tables.setdefault(table.id, table)
+        self._use({table.id}, catalog)
+
+    def _use(self, ids: Set[GlobalId], catalog: PlannerCatalog) -> None:
+        """Note what a statement was planned with, and what the views among it stand on: the commit is refused if it changed.
+
+        Raises ``RelationChanged`` if it has changed since an earlier statement.
+        """
+        assert catalog.snapshot is not None
+        unchecked = set(ids)
+        while unchecked:
+            entry = catalog.entry(unchecked.pop())
+            if not isinstance(entry, RelationEntry) or entry.is_system or entry.is_temporary or entry.id in self.made:
+                continue
+            if entry.id not in self._used:
+                unchecked |= entry.depends_on
+            if self._used.setdefault(entry.id, entry).desc != entry.desc:
+                raise RelationChanged(str(entry.name))
+        upper = catalog.snapshot.upper
+        self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
+
+    def mark(self) -> Mark:
+        """What has been defined and written so far."""
+        return Mark(len(self.definitions), {table: len(rows) for table, rows in self.writes.items()})
+
+    def rewind(self, mark: Mark) -> None:
+        """Forget what was defined and written since."""
+        self.definitions.rewind(mark.defined)
+        self.writes = {table: rows[: mark.written[table]] for table, rows in self.writes.items() if table in mark.written}
+
+    # --- the end ---
+
+    def commit(self) -> None:
+        """Make everything that was defined or written durable and seen, at one time.
+
+        Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``.
+        """
+        try:
+            if self.definitions:
+                self._fill()
+                self.definitions.commit()
+            elif self.writes:
+                self._commit({table: pa.concat_tables(rows) for table, rows in self.writes.items()})
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Let go of what was held for reading."""
+        self._held.close()
+
+    def _fill(self) -> None:
+        """The rows of tables that are made are in the lake before the catalog knows of these."""
+        catalog, tables = self.definitions.catalog, self._environment.tables
+        for id in self.made & self.writes.keys():
+            if catalog.entry(id) is not None:
+                table = catalog.relation(id)
+                rows, incarnation = pa.concat_tables(self.writes[id]), self.definitions.made[id].incarnation
+                tables.fill(id, table.desc, rows, at=self.definitions.begins_at, incarnation=incarnation)
+
+    def _commit(self, writes: Mapping[GlobalId, pa.Table]) -> None:
+        assert self._catalog_ts is not None
+        read_at = self._time.at if self._time is not None and self._reads else None
+        reads, keys = frozenset(self._reads), {table: keys for table, keys in self._reads.items() if keys is not None}
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._environment.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
+                return
+            except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
+                catalog_ts = self._checked_again()
+                if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
+                    raise readiness.named(broken, self._environment, self._environment.planner_catalog()) from broken
+                self._catalog_ts = catalog_ts
+            except CatalogMoved:
+                self._catalog_ts = self._checked_again()
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    def _checked_again(self) -> Timestamp:
+        """The catalog's upper now, at which all relations that it used are as they were.
+
+        A view that is defined anew has a new id. Raises ``RelationChanged``.
+        """
+        catalog = self._environment.planner_catalog()
+        assert catalog.snapshot is not None
+        for id, relation in self._used.items():
+            entry = catalog.entry(id)
+            if not isinstance(entry, RelationEntry) or entry.desc != relation.desc:
+                raise RelationChanged(str(relation.name))
+        readiness.require_ready(self._environment, catalog, self._tables)
+        return catalog.snapshot.upper
+
+
+def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
+    """The tables that a plan over collections reads, and by which keys; None: any of their rows."""
+    tables: dict[GlobalId, Keys | None] = {
+        id.source_id: None for id in collections(definition) if id.has_times and id.collection is CollectionType.TABLE
+    }
+    for get, column, values in named_rows(definition):
+        if get.collection.source_id in tables:
+            tables[get.collection.source_id] = Keys(get.desc.names[column], values)
+    return tables
+
+
+def _reads_others() -> UnsupportedSql:
+    return UnsupportedSql(
+        "a transaction that writes can read only tables, and views over them",
+        detail="what a source holds may have changed by the time of the commit",
+        hint="make a materialized view of the query instead, or read and write in two transactions",
+    )
+
+
+def _name(catalog: PlannerCatalog, group: str) -> str:
+    entry = catalog.entry(GlobalId(group))
+    return f'"{entry.name}"' if entry is not None else "tables"

@@ -1,0 +1,344 @@
+"""The transactions of one session: a block between BEGIN and COMMIT, or one for each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from reclock.adapter.context.cancellation import Interruption
+from reclock.adapter.context.variables import (
+    DEFAULT_READ_ONLY,
+    READ_ONLY,
+    SERIALIZABLE,
+    STRICT_SERIALIZABLE,
+    SessionVariables,
+)
+from reclock.adapter.transaction.ddl_transaction import Definitions
+from reclock.adapter.transaction.temporary import TemporaryObjects, TemporaryState
+from reclock.adapter.transaction.transaction import Mark, Transaction
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.collections.table_queues import Turn
+from reclock.errors import (
+    InternalError,
+    NoTransaction,
+    TransactionActive,
+    TransactionFailed,
+    UnknownSavepoint,
+    WriteConflict,
+)
+from reclock.runtime.environment import Environment
+from reclock.sql import statements
+from reclock.sql.catalog import PlannerCatalog
+
+T = TypeVar("T")
+
+ATTEMPTS = 20
+"""How often a statement that reads and writes is executed before a conflict is its answer."""
+
+_AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
+
+
+class TransactionStatus(StrEnum):
+    IDLE = "idle"
+    IN_BLOCK = "in block"
+    FAILED = "failed"
+    """Only COMMIT and ROLLBACK are executed, and both roll back; or ROLLBACK TO, after which the block goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A block as it was."""
+
+    name: str
+    mark: Mark
+    variables: tuple[dict[str, str], dict[str, str]]
+    alone: tuple[str, Callable[[], object]] | None
+    has_statements: bool
+    temporary: TemporaryState
+
+
+class Transactions:
+    """Which transaction a statement belongs to, and when it ends."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        variables: SessionVariables,
+        interruption: Interruption,
+        notice: Callable[[str], None],
+    ) -> None:
+        self.status = TransactionStatus.IDLE
+        self.temporary = TemporaryObjects(environment)
+        self._environment = environment
+        self._variables = variables
+        self._interruption = interruption
+        self._notice = notice
+        self._block: Transaction | None = None
+        self._is_implicit = False
+        self._alone: tuple[str, Callable[[], object]] | None = None
+        self._has_statements = False
+        self._savepoints: list[Savepoint] = []
+        self._temporary_before, self._began_at = self.temporary.state, MINIMUM
+
+    # --- blocks ---
+
+    def control(self, statement: statements.Transaction) -> str:
+        """What begins or ends a block or is of its savepoints; answers the command tag, which says how a block really ended."""
+        match statement.kind:
+            case "BEGIN":
+                self._begin(statement)
+                return "BEGIN"
+            case "COMMIT":
+                return self._commit()
+            case "ROLLBACK":
+                return self._rollback()
+            case "SAVEPOINT":
+                self._savepoints = [*self._savepoints, self._savepoint(statement.savepoint)]
+                return "SAVEPOINT"
+            case "RELEASE":
+                self._savepoints = self._savepoints[: self._found(statement)]
+                return "RELEASE"
+            case "ROLLBACK TO":
+                self._roll_back_to(self._found(statement))
+                return "ROLLBACK"
+            case "SET TRANSACTION" if self._block is None or self._is_implicit:
+                self._notice("SET TRANSACTION can only be used in transaction blocks")
+                return statement.tag
+            case "SET TRANSACTION" | "SET SESSION CHARACTERISTICS AS TRANSACTION":
+                self._set_modes(statement)
+                return statement.tag
+            case kind:
+                raise InternalError(f"no transaction statement: {kind}")
+
+    def begin_implicit(self) -> None:
+        """Statements that were sent together are one transaction, unless they say otherwise."""
+        if self._block is None:
+            self._open()
+            self._is_implicit = True
+
+    def end_implicit(self) -> None:
+        if self._is_implicit:
+            self._commit()
+
+    def abort_implicit(self) -> None:
+        if self._is_implicit:
+            self._rollback()
+
+    @property
+    def is_implicit(self) -> bool:
+        return self._is_implicit
+
+    def close(self) -> None:
+        """Roll back what is open."""
+        if self._block is not None:
+            self._rollback()
+
+    @property
+    def block(self) -> Transaction | None:
+        """The transaction of the open block."""
+        return self._block
+
+    @property
+    def catalog(self) -> PlannerCatalog:
+        """The catalog as the next statement sees it."""
+        return self.present()[0]
+
+    def present(self) -> tuple[PlannerCatalog, Timestamp | None]:
+        """The catalog as the next statement sees it; without a block, with the read timestamp of the same moment."""
+        if self._block is not None:
+            return self.temporary.over(self._block.definitions.catalog), None
+        catalog, read_ts = self._environment.present()
+        return self.temporary.over(catalog), read_ts
+
+    @property
+    def now(self) -> Timestamp:
+        """When the block began; without one, the present."""
+        return self._environment.clock() if self._block is None else self._began_at
+
+    # --- statements ---
+
+    @contextmanager
+    def statement(self, statement: statements.Transaction | None = None) -> Iterator[None]:
+        """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
+        if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
+            raise TransactionFailed
+        if self._alone is not None and statement is None:
+            self.fail()
+            raise TransactionActive(self._alone[0])
+        before = self.temporary.state
+        try:
+            yield
+        except BaseException:
+            self.temporary.state = before
+            self.fail()
+            raise
+        if statement is None:
+            self._has_statements = True
+
+    def fail(self) -> None:
+        """Something went wrong with a statement, be it only with its text: an open block has failed."""
+        if self._block is not None and not self._is_implicit:
+            self.status = TransactionStatus.FAILED
+
+    def run(self, work: Callable[[Transaction], T], turn: Callable[[], Turn] | None = None) -> T:
+        """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict.
+
+        ``turn`` says what that one reads and writes, so that it waits for those under way that it would conflict with. Blocks
+        wait for nobody: two of them could wait for each other.
+        """
+        if self._block is not None:
+            return work(self._block)
+        if turn is None:
+            return self._optimistically(work)
+        with self._interruption.in_consensus(), self._environment.table_queues.taking(turn()):
+            return self._optimistically(work)
+
+    def _optimistically(self, work: Callable[[Transaction], T]) -> T:
+        for attempt in range(1, ATTEMPTS + 1):
+            transaction = self._new()
+            result = work(transaction)
+            try:
+                with self._interruption.in_consensus():  # the rows of a COPY come after its statement was begun
+                    transaction.commit()
+                return result
+            except WriteConflict:
+                if attempt == ATTEMPTS:
+                    raise
+                self._interruption.back_off(attempt)
+        raise InternalError("a transaction neither committed nor failed")
+
+    def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
+        """Definitions: at once, or in the block's transaction. Among statements that were sent together they are a transaction of
+        their own, and end the one before."""
+        if self._block is not None and not self._is_implicit:
+            self._block.check_writable(tag)
+            return work(self._block)
+        self._new().check_writable(tag)
+        return self._apart(lambda: self._at_once(work))
+
+    def run_alone(self, tag: str, work: Callable[[], object]) -> None:
+        """What is no transaction's: at once, or, as the only statement of a block, at its COMMIT. Raises ``TransactionActive``."""
+        if self._block is None or self._is_implicit:
+            self._new().check_writable(tag)
+            self._apart(work)
+            return
+        self._block.check_writable(tag)
+        if self._has_statements:
+            raise TransactionActive(tag)
+        self._alone = (tag, work)
+
+    # --- inside ---
+
+    def _new(self, *, is_block: bool = False) -> Transaction:
+        definitions = Definitions(self._environment, self._interruption, self._notice)
+        return Transaction(
+            self._environment, definitions, self.temporary, is_block=is_block, is_read_only=lambda: self._variables.is_read_only
+        )
+
+    def _at_once(self, work: Callable[[Transaction], T]) -> T:
+        transaction = self._new()
+        try:
+            result = work(transaction)
+            transaction.commit()
+            return result
+        finally:
+            transaction.release()
+
+    def _apart(self, work: Callable[[], T]) -> T:
+        """Between two transactions of statements that were sent together."""
+        if not self._is_implicit:
+            return work()
+        self._commit()
+        result = work()
+        self.begin_implicit()
+        return result
+
+    def _begin(self, statement: statements.Transaction) -> None:
+        if self._block is not None and not self._is_implicit:
+            self._notice("there is already a transaction in progress")
+            return
+        if self._is_implicit:
+            self._is_implicit = False  # what was executed before belongs to the block
+        else:
+            self._open()
+        self._set_modes(statement)
+
+    def _set_modes(self, statement: statements.Transaction) -> None:
+        """Of the open block; or of the session's transactions from now on, for SET SESSION CHARACTERISTICS."""
+        is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
+        if statement.isolation is not None:
+            # Weaker levels get the stronger guarantee.
+            level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
+            self._variables.set("transaction_isolation", level, is_local=is_local)
+        if statement.access is not None:
+            variable = READ_ONLY if is_local else DEFAULT_READ_ONLY
+            self._variables.set(variable, "on" if statement.access == "READ ONLY" else "off", is_local=is_local)
+
+    def _savepoint(self, name: str) -> Savepoint:
+        if self._block is None or self._is_implicit:
+            raise NoTransaction("SAVEPOINT", hint="BEGIN first")
+        variables = self._variables.mark()
+        return Savepoint(name, self._block.mark(), variables, self._alone, self._has_statements, self.temporary.state)
+
+    def _found(self, statement: statements.Transaction) -> int:
+        """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
+        if self._block is None or self._is_implicit:
+            raise NoTransaction(statement.kind.replace(" TO", " TO SAVEPOINT"), hint="BEGIN first")
+        places = [place for place, each in enumerate(self._savepoints) if each.name == statement.savepoint]
+        if not places:
+            raise UnknownSavepoint(statement.savepoint)
+        return places[-1]
+
+    def _roll_back_to(self, place: int) -> None:
+        """The savepoint stays; those after it are gone."""
+        assert self._block is not None
+        savepoint = self._savepoints[place]
+        self._block.rewind(savepoint.mark)
+        self._variables.rewind(savepoint.variables)
+        self.temporary.state = savepoint.temporary
+        self._alone, self._has_statements = savepoint.alone, savepoint.has_statements
+        self._savepoints = self._savepoints[: place + 1]
+        self.status = TransactionStatus.IN_BLOCK
+
+    def _open(self) -> None:
+        self._block = self._new(is_block=True)
+        self._has_statements = False
+        self._temporary_before, self._began_at = self.temporary.state, self._environment.clock()
+        self._variables.begin()
+        self.status = TransactionStatus.IN_BLOCK
+
+    def _commit(self) -> str:
+        if self._block is None:
+            self._notice("there is no transaction in progress")
+            return "COMMIT"
+        if self.status is TransactionStatus.FAILED:
+            return self._rollback()
+        block, alone = self._block, self._alone
+        try:
+            with self._interruption.in_consensus():
+                block.commit()
+            if alone is not None:
+                alone[1]()
+        except BaseException:
+            self._end(is_committed=False)
+            raise
+        self._end(is_committed=True)
+        return "COMMIT"
+
+    def _rollback(self) -> str:
+        if self._block is None:
+            self._notice("there is no transaction in progress")
+            return "ROLLBACK"
+        self._block.release()
+        self._end(is_committed=False)
+        return "ROLLBACK"
+
+    def _end(self, *, is_committed: bool) -> None:
+        self._block, self._alone, self._is_implicit, self._savepoints = None, None, False, []
+        self._variables.end(is_committed=is_committed)
+        if not is_committed:
+            self.temporary.state = self._temporary_before
+        self.status = TransactionStatus.IDLE

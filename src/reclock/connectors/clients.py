@@ -1,0 +1,63 @@
+"""From a connection to what the client libraries of its kind are configured with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reclock.definitions.connections import Connection, Reveal
+
+
+def kafka_client(connection: Connection, reveal: Reveal) -> dict[str, str]:
+    """What a client of librdkafka is configured with. Without a protocol it is the safest that the other options allow."""
+    options = connection.revealed(reveal)
+    is_sasl = any(name.startswith("SASL") for name in options)
+    is_tls = any(name.startswith("SSL") for name in options) or is_sasl
+    default = ("SASL_" if is_sasl else "") + ("SSL" if is_tls else "PLAINTEXT")
+    found = {_LIBRDKAFKA[name]: value for name, value in options.items()}
+    return {"security.protocol": default, **found}
+
+
+_LIBRDKAFKA = {
+    "BROKER": "bootstrap.servers",
+    "SECURITY PROTOCOL": "security.protocol",
+    "SASL MECHANISMS": "sasl.mechanisms",
+    "SASL USERNAME": "sasl.username",
+    "SASL PASSWORD": "sasl.password",
+    "SSL KEY": "ssl.key.pem",
+    "SSL CERTIFICATE": "ssl.certificate.pem",
+    "SSL CERTIFICATE AUTHORITY": "ssl.ca.pem",
+}
+
+_LIBPQ = {"HOST": "host", "PORT": "port", "DATABASE": "dbname", "USER": "user", "PASSWORD": "password", "SSL MODE": "sslmode"}
+
+
+def postgres_parameters(connection: Connection | str, reveal: Reveal) -> dict[str, str]:
+    """What a client of PostgreSQL connects with, by libpq's names."""
+    if isinstance(connection, str):
+        from psycopg.conninfo import conninfo_to_dict
+
+        return {name: str(value) for name, value in conninfo_to_dict(connection).items()}
+    return {_LIBPQ[name]: value for name, value in connection.revealed(reveal).items()}
+
+
+def aws_client(connection: Connection, reveal: Reveal) -> dict[str, str]:
+    """What a client of a service of AWS is made with, by boto3's names. What is not said is found as AWS's tools find it."""
+    return {_BOTO3[name]: value for name, value in connection.revealed(reveal).items()}
+
+
+_BOTO3 = {
+    "ENDPOINT": "endpoint_url",
+    "REGION": "region_name",
+    "ACCESS KEY ID": "aws_access_key_id",
+    "SECRET ACCESS KEY": "aws_secret_access_key",
+    "SESSION TOKEN": "aws_session_token",
+}
+
+
+def registry_client(connection: Connection, reveal: Reveal) -> dict[str, Any]:
+    """What a client of the schema registry is configured with."""
+    options = connection.revealed(reveal)
+    settings: dict[str, Any] = {"url": options["URL"], "timeout": 10, "max.retries": 1}
+    if "USERNAME" in options:
+        settings["basic.auth.user.info"] = f"{options['USERNAME']}:{options.get('PASSWORD', '')}"
+    return settings

@@ -1,0 +1,311 @@
+"""Change events of Debezium: topics of tables, bound by transaction with the topic that says where transactions end.
+
+The partitions are those of all topics, as ``topic/partition``, so that one source, with a relation a table, has one frontier. A
+probe reads the events that are new, for the transactions they name; what they hold is read by executors.
+
+A table that comes late, for a guest, is read from the beginning, in partitions of its own: its part of all that is bound, is bound
+by a step that binds nothing else, and from then on transactions wait for its events too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Message
+from confluent_kafka.admin import OffsetSpec
+
+from reclock.algebra.relations import RelationDesc
+from reclock.connectors.connector import Bound, Evidence, Hindrance, Increment, Skip, given_up, left
+from reclock.connectors.kafka import TASK_OFFSETS, Kafka, Piece
+from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
+from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.formats.envelope import changes, event_of
+from reclock.reclocking.frontiers import Partition, SourceFrontier
+from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Ended, Event, Missing, Stretch, caught_up, cut, fresh
+
+LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
+"""So many entries of the transaction topic are in memory at once: each transaction has two."""
+
+STEP_EVENTS = 200_000
+"""About how many events one step binds, and at least one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePiece:
+    """A part of a table's topic, without the offsets that are ``dropped``: they hold what was there before."""
+
+    table: str
+    piece: Piece
+    dropped: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Debezium:
+    """Tables with their transactions, as a ``reclock.connectors.connector.Connector``."""
+
+    upstream: DebeziumConnector
+    outputs: Mapping[str, RelationDesc]
+    """By ``schema.table``, of a guest's with ``@guest`` behind it."""
+    format: Format
+    client: Mapping[str, str] = field(repr=False)
+
+    # --- in the driver ---
+
+    def over(self, outputs: Mapping[str, RelationDesc]) -> Debezium:
+        return replace(self, outputs=outputs)
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return self.over({output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)})._go_on(
+            bound, skips
+        )
+
+    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
+        """All that belongs to what is bound, of those tables of which it is there."""
+        increments: list[Increment] = []
+        hindered: dict[str, Hindrance] = {}
+        for output in self.outputs:
+            if not _is_late(output, bound):
+                continue
+            try:
+                increments += self.over({output: self.outputs[output]})._caught_up(output, bound, skips)
+            except _Waits as waits:  # nobody waits for it before it has begun
+                hindered[output] = str(waits)
+            except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
+                hindered[output] = ": ".join(filter(None, (error.message, error.detail)))
+            except SourceError as error:
+                if isinstance(error, DecodeFailed | UpstreamChanged):
+                    error.hint = _INSTEAD  # there is no claim yet that could say what to skip
+                hindered[output] = error
+        return increments, hindered
+
+    def _caught_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+        name = self._name(output)
+        reached = {increment.partition: increment for increment in self._probe_topic(name, {}, skips)}
+        empty = {f"{name}/{partition}": Stretch(output, (), 0) for partition in self._topic(name).partitions()}
+        upper, *evidence = bound.get(log_name := f"{self.upstream.transaction_topic}/0", (0,))
+        first = self._log_begins() if upper else 0
+        log = Increment(log_name, 0, upper, upper, tuple(evidence), {"begin": first})
+
+        def read(uppers: Mapping[Partition, int], known: Set[str], new: Set[str]) -> Mapping[Partition, Stretch]:
+            rest = (_from(increment, uppers.get(partition, 0)) for partition, increment in reached.items())
+            return empty | {own.partition: self._read_events(own, known, new, first > 0, skips) for own in rest}
+
+        found = caught_up(self._parts(log), read)
+        if isinstance(found, Missing):
+            topic = name.partition("@")[0]
+            if found.are_gone:
+                partition, end = max((str(partition), increment.upper) for partition, increment in reached.items())
+                lost = f'{found.count} events of transaction "{found.transaction}" are gone from topic "{topic}"'
+                raise UpstreamChanged(partition, end, message=lost, detail="those of later transactions are there")
+            what = f"{found.count} events of" if found.count else "what lies before"
+            raise _Waits(f'waits for {what} transaction "{found.transaction}" in topic "{topic}"')
+        own = [_cut_to(i, found.uppers[i.partition], found.dropped[i.partition]) for i in reached.values()]
+        return [Increment(output, 0, 0, 0, ("",)), *(increment for increment in own if increment.size)]
+
+    def _go_on(self, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+        reached = {
+            increment.partition: increment
+            for topic in (self.upstream.transaction_topic, *map(self._name, self.outputs))
+            for increment in self._probe_topic(topic, bound, skips)
+        }
+        log_reached = reached.pop(f"{self.upstream.transaction_topic}/0", None)
+        if any(_is_of(partition, f"{self.upstream.transaction_topic}/") for partition in reached):
+            raise UpstreamUnavailable(
+                f'topic "{self.upstream.transaction_topic}" has several partitions', detail="they have no order"
+            )
+        known, log, is_trimmed = self._new_in_log(log_reached) if log_reached is not None else (set(), [], False)
+        new = {ended.id for ended in log}
+        read = {partition: self._read_events(increment, known, new, is_trimmed, skips) for partition, increment in reached.items()}
+        nothing_new = set(self.outputs) - {stretch.collection for stretch in read.values()}
+        found = cut(log, known, {**read, **{table: Stretch(table, (), 0) for table in nothing_new}})  # their events are waited for
+        increments = [
+            _cut_to(increment, found.uppers[partition], found.dropped[partition])
+            for partition, increment in sorted(reached.items())
+            if found.uppers[partition] > increment.lower
+        ]
+        if log_reached is not None and found.bound:
+            increments.append(_cut_to(log_reached, found.bound[-1].offset + 1, ()))
+        return sorted(increments, key=lambda increment: increment.name)
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
+        """Messages never change."""
+        return claimed
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TablePiece]:
+        tables = {self._name(output): output for output in self.outputs}
+        pieces = []
+        for own in increments:
+            topic, _, partition = own.name.rpartition("/")
+            if topic not in tables:
+                continue
+            for lower, upper in left(own.partition, own.detail["begin"], own.upper, skips):
+                for at in range(lower, upper, TASK_OFFSETS):
+                    end = min(at + TASK_OFFSETS, upper)
+                    dropped = tuple(offset for offset in own.detail["dropped"] if at <= offset < end)
+                    pieces.append(TablePiece(tables[topic], Piece(int(partition), at, end, own.evidence[0]), dropped))
+        return pieces
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """Nobody is told."""
+
+    # --- in executors ---
+
+    def read(self, task: TablePiece) -> Iterator[tuple[str, pa.Table]]:
+        dropped = set(task.dropped)
+        partition = f"{self._name(task.table)}/{task.piece.partition}"
+        for messages in self._topic(self._name(task.table)).messages(task.piece):
+            kept = [message for message in messages if message.offset() not in dropped]
+            values, offsets = [message.value() for message in kept], [message.offset() for message in kept]
+            yield task.table, changes(values, self.format, self.outputs[task.table], partition=partition, offsets=offsets)
+
+    # --- how ---
+
+    def _name(self, output: str) -> str:
+        """What its partitions are called before the slash: its topic, and whose it is."""
+        return f"{self.upstream.prefix}.{output}"
+
+    def _topic(self, name: str) -> Kafka:
+        topic, _, _ = name.partition("@")
+        return Kafka(KafkaConnector(self.upstream.connection, topic), BytesFormat(), RelationDesc(()), self.client)
+
+    def _probe_topic(self, name: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+        own = f"{name}/"
+        bound_here = {int(str(name).removeprefix(own)): kept for name, kept in bound.items() if _is_of(name, own)}
+        skips_here = [(name.removeprefix(own), *range_) for name, *range_ in skips if _is_of(name, own)]
+        found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
+        return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
+
+    def _new_in_log(self, reached: Increment) -> tuple[set[str], list[Ended], bool]:
+        """Transactions that ended before, as far as they may come again; the next ones; and whether the topic had more at first."""
+        first = self._log_begins()
+        before = self._ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
+        known = {ended.id for ended in before}
+        new = (fresh(part, known) for part in self._parts(reached))
+        return known, next(filter(None, new), []), first > 0
+
+    def _log_begins(self) -> int:
+        [first] = self._topic(self.upstream.transaction_topic).list_offsets([0], OffsetSpec.earliest()).values()
+        return first
+
+    def _parts(self, log: Increment) -> Iterator[list[Ended]]:
+        """The transactions that end in the log, in parts that are about what one step should bind."""
+        for at in range(log.detail["begin"], log.upper, LOG_ENTRIES):
+            part: list[Ended] = []
+            events = 0
+            for ended in self._ends(log, at, min(at + LOG_ENTRIES, log.upper)):
+                part.append(ended)
+                events += sum(ended.counts.values())
+                if events >= STEP_EVENTS:
+                    yield part
+                    part, events = [], 0
+            if part:
+                yield part
+
+    def _ends(self, log: Increment, lower: int, upper: int) -> list[Ended]:
+        """The transactions that end in these offsets of the log."""
+        found = map(self._ended, self._read_topic(log, lower, upper))
+        return [ended for ended in found if ended is not None]
+
+    def _ended(self, message: Message) -> Ended | None:
+        partition = f"{self.upstream.transaction_topic}/{message.partition()}"
+        entry = event_of(message.value(), self.format, partition, message.offset())
+        try:
+            if entry is None or entry["status"] != "END":
+                return None
+            counts = {each["data_collection"]: int(each["event_count"]) for each in entry.get("data_collections") or ()}
+            return Ended(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
+        except (KeyError, TypeError, ValueError) as error:
+            raise DecodeFailed(
+                partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
+            ) from error
+
+    def _read_events(self, reached: Increment, known: Set[str], new: Set[str], is_trimmed: bool, skips: Sequence[Skip]) -> Stretch:
+        """Up to the first event of a transaction that is neither ``known`` nor ``new``: it and all behind it wait.
+
+        Raises ``UpstreamChanged`` if they would for ever, since the log is trimmed and does not go back to where that transaction
+        ended: then events of ``new`` ones lie behind. Only where a partition begins can this be.
+        """
+        name = reached.name.rpartition("/")[0]
+        ranges, given_up_events = given_up(reached.partition, skips), 0
+        ended = new if is_trimmed and reached.lower == 0 else frozenset()
+        events: list[Event] = []
+        unknown: Event | None = None
+        seen: set[tuple[str | None, int]] = set()
+        for message in self._read_topic(reached, reached.detail["begin"], reached.upper):
+            is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
+            event = Event(message.offset()) if is_given_up else self._event(message, reached.name)
+            if unknown is None:
+                given_up_events += is_given_up
+                events.append(event)
+                if event.transaction is not None and event.transaction not in known and event.transaction not in new:
+                    if not ended or event.transaction in ended:
+                        break
+                    unknown, seen = event, {(own.transaction, own.order) for own in events}
+            elif event.transaction in ended and (event.transaction, event.order) not in seen:  # it is not sent again
+                raise self._of_no_log(reached.name, unknown, event.offset)
+        return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
+
+    def _of_no_log(self, partition: str, event: Event, before: int) -> UpstreamChanged:
+        topic = self.upstream.transaction_topic
+        message = f'transaction "{event.transaction}" of "{partition}" ended before topic "{topic}" begins'
+        return UpstreamChanged(partition, event.offset, message=message, detail=f"its events lie at {event.offset} to {before - 1}")
+
+    def _event(self, message: Message, partition: str) -> Event:
+        document = event_of(message.value(), self.format, partition, message.offset())
+        transaction = document.get("transaction") if document is not None else None
+        if transaction is None:
+            return Event(message.offset())
+        try:
+            return Event(message.offset(), _stem(transaction["id"]), int(transaction["total_order"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DecodeFailed(partition, message.offset(), detail="its transaction is not Debezium's", unit="offset") from error
+
+    def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
+        name, _, partition = reached.name.rpartition("/")
+        if lower < upper:
+            piece = Piece(int(partition), lower, upper, reached.evidence[0])
+            for messages in self._topic(name).messages(piece):
+                yield from messages
+
+
+class _Waits(Exception):
+    """A table cannot begin before something has come."""
+
+
+_INSTEAD = "DROP the source; one over the topic alone, without TRANSACTION TOPIC, reads what is still there"
+
+
+def _is_late(output: str, bound: Bound) -> bool:
+    """Whether it is a guest's, and has not begun."""
+    return "@" in output and output not in bound
+
+
+def _is_of(partition: Any, prefix: str) -> bool:
+    return str(partition).startswith(prefix) and str(partition).removeprefix(prefix).isdigit()
+
+
+def _from(reached: Increment, at: int) -> Increment:
+    """What is there from an offset on; the same if nothing is before it."""
+    if at <= reached.detail["begin"]:
+        return reached
+    return Increment(reached.partition, at, reached.upper, reached.upper - at, reached.evidence, {**reached.detail, "begin": at})
+
+
+def _cut_to(reached: Increment, upper: int, dropped: Sequence[int]) -> Increment:
+    detail = {"begin": min(reached.detail["begin"], upper), "dropped": list(dropped)}
+    return Increment(reached.partition, reached.lower, upper, upper - reached.lower, reached.evidence, detail)
+
+
+def _stem(id: str) -> str:
+    """What names a transaction both where it begins and where it ends: PostgreSQL's ids have an LSN behind it, which differs."""
+    return sys.intern(str(id).partition(":")[0])  # all its events have it
+
+
+def _count(output: str, counts: Mapping[str, int]) -> int:
+    """How many events of a table there are, by data collection: SQL Server and others put the name of the database in front."""
+    table, _, _ = output.partition("@")
+    return next((count for name, count in counts.items() if name == table or name.endswith(f".{table}")), 0)

@@ -1,0 +1,126 @@
+"""From what a source says it reads to a connector that can: one line a source type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
+
+from reclock.algebra.timestamps import Clock, system_clock
+from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
+from reclock.connectors.connector import Connector
+from reclock.connectors.load_generators.connector import Generator
+from reclock.connectors.objects.compression import Unzipped
+from reclock.connectors.objects.connector import Objects
+from reclock.connectors.objects.notifications import NotificationQueue
+from reclock.connectors.objects.object_store import ObjectStore, S3Buckets
+from reclock.definitions.connections import Reveal, no_secrets
+from reclock.definitions.sources import (
+    BytesFormat,
+    CsvFormat,
+    DebeziumConnector,
+    JsonFormat,
+    KafkaConnector,
+    KinesisConnector,
+    LoadGenerator,
+    ObjectsConnector,
+    PostgresConnector,
+    PubNubConnector,
+    SchemaFormat,
+    SourceSpec,
+    TextFormat,
+    Upstream,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What an environment has to reach upstreams with."""
+
+    buckets: ObjectStore
+    clock: Clock = system_clock
+    reveal: Reveal = no_secrets
+
+
+def open_connector(source: SourceSpec, means: Means) -> Connector:
+    """The source's connector. Nothing is reached yet."""
+    return _open(source.connector, source, means)
+
+
+@singledispatch
+def _open(upstream: Upstream, source: SourceSpec, means: Means) -> Connector:
+    raise NotImplementedError(type(upstream).__name__)
+
+
+@_open.register
+def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector:
+    assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
+    if upstream.connection is None:
+        return Objects(Unzipped(means.buckets, upstream.compression), upstream, source.format, source.desc)
+    client = aws_client(upstream.connection, means.reveal)
+    buckets = S3Buckets(
+        client.get("endpoint_url", ""),
+        client.get("region_name", "us-east-1"),
+        client.get("aws_access_key_id", ""),
+        client.get("aws_secret_access_key", ""),
+        client.get("aws_session_token", ""),
+    )
+    queue = NotificationQueue(source.id, upstream.queue, client) if upstream.queue else None
+    return Objects(Unzipped(buckets, upstream.compression), upstream, source.format, source.desc, queue)
+
+
+@_open.register
+def _(upstream: LoadGenerator, source: SourceSpec, means: Means) -> Connector:
+    return Generator(upstream, source.outputs, source.created_at, means.clock())
+
+
+@_open.register
+def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.connectors.kafka import Kafka  # its client is a library that others need not load
+
+    assert source.format is not None
+    upstream = replace(upstream, key_format=_reachable(upstream.key_format, means))
+    client = kafka_client(upstream.connection, means.reveal)
+    return Kafka(upstream, _reachable(source.format, means), source.desc, client)
+
+
+@_open.register
+def _(upstream: DebeziumConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.connectors.debezium import Debezium
+
+    assert source.format is not None
+    format = _reachable(source.format, means)
+    return Debezium(upstream, source.outputs, format, kafka_client(upstream.connection, means.reveal))
+
+
+def _reachable(format: Any, means: Means) -> Any:
+    """The format with all that it takes to read it."""
+    if isinstance(format, SchemaFormat) and format.registry is not None:
+        return replace(format, client=registry_client(format.registry, means.reveal))
+    return format
+
+
+@_open.register
+def _(upstream: KinesisConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.connectors.kinesis import Kinesis
+
+    assert source.format is not None
+    if upstream.start == "LATEST":
+        upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
+    credentials = aws_client(upstream.connection, means.reveal) if upstream.connection is not None else {}
+    credentials = {name: value for name, value in credentials.items() if name.startswith("aws_")}
+    return Kinesis(upstream, source.format, source.desc, means.clock(), credentials=credentials)
+
+
+@_open.register
+def _(upstream: PubNubConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.connectors.pubnub import PubNub
+
+    return PubNub(upstream, source.desc)
+
+
+@_open.register
+def _(upstream: PostgresConnector, source: SourceSpec, means: Means) -> Connector:
+    from reclock.connectors.postgres.connector import Postgres
+
+    return Postgres(upstream, source.outputs, postgres_parameters(upstream.connection, means.reveal))

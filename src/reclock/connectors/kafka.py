@@ -1,0 +1,375 @@
+"""The connector of Kafka topics: a partition is a partition, its offsets are the offsets.
+
+What can be bound ends at the last stable offset: a transaction that is not decided yet is not read, one that was aborted yields
+nothing. Offsets may be missing, by compaction or as marks of transactions; they are bound all the same. The id of the topic is kept
+as evidence, since one that is deleted and created again counts anew from 0.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec
+
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.connector import (
+    DELETED_COLUMN,
+    OFFSET_COLUMN,
+    PARTITION_COLUMN,
+    Bound,
+    Evidence,
+    Finding,
+    Increment,
+    Skip,
+    left,
+)
+from reclock.definitions.sources import Format, KafkaConnector
+from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
+from reclock.formats.envelope import changes
+from reclock.formats.messages import decode_messages
+from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.remap import Range
+
+TASK_OFFSETS = 250_000
+"""About how many messages one task reads."""
+
+BATCH_MESSAGES = 25_000
+"""How many are decoded at once."""
+
+_REQUEST_S = 10
+_SILENCE_S = 60
+"""How long a broker may say nothing before a task gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The offsets ``[lower, upper)`` of one partition of the topic that had this id."""
+
+    partition: int
+    lower: int
+    upper: int
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """One topic, as a ``reclock.connectors.connector.Connector``."""
+
+    upstream: KafkaConnector
+    format: Format
+    desc: RelationDesc
+    client: Mapping[str, str] = field(repr=False)
+    """How the broker is reached, as librdkafka is told."""
+
+    # --- in the driver ---
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        return self._probe(bound, skips, None)
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """Of each partition the messages before the first one of ``moment`` or later."""
+        return self._probe(bound, skips, moment)
+
+    def _probe(self, bound: Bound, skips: Sequence[Skip], until: Timestamp | None) -> list[Increment]:
+        ends = self.upstream.end_offsets
+        if ends and all(bound.get(partition, (0,))[0] >= end for partition, end in enumerate(ends)):
+            return []  # it is complete, and the topic may go
+        admin = self._admin()
+        topic_id, partitions = self._describe(admin, bound)
+        if ends:
+            partitions = [partition for partition in partitions if partition < len(ends)]
+        self._check_same(bound, topic_id, partitions)
+        first = self._list(admin, partitions, OffsetSpec.earliest())
+        end = self._list(admin, partitions, OffsetSpec.latest())
+        reached = end if until is None else self._before(admin, until, end)
+        begin = self._begin(admin, partitions, [p for p in partitions if p not in bound], end)
+        increments = []
+        for partition in partitions:
+            lower = bound[partition][0] if partition in bound else 0
+            upper = min(reached[partition], ends[partition]) if ends else reached[partition]
+            if end[partition] < lower:
+                raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {lower}")
+            if (
+                partition in bound
+                and upper > lower
+                and first[partition] > lower
+                and left(partition, lower, first[partition], skips)
+            ):
+                raise self._changed(
+                    partition,
+                    lower,
+                    f"begins at offset {first[partition]}",
+                    f"retention took messages from {lower} on before they were read",
+                )
+            if upper > lower:
+                start = min(max(lower, begin[partition], first[partition]), upper)
+                increments.append(Increment(partition, lower, upper, upper - lower, (topic_id,), {"begin": start}))
+        return increments
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """A topic that keeps its messages, from where the source begins on: which went before it was made, and which since then,
+        nobody can tell."""
+        admin = self._admin()
+        topic_id, _ = self._describe(admin, bound)
+        partitions = sorted(int(str(partition)) for partition in bound)
+        self._check_same(bound, topic_id, partitions)
+        first, end = (self._list(admin, partitions, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
+        begin = self._begin(admin, partitions, partitions, end)
+        for partition in partitions:
+            upper = bound[partition][0]
+            if end[partition] < upper:
+                raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {upper}")
+            lost = min(first[partition], upper)
+            if lost > begin[partition] and left(partition, begin[partition], lost, skips):
+                raise self._changed(
+                    partition, begin[partition], f"begins at offset {first[partition]}", "retention took messages before it"
+                )
+        if "compact" in self._cleanup_policy(admin):
+            raise self._changed(
+                min(partitions, default=0), 0, "is compacted", "which messages it had at earlier times cannot be told"
+            )
+        found = [Increment(own.partition, own.lower, own.upper, own.size, (topic_id,)) for own in ranges]
+        return [replace(own, detail={"begin": max(own.lower, begin[int(own.name)])}) for own in found]
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
+        """Messages never change; those that were lost meanwhile are missed by the reading."""
+        return claimed
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Piece]:
+        pieces = []
+        for own in increments:
+            for lower, upper in left(own.partition, own.detail["begin"], own.upper, skips):
+                for at in range(lower, upper, TASK_OFFSETS):
+                    pieces.append(Piece(int(own.name), at, min(at + TASK_OFFSETS, upper), own.evidence[0]))
+        return pieces
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """Commit the offsets of the consumer group, for monitoring; nothing here reads them."""
+        if self.upstream.group is None:
+            return
+        consumer = Consumer({**self._settings(), "group.id": self.upstream.group, "enable.auto.commit": False})
+        try:
+            offsets = [TopicPartition(self.upstream.topic, int(p), offset) for p, offset in frontier.items()]
+            consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+        finally:
+            consumer.close()
+
+    def check(self) -> Iterator[Finding]:
+        admin = self._admin()
+        user = self.client.get("sasl.username")
+        topic_id, partitions = self._describe(admin, {})
+        security = self.client.get("security.protocol", "plaintext")
+        who = f'as "{user}"' if user else "as nobody in particular"
+        yield Finding("broker", True, f"{self.client['bootstrap.servers']} over {security}, {who}")
+        yield Finding("topic", True, f'"{self.upstream.topic}" has {len(partitions)} partitions and the id {topic_id}')
+        first = self._list(admin, partitions, OffsetSpec.earliest())
+        end = self._list(admin, partitions, OffsetSpec.latest())
+        yield Finding("messages", True, ", ".join(f"{p}: offsets {first[p]} to {end[p]}" for p in partitions))
+
+    # --- in executors ---
+
+    def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:
+        for messages in self.messages(task):
+            yield "", self._decode(messages, str(task.partition))
+
+    def messages(self, task: Piece) -> Iterator[list[Message]]:
+        """What is in the piece, in order; who stops early does not know that the topic is still the same. Raises as ``read``."""
+        settings = {
+            "group.id": "reclock",  # a name is required; without commits and subscriptions it stays unused
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "queued.min.messages": 200_000,
+            "check.crcs": True,
+        }
+        consumer = Consumer({**self._settings(), **settings})
+        try:
+            consumer.assign([TopicPartition(self.upstream.topic, task.partition, task.lower)])
+            yield from self._messages(consumer, task)
+        except KafkaException as error:
+            raise self._unavailable(error) from error
+        finally:
+            consumer.close()
+        topic_id, _ = self._describe(self._admin(), {task.partition: (task.lower,)})
+        if topic_id != task.topic_id:  # and so it is not known of which topic these messages were
+            raise self._lost(task.partition, task.lower, "was deleted and created again", f"its id was {task.topic_id}")
+
+    def _messages(self, consumer: Consumer, task: Piece) -> Iterator[list[Message]]:
+        """The messages of the piece in batches, until one beyond it or the end of the partition shows that there are no more."""
+        heard = time.monotonic()
+        found: list[Message] = []
+        while True:
+            batch = consumer.consume(BATCH_MESSAGES, 0.1)
+            if batch:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _SILENCE_S:
+                raise UpstreamUnavailable(
+                    f'partition {task.partition} of topic "{self.upstream.topic}" is silent', detail=f"for {_SILENCE_S} seconds"
+                )
+            for message in batch:
+                error = message.error()
+                if error is None:
+                    offset = message.offset()
+                    if offset < task.upper:
+                        found.append(message)
+                    if offset >= task.upper - 1:
+                        yield found
+                        return
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    yield found
+                    if message.offset() < task.upper:
+                        ends = f"ends at offset {message.offset()}"
+                        raise self._changed(task.partition, message.offset(), ends, f"it is bound up to {task.upper}")
+                    return
+                elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+                    raise self._changed(task.partition, task.lower, f"no longer has offset {task.lower}", error.str())
+                elif not error.retriable() and error.code() not in (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN):
+                    raise KafkaException(error)
+            if len(found) >= BATCH_MESSAGES:
+                yield found
+                found = []
+
+    def _decode(self, messages: Sequence[Message], partition: str) -> pa.Table:
+        offsets = [message.offset() for message in messages]
+        width = len(self.desc) - len(self.upstream.include)
+        value_desc = RelationDesc(self.desc.columns[:width])
+        values = [message.value() for message in messages]
+        if self.upstream.envelope == "DEBEZIUM":
+            return changes(values, self.format, self.desc, partition=partition, offsets=offsets)
+        is_upsert = self.upstream.envelope == "UPSERT"
+        rows = decode_messages(values, self.format, value_desc, partition=partition, offsets=offsets, may_lack_values=is_upsert)
+        for (kind, name), column in zip(self.upstream.include, self.desc.columns[width:], strict=True):
+            if kind == "KEY":
+                assert self.upstream.key_format is not None
+                keys = [message.key() for message in messages]
+                own = RelationDesc((column,))
+                array = decode_messages(keys, self.upstream.key_format, own, partition=partition, offsets=offsets).column(0)
+            else:
+                array = _METADATA[kind](messages)
+            rows = rows.append_column(name, array)
+        if is_upsert:
+            rows = rows.append_column(PARTITION_COLUMN, _METADATA["PARTITION"](messages))
+            rows = rows.append_column(OFFSET_COLUMN, pa.array(offsets, pa.int64()))
+            rows = rows.append_column(DELETED_COLUMN, pa.array([value is None for value in values]))
+        return rows
+
+    # --- both ---
+
+    def _settings(self) -> dict[str, Any]:
+        return {**self.client, "socket.timeout.ms": _REQUEST_S * 1000, "log_level": 0}
+
+    def _admin(self) -> AdminClient:
+        return AdminClient(self._settings())
+
+    def _describe(self, admin: AdminClient, bound: Bound) -> tuple[str, list[int]]:
+        """The topic's id and its partitions."""
+        topic = self.upstream.topic
+        try:
+            future = admin.describe_topics(TopicCollection([topic]), request_timeout=_REQUEST_S)[topic]
+            found = future.result(_REQUEST_S + 5)
+        except (KafkaException, TimeoutError) as error:
+            code = error.args[0].code() if isinstance(error, KafkaException) else None
+            if code == KafkaError.UNKNOWN_TOPIC_OR_PART and bound:
+                partition, kept = min(bound.items())
+                raise self._lost(partition, kept[0], "is gone", f"it is bound up to {kept[0]}") from error
+            raise self._unavailable(error) from error
+        return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+
+    def partitions(self) -> list[int]:
+        """All that there are. Raises ``UpstreamUnavailable``."""
+        return self._describe(self._admin(), {})[1]
+
+    def offsets_at(self, moment: Timestamp) -> list[int]:
+        """Of every partition the offset of its first message of ``moment`` or later, else its end. Raises ``SourceError``."""
+        admin = self._admin()
+        _, partitions = self._describe(admin, {})
+        found = self._before(admin, moment, self._list(admin, partitions, OffsetSpec.latest()))
+        return [found[partition] for partition in partitions]
+
+    def _before(self, admin: AdminClient, moment: Timestamp, end: Mapping[int, int]) -> Mapping[int, int]:
+        """Where the messages from before the first one of ``moment`` or later end."""
+        found = self._list(admin, list(end), OffsetSpec.for_timestamp(moment))
+        return {p: min(found[p], end[p]) if found[p] >= 0 else end[p] for p in end}
+
+    def list_offsets(self, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
+        """An offset of each partition. Raises ``UpstreamUnavailable``."""
+        return self._list(self._admin(), partitions, at)
+
+    def _check_same(self, bound: Bound, topic_id: str, partitions: Sequence[int]) -> None:
+        for partition, kept in sorted(bound.items()):
+            if kept[1] != topic_id or partition not in partitions:
+                raise self._lost(partition, kept[0], "was deleted and created again", f"its id was {kept[1]}, now {topic_id}")
+
+    def _begin(self, admin: AdminClient, partitions: Sequence[int], timed: Sequence[int], end: Mapping[int, int]) -> dict[int, int]:
+        """Where the source begins in each partition; by START TIMESTAMP only in those that are ``timed``."""
+        begin = {p: self.upstream.start_offsets[p] if p < len(self.upstream.start_offsets) else 0 for p in partitions}
+        if self.upstream.start_timestamp is not None and timed:
+            found = self._list(admin, timed, OffsetSpec.for_timestamp(self.upstream.start_timestamp))
+            begin |= {p: offset if offset >= 0 else end[p] for p, offset in found.items()}
+        return begin
+
+    def _cleanup_policy(self, admin: AdminClient) -> str:
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.upstream.topic)
+        try:
+            found = admin.describe_configs([resource], request_timeout=_REQUEST_S)[resource].result(_REQUEST_S + 5)
+        except (KafkaException, TimeoutError) as error:
+            raise self._unavailable(error) from error
+        return str(found["cleanup.policy"].value)
+
+    def _list(self, admin: AdminClient, partitions: Sequence[int], at: OffsetSpec) -> Mapping[int, int]:
+        """An offset of each partition; the latest is the last stable one."""
+        wanted = {TopicPartition(self.upstream.topic, partition): at for partition in partitions}
+        if not wanted:
+            return {}
+        try:
+            found = admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_REQUEST_S)
+            return {place.partition: future.result(_REQUEST_S + 5).offset for place, future in found.items()}
+        except (KafkaException, TimeoutError) as error:
+            raise self._unavailable(error) from error
+
+    def _changed(self, partition: Any, offset: int, what: str, detail: str) -> SourceError:
+        message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
+        return UpstreamChanged(str(partition), offset, message=message, detail=detail)
+
+    def _lost(self, partition: Any, offset: int, what: str, detail: str) -> UpstreamLost:
+        message = f'partition {partition} of topic "{self.upstream.topic}" {what}'
+        return UpstreamLost(str(partition), offset, message=message, detail=detail)
+
+    def _unavailable(self, error: Exception) -> SourceError:
+        detail = error.args[0].str() if isinstance(error, KafkaException) else "no answer in time"
+        return UpstreamUnavailable(
+            f'cannot read topic "{self.upstream.topic}" at "{self.client["bootstrap.servers"]}"', detail=detail
+        )
+
+
+def _timestamps(messages: Sequence[Message]) -> pa.Array:
+    moments = np.array([message.timestamp()[1] for message in messages], np.int64)
+    return pa.array(moments).cast(pa.timestamp("ms")).cast(pa.timestamp("us"))
+
+
+def _headers(messages: Sequence[Message]) -> pa.Array:
+    """JSON: a list of names and values, these in PostgreSQL's hexadecimal form."""
+    shown = [
+        json.dumps([[name, None if value is None else f"\\x{value.hex()}"] for name, value in message.headers() or ()])
+        for message in messages
+    ]
+    return pa.array(shown, pa.string())
+
+
+_METADATA = {
+    "PARTITION": lambda messages: pa.array([message.partition() for message in messages], pa.int32()),
+    "OFFSET": lambda messages: pa.array([message.offset() for message in messages], pa.int64()),
+    "TIMESTAMP": _timestamps,
+    "HEADERS": _headers,
+}

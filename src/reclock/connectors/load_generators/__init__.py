@@ -1,0 +1,1 @@
+"""Load generators: sources without an upstream."""

@@ -1,0 +1,1 @@
+"""Objects of an object store: files that appear and grow."""

@@ -1,0 +1,80 @@
+"""Objects that are compressed with gzip, as what is in them: their bytes, sizes and offsets are those of the contents.
+
+What was written of an object so far can be read, though it is not whole yet; and gzip may be appended to (RFC 1952: members one
+after another). There is no reading from the middle, so each piece of a large object is read from its beginning on.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from reclock.connectors.objects.object_store import CHUNK_BYTES, ListedObject, ObjectMissing, ObjectStore
+from reclock.errors import DecodeFailed
+
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+@dataclass(frozen=True, slots=True)
+class Unzipped:
+    """The objects of ``store``; those that ``compression`` (see ``COMPRESSIONS``) takes for compressed are read as their contents.
+    A listing has the compressed sizes."""
+
+    store: ObjectStore
+    compression: str
+
+    def list(self, bucket: str, prefix: str = "") -> list[ListedObject]:
+        return self.store.list(bucket, prefix)
+
+    def find(self, bucket: str, key: str) -> ListedObject | None:
+        return self.store.find(bucket, key)
+
+    def described(self, bucket: str) -> str:
+        return self.store.described(bucket)
+
+    def measured(self, bucket: str, found: ListedObject) -> ListedObject:
+        """The listed object with the size of its contents, as far as they are there. Raises ``DecodeFailed`` if they are
+        damaged."""
+        if not self._is_compressed(found.key):
+            return found
+        return replace(found, size=sum(len(chunk) for chunk in self._contents(bucket, found)))
+
+    def read(self, bucket: str, key: str, lower: int, upper: int) -> Iterator[bytes]:
+        if not self._is_compressed(key):
+            yield from self.store.read(bucket, key, lower, upper)
+            return
+        if lower >= upper:
+            return
+        found = self.store.find(bucket, key)
+        if found is None:
+            raise ObjectMissing(bucket, key)
+        at = 0
+        for chunk in self._contents(bucket, found):
+            wanted = chunk[max(lower - at, 0) : max(upper - at, 0)]
+            at += len(chunk)
+            if wanted:
+                yield wanted
+            if at >= upper:
+                return
+        raise ObjectMissing(bucket, key, detail=f"its contents end at byte {at}, expected {upper}")
+
+    def _is_compressed(self, key: str) -> bool:
+        return self.compression == "GZIP" or (self.compression == "AUTO" and key.lower().endswith(".gz"))
+
+    def _contents(self, bucket: str, found: ListedObject) -> Iterator[bytes]:
+        """In chunks of at most ``CHUNK_BYTES``."""
+        stream, at = zlib.decompressobj(_GZIP), 0
+        try:
+            for piece in self.store.read(bucket, found.key, 0, found.size):
+                rest = piece
+                while rest:
+                    if stream.eof:  # another member follows
+                        stream = zlib.decompressobj(_GZIP)
+                    chunk = stream.decompress(rest, CHUNK_BYTES)
+                    rest = stream.unused_data if stream.eof else stream.unconsumed_tail
+                    at += len(chunk)
+                    if chunk:
+                        yield chunk
+        except zlib.error as error:
+            raise DecodeFailed(found.key, at, detail=f"it is no gzip from there on: {error}") from error

@@ -1,0 +1,470 @@
+"""The connector of S3-style objects: an object is a partition, its bytes are the offsets, and it only ever grows.
+
+Progress is cut back to the last complete record, so bytes that no newline ends yet stay unbound. What was bound is remembered as
+evidence: the length, the crc32 of exactly those bytes, and the version the listing showed. While the version stands, the listing
+is all that a probe costs; when it changed, the old bytes are read again and must have the old checksum before growth is trusted.
+Since the state of a crc32 can be continued, one pass serves the evidence of the whole object and the check of each piece.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from reclock.algebra.relations import RelationDesc
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.connectors import connector as protocol
+from reclock.connectors.connector import Bound, Finding, Increment, Skip, given_up, left
+from reclock.connectors.objects.compression import Unzipped
+from reclock.connectors.objects.notifications import NotificationQueue
+from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
+from reclock.connectors.objects.patterns import compile_pattern, literal_prefix
+from reclock.connectors.objects.readings import (
+    UNKNOWN_VERSION,
+    Evidence,
+    by_partition,
+    newest_readings,
+    partition_of,
+    restarted,
+)
+from reclock.definitions.sources import CsvFormat, LineFormat, ObjectsConnector
+from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged
+from reclock.formats.decode import decode
+from reclock.formats.records import last_end, parse_header, quote_of, record_ends
+from reclock.reclocking.frontiers import SourceFrontier
+from reclock.reclocking.remap import Range
+
+SPLIT_BYTES = 16 << 20
+"""About how many bytes one task reads; a split ends with a record."""
+
+RECORD_LIMIT_BYTES = 64 << 20
+"""A record longer than this is taken for a quote that was never closed."""
+
+_NOT_PUBLISHED = "these bytes are not published: ALTER SOURCE … RETRY reads the object as it is now, SKIP gives the bytes up"
+_PUBLISHED = (
+    "restore the object and ALTER SOURCE … RETRY, read it again from its beginning with "
+    "ALTER SOURCE … RESTART '<object>', or give it up with ALTER SOURCE … SKIP"
+)
+_HEADER_BYTES = 64 << 10
+_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The bytes ``[lower, upper)``, whole records; reading them takes the running checksum from ``crc_before`` to ``crc_after``."""
+
+    lower: int
+    upper: int
+    crc_before: int
+    crc_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What is new of one object: the bytes ``[lower, upper)``, cut into splits, and the evidence that holds from then on.
+
+    ``header`` names the fields of its CSV records; the header record itself, before ``header_end``, is bound but yields no row.
+    """
+
+    key: str
+    lower: int
+    upper: int
+    evidence: Evidence
+    splits: tuple[Split, ...] = ()
+    header: tuple[str, ...] | None = None
+    header_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One split of one object, with what its records need to be understood. Errors name the ``partition``."""
+
+    key: str
+    partition: str
+    split: Split
+    header: tuple[str, ...] | None
+    header_end: int
+    skips: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects of one source, as a ``reclock.connectors.connector.Connector``."""
+
+    store: Unzipped
+    connector: ObjectsConnector
+    format: LineFormat
+    desc: RelationDesc
+    queue: NotificationQueue | None = None
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """The reading with which an object is to be read again from its beginning, by key."""
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        if self.queue is None:
+            return self.probe_until(bound, MAXIMUM, skips)
+        known = self._known(bound)
+        lengths = {key: evidence.length for key, evidence in known.items()}
+        told = self.queue.told(self.connector.bucket, lengths)
+        if told is not None:
+            told |= {key for key in self.restarts if key in known and not known[key].length}
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, told=told)
+        self.queue.looked(told, {growth.key: growth.upper for growth in growths if growth.upper > growth.lower})
+        return self._increments(growths, bound)
+
+    def probe_until(self, bound: Bound, moment: Timestamp, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """An object was there from its last modification on: what it was before that, nobody knows."""
+        known = self._known(bound)
+        growths = probe(self.store, self.connector, self.format, self.desc, known, skips, until=moment)
+        return self._increments(growths, bound)
+
+    def _known(self, bound: Bound) -> dict[str, Evidence]:
+        return restarted(newest_readings(bound), self.restarts)
+
+    def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
+        """What a probe found, and the end of each reading in the place of which another one begins."""
+        ended = [
+            Growth(key, evidence.length, evidence.length, evidence.given_up())
+            for key, evidence in newest_readings(bound).items()
+            if evidence.number < self.restarts.get(key, 0) and not evidence.is_given_up
+        ]
+        return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda found: found.name)
+
+    def restarting(self, restarts: Mapping[str, int]) -> Objects:
+        return replace(self, restarts=restarts)
+
+    def given_up(self, bound: Bound) -> list[str]:
+        return sorted(key for key, evidence in self._known(bound).items() if evidence.is_given_up)
+
+    def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
+        """Raises ``InvalidOption`` unless the object is given up, or its partition is ``stalled``."""
+        newest = newest_readings(bound).get(key)
+        if newest is None:
+            raise InvalidOption(f'nothing of object "{key}" is bound', hint="it is read from its beginning when it is there")
+        if not newest.is_given_up and newest.partition != stalled:
+            raise InvalidOption(
+                f'object "{key}" is being read',
+                detail="a restart would read rows again that are published already",
+                hint="only an object that is given up, or that stalls its source, can be restarted",
+            )
+        return next(number for number in count(newest.number + 1) if partition_of(key, number) not in bound)
+
+    def reread(self, claimed: Increment, before: protocol.Evidence | None) -> Increment | None:
+        known = _growth(claimed).evidence
+        bound = Evidence.of(claimed.partition, before) if before is not None else known.next_reading(known.number)
+        growth = reread(self.store, self.connector, self.format, self.desc, bound)
+        return _increment(growth) if growth is not None else None
+
+    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        growths = recall(self.store, self.connector, self.format, self.desc, ranges, by_partition(bound))
+        return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
+        """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
+        tasks: list[list[Piece]] = []
+        size = SPLIT_BYTES
+        for growth in map(_growth, increments):
+            partition = growth.evidence.partition
+            own = given_up(partition, skips)
+            for split in growth.splits:
+                if not left(partition, split.lower, split.upper, skips):
+                    continue
+                if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
+                    tasks.append([])
+                    size = 0
+                tasks[-1].append(Piece(growth.key, partition, split, growth.header, growth.header_end, own))
+                size += split.upper - split.lower
+        return tasks
+
+    def read(self, task: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
+        yield "", pa.concat_tables([self._read(piece) for piece in task])
+
+    def _read(self, piece: Piece) -> pa.Table:
+        key, split = piece.key, piece.split
+        try:
+            buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
+        except ObjectMissing as missing:
+            raise UpstreamChanged(
+                piece.partition,
+                split.lower,
+                message=f'object "{key}" no longer has the bytes from {split.lower} to {split.upper}',
+                detail=missing.detail,
+                hint=_NOT_PUBLISHED,
+            ) from missing
+        if zlib.crc32(buffer, split.crc_before) != split.crc_after:
+            raise UpstreamChanged(
+                piece.partition,
+                split.lower,
+                message=f'object "{key}" changed under its bytes from {split.lower} to {split.upper}',
+                detail="their crc32 is not the one they had when they were bound",
+                hint=_NOT_PUBLISHED,
+            )
+        start = max(split.lower, min(piece.header_end, split.upper))
+        records = buffer[start - split.lower :] if start > split.lower else buffer
+        return decode(records, self.format, self.desc, piece.header, key=piece.partition, offset=start, skips=piece.skips)
+
+    def check(self) -> Iterator[Finding]:
+        prefix = literal_prefix(self.connector.pattern)
+        found = self.store.list(self.connector.bucket, prefix)
+        yield Finding("bucket", True, self.store.described(self.connector.bucket))
+        if self.queue is not None:
+            yield Finding("queue", True, self.queue.check())
+        pattern = compile_pattern(self.connector.pattern)
+        matching = [one for one in found if pattern.fullmatch(one.key)]
+        count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
+        yield Finding("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
+        for one in (self.store.measured(self.connector.bucket, one) for one in matching[:1]):
+            size = sum(len(chunk) for chunk in self.store.read(self.connector.bucket, one.key, 0, min(one.size, _HEADER_BYTES)))
+            yield Finding("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """A bucket is told nothing."""
+
+
+def _increment(growth: Growth) -> Increment:
+    detail = {"splits": [list(astuple(split)) for split in growth.splits], "header": growth.header, "header_end": growth.header_end}
+    evidence = growth.evidence
+    covered = sum(split.upper - split.lower for split in growth.splits)
+    return Increment(evidence.partition, growth.lower, growth.upper, covered, evidence.kept, detail)
+
+
+def _growth(increment: Increment) -> Growth:
+    """The inverse of ``_increment``, after a way through JSON too."""
+    detail: Any = increment.detail
+    evidence = Evidence.of(increment.partition, (increment.upper, *increment.evidence))
+    return Growth(
+        evidence.key,
+        increment.lower,
+        increment.upper,
+        evidence,
+        tuple(Split(*split) for split in detail["splits"]),
+        tuple(detail["header"]) if detail["header"] is not None else None,
+        detail["header_end"],
+    )
+
+
+def probe(
+    store: Unzipped,
+    connector: ObjectsConnector,
+    format: LineFormat,
+    desc: RelationDesc,
+    evidence: Mapping[str, Evidence],
+    skips: Sequence[Skip] = (),
+    *,
+    until: Timestamp = MAXIMUM,
+    told: Collection[str] | None = None,
+) -> list[Growth]:
+    """What of the source's objects is beyond ``evidence``, in order of key: the next increments, cut back to whole records.
+    Objects modified at ``until`` or later are not looked at; of those ``told``, if given, and no others.
+
+    An object with nothing to bind appears only if its version changed while its bytes did not, so that its new version is
+    remembered; if it was deleted, which is remembered as its version; or if one of ``skips`` holds the byte of its error: then it
+    is set aside.
+    Raises ``UpstreamUnavailable``; ``UpstreamChanged`` if an object shrank or changed under its bytes;
+    ``DecodeFailed`` if its header is wrong or a record does not end. Of several, the error of the first object is raised.
+    """
+    listed = _listed(store, connector, told)
+    known = evidence.keys() if told is None else evidence.keys() & set(told)
+    keys = sorted(
+        key
+        for key in listed.keys() | known
+        if key not in listed or key not in evidence or listed[key].version != evidence[key].version
+        if key not in evidence or not evidence[key].is_given_up
+        if key in listed or not evidence[key].is_deleted
+        if key not in listed or listed[key].modified_at < until
+    )
+
+    def look(key: str) -> Growth | UpstreamChanged | DecodeFailed | None:
+        before, found = evidence.get(key, Evidence(key, 0, 0, UNKNOWN_VERSION)), listed.get(key)
+        if found is None:
+            return Growth(key, before.length, before.length, before.deleted()) if before.length else None
+        try:
+            measured = store.measured(connector.bucket, found) if found is not None else None
+            return grow(store, connector.bucket, measured, before, format, desc)
+        except (UpstreamChanged, DecodeFailed) as error:
+            if any(before.partition == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
+                return Growth(key, before.length, before.length, before.given_up())
+            return error
+
+    if len(keys) < 2:
+        looks = [look(key) for key in keys]
+    else:
+        with ThreadPoolExecutor(min(_THREADS, len(keys))) as pool:
+            looks = list(pool.map(look, keys))
+    growths = []
+    for outcome in looks:
+        if isinstance(outcome, Growth):
+            growths.append(outcome)
+        elif outcome is not None:
+            raise outcome
+    return growths
+
+
+def _listed(store: Unzipped, connector: ObjectsConnector, told: Collection[str] | None) -> dict[str, ListedObject]:
+    """The source's objects as a listing shows them; of those ``told``, if given."""
+    pattern = compile_pattern(connector.pattern)
+    if told is None:
+        found = store.list(connector.bucket, literal_prefix(connector.pattern))
+        return {one.key: one for one in found if pattern.fullmatch(one.key)}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        looks = pool.map(lambda key: store.find(connector.bucket, key), filter(pattern.fullmatch, told))
+        return {one.key: one for one in looks if one is not None}
+
+
+def reread(
+    store: Unzipped,
+    connector: ObjectsConnector,
+    format: LineFormat,
+    desc: RelationDesc,
+    before: Evidence,
+) -> Growth | None:
+    """The growth of an object since ``before``, as the object is now: longer, shorter or with other bytes than were claimed.
+
+    None if nothing is left, also because the object is gone and nothing of it was bound before.
+    Raises ``UpstreamChanged`` unless the bytes that were bound before stand.
+    """
+    found = store.find(connector.bucket, before.key)
+    if found is None and not before.length:
+        return None
+    measured = store.measured(connector.bucket, found) if found is not None else None
+    return grow(store, connector.bucket, measured, before, format, desc)
+
+
+def grow(
+    store: Unzipped,
+    bucket: str,
+    listed: ListedObject | None,
+    before: Evidence,
+    format: LineFormat,
+    desc: RelationDesc,
+) -> Growth | None:
+    """The growth of one object since ``before``; None if there is none."""
+    key = before.key
+    listed = _still_there(listed, before)
+    try:
+        _verify(store, bucket, before)
+        splits = _scan(store, bucket, before, listed.size, quote_of(format))
+        upper, crc = (splits[-1].upper, splits[-1].crc_after) if splits else (before.length, before.crc32)
+        if upper == before.length:
+            is_same = listed.size == before.length > 0
+            return Growth(key, upper, upper, replace(before, version=listed.version)) if is_same else None
+        header, header_end = _header(store, bucket, before, upper, format, desc)
+    except ObjectMissing:
+        if before.length:
+            raise
+        return None  # it went between the listing and now, and nothing of it was bound
+    evidence = replace(before, length=upper, crc32=crc, version=listed.version)
+    return Growth(key, before.length, upper, evidence, splits, header, header_end)
+
+
+def recall(
+    store: Unzipped,
+    connector: ObjectsConnector,
+    format: LineFormat,
+    desc: RelationDesc,
+    ranges: Sequence[Range],
+    bound: Mapping[str, Evidence],
+) -> dict[tuple[str, int], Growth]:
+    """The growth that each range was, by key and upper end. Raises ``UpstreamChanged`` unless all bytes have the checksum that they
+    had when they were bound."""
+    bucket, quote = connector.bucket, quote_of(format)
+    listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
+    by_name: dict[str, list[Range]] = {}
+    for own in sorted(ranges, key=lambda own: own.lower):
+        by_name.setdefault(str(own.partition), []).append(own)
+
+    def look(name: str) -> list[Growth]:
+        evidence, growths = bound[name], []
+        key = evidence.key
+        found = _still_there(store.measured(bucket, listed[key]) if key in listed else None, evidence)
+        header, header_end = _header(store, bucket, evidence, found.size, format, desc)
+        crc = 0
+        for own in by_name[name]:
+            splits = _scan(store, bucket, replace(evidence, length=own.lower, crc32=crc), own.upper, quote)
+            if not splits or splits[-1].upper != own.upper:
+                raise _changed(evidence, "no record ends where one did")
+            crc = splits[-1].crc_after
+            growths.append(Growth(key, own.lower, own.upper, evidence, splits, header, header_end))
+        if crc != evidence.crc32:
+            raise _changed(evidence, f"their crc32 is {crc:08x}, it was {evidence.crc32:08x} when they were bound")
+        return growths
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        looks = pool.map(look, sorted(by_name))
+        return {(growth.evidence.partition, growth.upper): growth for growths in looks for growth in growths}
+
+
+def _still_there(listed: ListedObject | None, before: Evidence) -> ListedObject:
+    key, detail = before.key, f"its first {before.length} bytes are bound"
+    if listed is None:
+        raise UpstreamChanged(before.partition, 0, message=f'object "{key}" is gone', detail=detail, hint=_PUBLISHED)
+    if listed.size < before.length:
+        message = f'object "{key}" shrank: it ends at byte {listed.size}'
+        raise UpstreamChanged(before.partition, listed.size, message=message, detail=detail, hint=_PUBLISHED)
+    return listed
+
+
+def _changed(before: Evidence, detail: str) -> UpstreamChanged:
+    message = f'object "{before.key}" changed under its bound bytes, from byte 0 to {before.length}'
+    return UpstreamChanged(before.partition, 0, message=message, detail=detail, hint=_PUBLISHED)
+
+
+def _verify(store: Unzipped, bucket: str, before: Evidence) -> None:
+    crc = 0
+    for chunk in store.read(bucket, before.key, 0, before.length):
+        crc = zlib.crc32(chunk, crc)
+    if crc != before.crc32:
+        raise _changed(before, f"their crc32 is {crc:08x}, it was {before.crc32:08x} when they were bound")
+
+
+def _scan(store: Unzipped, bucket: str, before: Evidence, size: int, quote: bytes | None) -> tuple[Split, ...]:
+    """The whole records in ``[before.length, size)``. Raises ``DecodeFailed`` where one goes on beyond all measure."""
+    splits: list[Split] = []
+    start, start_crc = before.length, before.crc32  # of the split that is being filled
+    end, end_crc = start, start_crc  # after the last whole record
+    at, crc, is_open = start, start_crc, False
+    for chunk in store.read(bucket, before.key, start, size):
+        cut, is_open = last_end(chunk, quote, is_open)
+        view = memoryview(chunk)
+        if cut:
+            end, end_crc = at + cut, zlib.crc32(view[:cut], crc)
+            crc = zlib.crc32(view[cut:], end_crc)
+            if end - start >= SPLIT_BYTES:
+                splits.append(Split(start, end, start_crc, end_crc))
+                start, start_crc = end, end_crc
+        else:
+            crc = zlib.crc32(view, crc)
+        at += len(chunk)
+        if at - end > RECORD_LIMIT_BYTES:
+            raise DecodeFailed(
+                before.partition, end, detail=f"it does not end within {RECORD_LIMIT_BYTES} bytes; a quote may not be closed"
+            )
+    if end > start:
+        splits.append(Split(start, end, start_crc, end_crc))
+    return tuple(splits)
+
+
+def _header(
+    store: Unzipped, bucket: str, evidence: Evidence, upper: int, format: LineFormat, desc: RelationDesc
+) -> tuple[tuple[str, ...] | None, int]:
+    """What the first record of an object names, if it is a header, and where that ends."""
+    if not isinstance(format, CsvFormat) or not format.has_header:
+        return None, 0
+    record = _first_record(store, bucket, evidence.key, upper, quote_of(format))
+    return parse_header(record, evidence.partition, format, desc), len(record)
+
+
+def _first_record(store: Unzipped, bucket: str, key: str, upper: int, quote: bytes | None) -> bytes:
+    """The first record of an object that has a whole one before ``upper``."""
+    size = min(_HEADER_BYTES, upper)
+    while True:
+        start = b"".join(store.read(bucket, key, 0, size))
+        ends = record_ends(start, quote)
+        if len(ends) or size == upper:
+            return start[: int(ends[0])] if len(ends) else start
+        size = min(size * 4, upper)

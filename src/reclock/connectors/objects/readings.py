@@ -1,0 +1,101 @@
+"""The readings of an object: each is a partition of its source, and begins at byte 0.
+
+The first reading of an object is named by its key. An object whose published bytes changed can be
+given up (``SKIP``): its newest reading ends where it is. ``RESTART`` begins the next one, which
+holds the object as it is now, under a partition name of its own: ``a.csv``, then ``a.csv#2``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from reclock.connectors import connector as protocol
+from reclock.reclocking.frontiers import Partition
+
+UNKNOWN_VERSION = ""
+
+_GIVEN_UP = "set aside"
+_DELETED = "deleted"
+_NUMBERED = re.compile(r"reading (\d+): (.*)", re.DOTALL)
+
+
+def partition_of(key: str, number: int) -> str:
+    """The name of the partition that the ``number``-th reading of an object is, counted from 1."""
+    return key if number == 1 else f"{key}#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was known of an object when the first ``length`` bytes of its ``number``-th reading were bound.
+
+    ``crc32`` is the checksum of those bytes, ``version`` what the store showed then.
+    """
+
+    key: str
+    length: int
+    crc32: int
+    version: str
+    number: int = 1
+
+    @property
+    def partition(self) -> str:
+        return partition_of(self.key, self.number)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether nothing more is read of this reading."""
+        return self.version == _GIVEN_UP
+
+    def given_up(self) -> Evidence:
+        return replace(self, version=_GIVEN_UP)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the object was deleted upstream. Its rows stay. If it comes back, it must begin with the bound bytes."""
+        return self.version == _DELETED
+
+    def deleted(self) -> Evidence:
+        return replace(self, version=_DELETED)
+
+    def next_reading(self, number: int) -> Evidence:
+        """The evidence of a later reading of which nothing is bound."""
+        return Evidence(self.key, 0, 0, UNKNOWN_VERSION, number)
+
+    @classmethod
+    def of(cls, partition: Partition, kept: protocol.Evidence) -> Self:
+        """The inverse of ``kept``, for what is bound of a partition."""
+        length, crc32, version = kept
+        if (numbered := _NUMBERED.fullmatch(version)) is None:
+            return cls(str(partition), length, crc32, version)
+        number = int(numbered[1])
+        return cls(str(partition).removesuffix(f"#{number}"), length, crc32, numbered[2], number)
+
+    @property
+    def kept(self) -> tuple[int, str]:
+        """What is stored beside the length. The version tells a second reading from an object of that name."""
+        return self.crc32, self.version if self.number == 1 else f"reading {self.number}: {self.version}"
+
+
+def by_partition(bound: protocol.Bound) -> dict[str, Evidence]:
+    """The evidence of every reading."""
+    return {str(partition): Evidence.of(partition, kept) for partition, kept in bound.items()}
+
+
+def newest_readings(bound: protocol.Bound) -> dict[str, Evidence]:
+    """The evidence of the newest reading of every object, by key."""
+    newest: dict[str, Evidence] = {}
+    for evidence in by_partition(bound).values():
+        if evidence.key not in newest or evidence.number > newest[evidence.key].number:
+            newest[evidence.key] = evidence
+    return newest
+
+
+def restarted(newest: Mapping[str, Evidence], restarts: Mapping[str, int]) -> dict[str, Evidence]:
+    """``newest`` with an unbound reading in place of each one that is to be restarted with that number."""
+    return {
+        key: evidence.next_reading(restarts[key]) if evidence.number < restarts.get(key, 0) else evidence
+        for key, evidence in newest.items()
+    }

@@ -1,0 +1,1 @@
+"""PostgreSQL publications: snapshots and logical replication."""

@@ -1,0 +1,489 @@
+"""The connector of PostgreSQL publications: one stream of commits, offsets are LSNs; each table of the publication is an output.
+
+A frontier is an LSN: it has every transaction whose commit record starts before it, which is what the server too goes by when it
+moves a slot. What is read are the changes of a logical replication slot between two frontiers, by
+``pg_logical_slot_peek_binary_changes``, which takes nothing away; the slot is moved only by ``acknowledge``, once what it held is
+published. At the beginning the slot is made together with a snapshot of exactly the state at which its changes begin, and the
+tables are copied as that snapshot shows them. A snapshot is gone with the connection that made it, so this is read at once (see
+``ReadsOnce``).
+
+An update or a delete says which row went: by all of it, where the table has ``REPLICA IDENTITY FULL``, else by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, LiteralString
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from reclock.algebra.relations import Column, RelationDesc, TypeName
+from reclock.collections.schema import arrow_schema
+from reclock.connectors.connector import Bound, Evidence, Finding, Found, Increment, Read, Skip, left
+from reclock.connectors.postgres import pgoutput
+from reclock.connectors.postgres import slots as postgres_slots
+from reclock.connectors.postgres import types as postgres_types
+from reclock.connectors.postgres.changes import Range, Reading
+from reclock.connectors.postgres.values import convert
+from reclock.definitions.sources import PostgresConnector, PublishedTable
+from reclock.errors import InvalidOption, OutputFailed, UpstreamLost, UpstreamUnavailable
+from reclock.reclocking.frontiers import SourceFrontier
+
+BATCH_ROWS = 25_000
+"""How many changes of a table are decoded at once."""
+
+BATCH_BYTES = 4 << 20
+"""How much of a copy, or of changes, is decoded at once."""
+
+SNAPSHOT_PAGES = 4_096
+"""How many pages of a table (of 8 KiB) one task copies."""
+
+IDLE_BYTES = 16 << 20
+"""How far the upstream's log may run on without a change of the publication before that is bound, so that the slot lets it go."""
+
+_COPY_AGAIN = "ALTER SOURCE … RESNAPSHOT copies the tables anew"
+
+_CONNECT_S = 10
+_STATEMENT_MS = 60_000
+_LOCK_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPages:
+    """The rows of the pages ``[lower, upper)`` of a table, to its end if ``upper`` is None, as the exported snapshot shows them."""
+
+    table: str
+    lower: int
+    upper: int | None
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
+
+    ranges: tuple[Range, ...]
+    gone: Mapping[str, str] = field(default_factory=dict)
+    """Tables of which no more is told from here on, and why."""
+    is_exact: bool = True
+    """Whether nothing was ever given up: then a row that comes is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a replication slot has let go: all before ``confirmed``, and more if it ``is_lost``."""
+
+    confirmed: int
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A table as it was found."""
+
+    desc: RelationDesc
+    table: PublishedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A publication, as a ``reclock.connectors.connector.ReadsOnce``."""
+
+    upstream: PostgresConnector
+    outputs: Mapping[str, RelationDesc]
+    """By ``schema.table``."""
+    parameters: Mapping[str, str] = field(repr=False)
+    """How the server is reached, by libpq's names."""
+    has_gaps: bool = False
+    """Whether changes were given up, so that the outputs need not be what the tables were."""
+
+    # --- in the driver ---
+
+    @contextmanager
+    def read_once(
+        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
+        """Make the slot, and hold its snapshot while the tables are copied. One that is there, such as an earlier attempt left, is
+        made anew.
+
+        Who drops the source waits for whoever makes its slot, and then drops that; and who makes it has seen the source after all
+        that were dropped before. The server holds the lock for as long as it is making the slot, though its client be killed.
+        """
+        with self._connected() as connection:
+            system_id = self._system_id(connection)
+            gone = self._changed(connection) | self._gone(connection)
+            pages = {table: self._pages(connection, table) for table in self.outputs if table not in gone}
+            with self._connected(replication="database") as walsender:
+                self._lock_slot(walsender)
+                if not is_wanted():
+                    yield [], []
+                    return
+                if self._slot(connection) is not None:
+                    connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
+                began, snapshot = postgres_slots.create_slot(walsender, connection, self.upstream.slot)
+                lsn, lower = _lsn(began), bound[()][0] if () in bound else 0
+                if lsn <= lower:
+                    behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
+                    raise self._lost(lower, "is another one", behind, "DROP the source and create it again")
+                tasks: list[CopyPages | Changes] = [Changes((), gone)] if gone else []
+                tasks += [
+                    CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
+                    for table, count in pages.items()
+                    for lower in range(0, max(count, 1), SNAPSHOT_PAGES)
+                ]
+                yield [Increment((), lower, lsn, lsn - lower, (system_id,))], tasks
+
+    def must_read_once(self, bound: Bound) -> bool:
+        return () not in bound
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        lower, known = bound[()]
+        with self._connected() as connection:
+            system_id = self._system_id(connection)
+            if system_id != known:
+                raise self._lost(lower, "is another one", f"its system identifier was {known}, now {system_id}")
+            slot = self._slot(connection)
+            if slot is None or slot.is_lost:
+                what = "no longer has" if slot is None else "let changes go that were not read, behind"
+                raise self._lost(lower, f'{what} the replication slot "{self.upstream.slot}"', _MISSED)
+            if slot.confirmed > lower:
+                ahead = f"it stands at {format_lsn(slot.confirmed)}, bound is {format_lsn(lower)}"
+                raise self._lost(lower, f'let another reader move the replication slot "{self.upstream.slot}"', ahead)
+            [reached] = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone() or [""]
+            upper = _lsn(reached)
+            if upper < lower:
+                raise self._lost(lower, f"ends at {reached}", f"it is bound up to {format_lsn(lower)}")
+            gone = self._gone(connection) if upper > lower else {}
+            if upper == lower or not (gone or upper - lower > IDLE_BYTES or self._has_changes(connection, upper)):
+                return []
+            return [Increment((), lower, upper, upper - lower, (system_id,), {"gone": gone})]
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
+        """What was committed never changes; a slot that was lost meanwhile is missed by the reading."""
+        return claimed
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
+        ranges = tuple(range for own in increments for range in left((), own.lower, own.upper, skips))
+        gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
+        return [Changes(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
+
+    def without(self, outputs: Set[str]) -> Postgres:
+        return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
+
+    def with_gaps(self) -> Postgres:
+        return replace(self, has_gaps=True)
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """The slot lets go of what is published."""
+        with self._connected() as connection:
+            slot = self._slot(connection)
+            if slot is not None and slot.confirmed < frontier[()]:
+                connection.execute("SELECT pg_replication_slot_advance(%s, %s)", [self.upstream.slot, format_lsn(frontier[()])])
+
+    def dismiss(self) -> None:
+        """The source is no more: the upstream keeps no slot for it. Once more does no harm. Raises a ``SourceError``."""
+        with self._connected() as connection:
+            self._lock_slot(connection)
+            if self._slot(connection) is not None:
+                connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
+
+    def check(self) -> Iterator[Finding]:
+        with self._connected() as connection:
+            server = connection.info
+            yield Finding("server", True, f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"')
+            [level] = connection.execute("SHOW wal_level").fetchone() or [""]
+            yield Finding("wal_level", level == "logical", f"{level}; it must be logical")
+            may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+            yield Finding("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
+            query = """SELECT t.schemaname || '.' || t.tablename, has_table_privilege(c.oid, 'SELECT')
+                FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
+                JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
+            published = dict(connection.execute(query, [self.upstream.publication]).fetchall())
+            yield Finding("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
+            for table in self.outputs:
+                may_read = published.get(table, False)
+                seen = "in the publication" if table in published else "not in the publication"
+                yield Finding(f"table {table}", may_read, seen + ("" if may_read else "; SELECT is not granted"))
+            slot = self._slot(connection)
+            if slot is None:
+                yield Finding("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
+            else:
+                yield Finding("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
+
+    def describe(self) -> dict[str, Described]:
+        """The tables of the publication, by ``schema.table``; with their keys, if that is how their changes say which row went:
+        empty ones, if they do not say it at all. Raises ``InvalidOption`` if there is no such publication, or it tells only part
+        of what happens."""
+        with self._connected() as connection:
+            self._refuse_partial(connection)
+            return self._described(connection)
+
+    def _described(self, connection: psycopg.Connection[Any]) -> dict[str, Described]:
+        known = {table.name: table for table in self._published(connection)}
+        rows = connection.execute(_DESCRIBE, [self.upstream.publication]).fetchall()
+        found: dict[str, list[Column]] = {}
+        keys: dict[str, list[str]] = {}
+        for schema, table, identity, name, type_oid, modifier, not_null, is_key in rows:
+            type = postgres_types.scalar_type(type_oid, modifier)
+            found.setdefault(f"{schema}.{table}", []).append(Column(name, type, not not_null))
+            keys.setdefault(f"{schema}.{table}", []).extend([name] if is_key and identity != "f" else [])
+        full = {f"{schema}.{table}" for schema, table, identity, *_ in rows if identity == "f"}
+        return {
+            table: Described(RelationDesc(tuple(columns), key=None if table in full else tuple(keys[table])), known[table])
+            for table, columns in found.items()
+            if table in known
+        }
+
+    # --- in executors ---
+
+    def read(self, task: CopyPages | Changes) -> Iterator[Read]:
+        with self._connected(patience_ms=0) as connection:
+            if isinstance(task, CopyPages):
+                try:
+                    yield from self._copy(connection, task)
+                except OutputFailed as failure:
+                    yield task.table, failure
+            else:
+                if task.ranges:
+                    yield from self._changes(connection, task)
+                for table, why in task.gone.items():
+                    yield table, OutputFailed(f'table "{table}" {why}', detail=GONE)
+
+    def _copy(self, connection: psycopg.Connection[Any], task: CopyPages) -> Iterator[Read]:
+        desc, name = self.outputs[task.table], task.table.split(".", 1)
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(task.snapshot))
+        [row_filter] = connection.execute(_ROW_FILTER, [self.upstream.publication, *name]).fetchone() or [None]
+        conditions: list[sql.Composable] = [sql.SQL("ctid >= {}::tid").format(f"({task.lower},0)")]
+        if task.upper is not None:
+            conditions.append(sql.SQL("ctid < {}::tid").format(f"({task.upper},0)"))
+        if row_filter is not None:
+            conditions.append(sql.SQL(row_filter))  # the publication's own, as the server spells it
+        query = sql.SQL("COPY (SELECT {} FROM {} WHERE {}) TO STDOUT (FORMAT csv)").format(
+            sql.SQL(", ").join(map(sql.Identifier, desc.names)),
+            sql.Identifier(*name),
+            sql.SQL(" AND ").join(sql.SQL("({})").format(condition) for condition in conditions),
+        )
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            for count, lines in _batches(copy):
+                yield task.table, Found(count)
+                yield task.table, _copied(task.table, desc, lines)
+        connection.execute("COMMIT")
+
+    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[Read]:
+        reading = Reading(self.outputs, task.ranges, is_exact=task.is_exact)
+        arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
+        with connection.cursor(binary=True) as cursor:
+            for sizes, data in cursor.stream(_PEEK_BLOCKS, arguments, binary=True):
+                reading.take(pgoutput.Messages.of(data, sizes))
+                if reading.is_over:
+                    break
+                yield from reading.told(BATCH_ROWS)
+        yield from reading.told(1)
+
+    # --- both ---
+
+    @contextmanager
+    def _connected(self, *, patience_ms: int = _STATEMENT_MS, **more: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection in which every statement is alone, unless it begins a transaction. What fails is the source's error."""
+        settings = {**postgres_types.SETTINGS, "statement_timeout": str(patience_ms)}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        try:
+            with psycopg.connect(
+                make_conninfo("", **self.parameters),
+                autocommit=True,
+                connect_timeout=_CONNECT_S,
+                application_name="reclock",
+                options=options,
+                **more,  # type: ignore[arg-type]
+            ) as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise UpstreamUnavailable(
+                f'cannot read publication "{self.upstream.publication}"', detail=str(error).splitlines()[0] if str(error) else None
+            ) from error
+
+    def _lock_slot(self, connection: psycopg.Connection[Any]) -> None:
+        """For as long as the connection lasts, nobody else makes the slot or dismisses it."""
+        key = int.from_bytes(sha256(self.upstream.slot.encode()).digest()[:8], "big", signed=True)
+        connection.execute(sql.SQL("SET lock_timeout = {}; SELECT pg_advisory_lock({}); RESET lock_timeout").format(_LOCK_MS, key))
+
+    def _slot(self, connection: psycopg.Connection[Any]) -> Slot | None:
+        query = "SELECT confirmed_flush_lsn::text, wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s"
+        row = connection.execute(query, [self.upstream.slot]).fetchone()
+        return None if row is None else Slot(_lsn(row[0]), row[1])
+
+    def _has_changes(self, connection: psycopg.Connection[Any], upper: int) -> bool:
+        """Whether anything was committed to the publication that ends by ``upper``, or an application sent a message."""
+        arguments = [self.upstream.slot, format_lsn(upper), self.upstream.publication]
+        return connection.execute(_PEEK_ONE, arguments).fetchone() is not None
+
+    def _gone(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+        """The tables that the publication does not have any more, or not without a break, and why."""
+        published = {table.name: table for table in self._published(connection)}
+        known = published | {table.name: table for table in self.upstream.known}
+        gone = {}
+        for table in self.outputs:
+            if table not in published:
+                gone[table] = f'is not in publication "{self.upstream.publication}" any more'
+            elif known[table].oid != published[table].oid:
+                gone[table] = "is another one of the same name"
+            elif known[table].entries and not {*known[table].entries} & {*published[table].entries}:
+                gone[table] = f'was taken out of publication "{self.upstream.publication}" and put back'
+        return gone
+
+    def _changed(self, connection: psycopg.Connection[Any]) -> dict[str, str]:
+        """The tables that cannot be copied into their outputs any more, and why."""
+        found = {table: described.desc for table, described in self._described(connection).items()}
+        changed = {}
+        for table, desc in self.outputs.items():
+            if table in found and (why := _difference(desc, found[table])):
+                changed[table] = why
+        return changed
+
+    def _published(self, connection: psycopg.Connection[Any]) -> list[PublishedTable]:
+        """The tables of the publication."""
+        query = _PUBLISHED.format(by_schema=_BY_SCHEMA if connection.info.server_version >= _SCHEMAS_SINCE else "")
+        rows = connection.execute(query, {"publication": self.upstream.publication}).fetchall()
+        return [PublishedTable(f"{schema}.{table}", oid, tuple(sorted(entries))) for schema, table, oid, entries in rows]
+
+    def _refuse_partial(self, connection: psycopg.Connection[Any]) -> None:
+        """Raises ``InvalidOption`` if the publication is not there, or does not tell every kind of change."""
+        publication = f'publication "{self.upstream.publication}"'
+        kinds = connection.execute(_PUBLICATION, [self.upstream.publication]).fetchone()
+        if kinds is None:
+            raise InvalidOption(f"{publication} does not exist")
+        if missing := [kind for kind, is_told in zip(_KINDS, kinds, strict=True) if not is_told]:
+            hint = f"ALTER PUBLICATION … SET (publish = '{', '.join(_KINDS)}')"
+            raise InvalidOption(f"{publication} does not tell of every {' and '.join(missing)}", hint=hint)
+
+    def _pages(self, connection: psycopg.Connection[Any], table: str) -> int:
+        name = sql.Identifier(*table.split(".", 1)).as_string(connection)
+        [bytes_] = connection.execute("SELECT pg_relation_size(%s::regclass)", [name]).fetchone() or [0]
+        return -(-int(bytes_) // 8192)
+
+    @staticmethod
+    def _system_id(connection: psycopg.Connection[Any]) -> str:
+        [found] = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone() or [""]
+        return str(found)
+
+    def _lost(self, lsn: int, what: str, detail: str, hint: str = _COPY_AGAIN) -> UpstreamLost:
+        message = f'the server of publication "{self.upstream.publication}" {what}'
+        return UpstreamLost("", lsn, message=message, detail=detail, hint=hint)
+
+
+_MISSED = "the changes since the last step cannot be had any more"
+
+GONE = "it was dropped, renamed, altered, or taken out of the publication"
+
+_PUBLISHED: LiteralString = """
+    SELECT t.schemaname, t.tablename, c.oid::int8, ARRAY(
+        WITH tree AS (SELECT c.oid AS relid UNION SELECT relid FROM pg_partition_ancestors(c.oid))
+        SELECT e.oid::int8 FROM pg_publication_rel e JOIN tree ON tree.relid = e.prrelid WHERE e.prpubid = p.oid
+        {by_schema}
+        UNION SELECT p.oid::int8 WHERE p.puballtables
+    )
+    FROM pg_publication p
+    JOIN pg_publication_tables t ON t.pubname = p.pubname
+    JOIN pg_namespace n ON n.nspname = t.schemaname
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
+    WHERE p.pubname = %(publication)s
+"""
+_BY_SCHEMA: LiteralString = """
+        UNION SELECT e.oid::int8 FROM pg_publication_namespace e
+        JOIN pg_class r ON r.relnamespace = e.pnnspid JOIN tree ON tree.relid = r.oid WHERE e.pnpubid = p.oid
+"""
+_SCHEMAS_SINCE = 150000
+"""The version in which publications of schemas came."""
+
+_PEEK: LiteralString = "pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1', 'publication_names', %s)"
+_PEEK_ONE: LiteralString = "SELECT 1 FROM " + _PEEK.replace("NULL", "1")
+_PEEK_BLOCKS: LiteralString = f"""
+    SELECT string_agg(int4send(size), '' ORDER BY i), string_agg(data, '' ORDER BY i)
+    FROM (
+        SELECT i, data, length(data) AS size, sum(length(data)) OVER (ORDER BY i ROWS UNBOUNDED PRECEDING) / {BATCH_BYTES} AS block
+        FROM {_PEEK} WITH ORDINALITY AS peeked (lsn, xid, data, i)
+    ) AS sized
+    GROUP BY block ORDER BY block
+"""
+"""A row for each message would cost more than all else. A block is no larger than that, but for its first message."""
+
+_KINDS = ("insert", "update", "delete", "truncate")
+_PUBLICATION: LiteralString = "SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication WHERE pubname = %s"
+
+_ROW_FILTER: LiteralString = """
+    SELECT to_jsonb(p) ->> 'rowfilter' FROM pg_publication_tables p WHERE p.pubname = %s AND p.schemaname = %s AND p.tablename = %s
+"""
+
+_DESCRIBE: LiteralString = """
+    SELECT p.schemaname, p.tablename, c.relreplident, a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
+        COALESCE(a.attnum = ANY (i.indkey), false)
+    FROM pg_publication_tables p
+    JOIN pg_namespace n ON n.nspname = p.schemaname
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = p.tablename
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        AND COALESCE(to_jsonb(p) -> 'attnames' @> to_jsonb(a.attname::text), true)
+    LEFT JOIN pg_index i ON i.indrelid = c.oid
+        AND CASE c.relreplident WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
+    WHERE p.pubname = %s
+    ORDER BY p.schemaname, p.tablename, a.attnum
+"""
+
+
+def _difference(desc: RelationDesc, found: RelationDesc) -> str:
+    """What keeps a table, as it is ``found``, from being copied into an output; nothing if it can be."""
+    types = dict(zip(found.names, found.types, strict=True))
+    for column in desc.columns:
+        if column.name not in types:
+            return f'has no column "{column.name}" any more'
+        if column.type.name not in (types[column.name].name, TypeName.TEXT):
+            return f'has a column "{column.name}" that is no {column.type} any more'
+    if set(desc.key or ()) != set(found.key or ()) or (desc.key is None) != (found.key is None):
+        return "no longer tells which row went as it did"
+    return ""
+
+
+def _batches(copy: Iterable[bytes | bytearray | memoryview]) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, about ``BATCH_BYTES`` at once, with their number. ``copy`` has a row each."""
+    lines: list[bytes | bytearray | memoryview] = []
+    size = 0
+    for line in copy:
+        lines.append(line)
+        size += len(line)
+        if size >= BATCH_BYTES:
+            yield len(lines), b"".join(lines)
+            lines, size = [], 0
+    if lines:
+        yield len(lines), b"".join(lines)
+
+
+def _copied(table: str, desc: RelationDesc, lines: bytes) -> pa.Table:
+    """What ``COPY`` sent: NULL is nothing, an empty text has quotes."""
+    import pyarrow.csv as csv
+
+    strings = {name: pa.string() for name in desc.names}
+    texts = csv.read_csv(
+        pa.BufferReader(lines),
+        csv.ReadOptions(use_threads=False, column_names=list(desc.names), block_size=len(lines) + 1),
+        csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        csv.ConvertOptions(column_types=strings, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False),
+    )
+    arrays = convert(table, desc, [column.combine_chunks().slice for column in texts.columns], np.zeros(len(texts), np.int64))
+    return pa.table(arrays, schema=arrow_schema(desc, with_updates=False))
+
+
+def _lsn(text: str) -> int:
+    high, low = text.split("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def format_lsn(lsn: int) -> str:
+    """As PostgreSQL writes it."""
+    return f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}"

@@ -1,0 +1,64 @@
+"""Rows of a PostgreSQL table, from the texts of their values. An error names the table and the row of a value that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.connectors.postgres import types as postgres_types
+from reclock.connectors.postgres.pgoutput import Numbers, Texts
+from reclock.errors import OutputFailed
+
+_SHOWN_CHARACTERS = 80
+"""How much of a value an error shows."""
+
+
+def convert(table: str, desc: RelationDesc, texts: Sequence[Texts], lsns: Numbers) -> list[pa.Array]:
+    """The columns of ``desc`` from the texts of their values. The commit record of row ``i`` is at ``lsns[i]``; 0 means that the
+    row was copied.
+
+    Raises ``OutputFailed`` for a value that its column cannot hold: the first row of the first such column.
+    """
+    arrays = []
+    for column, text in zip(desc.columns, texts, strict=True):
+        try:
+            arrays.append(postgres_types.column(text(0, len(lsns)), column.type))
+        except ValueError:
+            raise _misfit(table, desc, texts, column, lsns) from None
+    return arrays
+
+
+def _misfit(table: str, desc: RelationDesc, texts: Sequence[Texts], column: Column, lsns: Numbers) -> OutputFailed:
+    text = texts[desc.names.index(column.name)]
+    row = _first_misfit(column, text, len(lsns))
+    identifying = desc.key or desc.names
+    values = ", ".join(f"{name} = {_shown(own, row)}" for name, own in zip(desc.names, texts, strict=True) if name in identifying)
+    where = f"committed at LSN {lsns[row] >> 32:X}/{lsns[row] & 0xFFFFFFFF:X}" if lsns[row] else "copied from the table"
+    return OutputFailed(
+        f'table "{table}", column "{column.name}": {column.type} cannot hold {_shown(text, row)}',
+        detail=f"in the row with {values}, {where}",
+    )
+
+
+def _first_misfit(column: Column, text: Texts, count: int) -> int:
+    lower, upper = 0, count
+    while upper - lower > 1:  # it is in [lower, upper)
+        middle = (lower + upper) // 2
+        try:
+            postgres_types.column(text(lower, middle - lower), column.type)
+            lower = middle
+        except ValueError:
+            upper = middle
+    return lower
+
+
+def _shown(text: Texts, row: int) -> str:
+    try:
+        [value] = text(row, 1).to_pylist()
+    except ValueError:
+        return "a text that is not UTF-8"
+    if value is None:
+        return "NULL"
+    return value if len(value) <= _SHOWN_CHARACTERS else f"{value[:_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,263 @@
+"""The connector of PubNub channels: a partition is a region, an offset is a timetoken in nanoseconds.
+
+A channel forgets: its service keeps the newest 100 messages, for some minutes, and says nothing about those it has dropped. So what
+is heard is staged before it is bound (see ``ReadsOnce``), and each step asks again from before the newest message that is bound.
+If that comes back, nothing lies between. If it does not, messages may have been lost when the answer is full, or when nobody asked
+for as long as messages are kept; that is an error, never silence.
+
+A source begins with what is published after its first step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from reclock.algebra.relations import RelationDesc
+from reclock.collections.schema import arrow_schema
+from reclock.connectors.connector import Bound, Evidence, Finding, Increment, Skip, left
+from reclock.definitions.sources import PubNubConnector
+from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
+from reclock.reclocking.frontiers import SourceFrontier
+
+TIMETOKEN_NS = 100
+"""What a timetoken counts."""
+
+CACHE_MESSAGES = 100
+"""How many messages of a channel the service keeps, and so the most that an answer has."""
+
+CACHE_TIMETOKENS = 15 * 60 * 10**7
+"""For how long it is sure to keep them."""
+
+STEP_ANSWERS = 20
+"""How often a step asks at most."""
+
+_SILENCE_S = 3
+"""How long an answer may take: without a message the service waits for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message: published in ``region`` at ``timetoken``."""
+
+    region: int
+    timetoken: int
+    text: str
+
+    @property
+    def offset(self) -> int:
+        return self.timetoken * TIMETOKEN_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The messages after a cursor, at most ``CACHE_MESSAGES``, and the cursor after them."""
+
+    messages: Sequence[Heard]
+    timetoken: int
+    region: int
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Messages on their way to be staged."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is bound, taken together: the frontier of each region; where the newest bound message lies, or where the source began if
+    there is none; and up to when nothing was missed."""
+
+    frontier: Mapping[int, int]
+    region: int
+    cursor: int
+    heard_at: int
+
+    @classmethod
+    def of(cls, bound: Bound) -> Known | None:
+        if not bound:
+            return None
+        region, (_, cursor, heard_at) = max(bound.items(), key=lambda kept: (kept[1][2], kept[1][1]))
+        return cls({int(str(r)): kept[0] for r, kept in bound.items()}, int(str(region)), cursor, heard_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PubNub:
+    """One channel, as a ``reclock.connectors.connector.ReadsOnce`` all of whose steps are."""
+
+    upstream: PubNubConnector
+    desc: RelationDesc
+
+    # --- in the driver ---
+
+    def must_read_once(self, bound: Bound) -> bool:
+        return True
+
+    @contextmanager
+    def read_once(
+        self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[tuple[list[Increment], list[Texts]]]:
+        now = self._ask(0, None)
+        if now is None:
+            raise self._unavailable("no answer in time")
+        known = Known.of(bound)
+        if known is None:
+            begin = now.timetoken * TIMETOKEN_NS
+            yield [Increment(now.region, 0, begin, begin, (now.timetoken, now.timetoken))], []
+            return
+        messages = self._hear(known, now, skips)
+        cursor = max((message.timetoken for message in messages), default=known.cursor)
+        reached: dict[int, int] = {}
+        for message in messages:
+            reached[message.region] = message.offset + TIMETOKEN_NS
+        if not messages and now.timetoken - known.heard_at > CACHE_TIMETOKENS // 4:
+            reached[known.region] = known.frontier[known.region]  # nothing is new, and that is kept
+        increments = []
+        for region, upper in sorted(reached.items()):
+            lower = known.frontier.get(region, 0)
+            increments.append(Increment(region, lower, upper, upper - lower, (cursor, now.timetoken)))
+        kept = [message.text for message in messages if left(message.region, message.offset, message.offset + TIMETOKEN_NS, skips)]
+        yield increments, [Texts(tuple(kept))] if kept else []
+
+    def _hear(self, known: Known, now: Answer, skips: Sequence[Skip]) -> list[Heard]:
+        """Every message that is not bound, in the order of each region. Raises ``UpstreamChanged`` if one may be missing."""
+        frontier = dict(known.frontier)
+        cursor, region, heard_at = known.cursor, known.region, known.heard_at
+        found: list[Heard] = []
+        for _ in range(STEP_ANSWERS):
+            answer = self._ask(cursor - 1, region)
+            if answer is None or not answer.messages:
+                if now.timetoken - heard_at > CACHE_TIMETOKENS:
+                    self._check(known, now.timetoken, skips)
+                break
+            new = [message for message in answer.messages if message.offset >= frontier.get(message.region, 0)]
+            is_joined = len(new) < len(answer.messages)
+            is_full, is_late = len(answer.messages) >= CACHE_MESSAGES, now.timetoken - heard_at > CACHE_TIMETOKENS
+            if not is_joined and (is_full or is_late):
+                if found:  # the next step knows from where
+                    break
+                self._check(known, answer.messages[0].timetoken, skips)
+            if not new:
+                break
+            for message in new:
+                frontier[message.region] = message.offset + TIMETOKEN_NS
+            found += new
+            cursor, region, heard_at = max(message.timetoken for message in new), answer.region, now.timetoken
+        return found
+
+    def _check(self, known: Known, first: int, skips: Sequence[Skip]) -> None:
+        """Raises ``UpstreamChanged`` unless what may be missing before the timetoken ``first`` is given up."""
+        region, lower = known.region, known.frontier[known.region]
+        upper = max(lower + 1, first * TIMETOKEN_NS)
+        if left(region, lower, upper, skips):
+            raise UpstreamChanged(
+                str(region),
+                lower,
+                message=f'messages of channel "{self.upstream.channel}" may have been lost after timetoken {known.cursor}',
+                detail=f"the service keeps {CACHE_MESSAGES} messages for some minutes; to go on, SKIP from {lower} to {upper}",
+            )
+
+    def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+        """Never asked: what a probe found would be gone when it is read."""
+        return []
+
+    def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
+        return claimed
+
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Texts]:
+        return []
+
+    def acknowledge(self, frontier: SourceFrontier) -> None:
+        """A channel does not know its readers."""
+
+    def check(self) -> Iterator[Finding]:
+        now = self._ask(0, None)
+        if now is None:
+            raise self._unavailable("no answer in time")
+        yield Finding("service", True, f"region {now.region}, timetoken {now.timetoken}")
+
+    # --- in executors ---
+
+    def read(self, task: Texts) -> Iterator[tuple[str, pa.Table]]:
+        yield "", pa.table([pa.array(task.texts, pa.string())], schema=arrow_schema(self.desc, with_updates=False))
+
+    # --- the service ---
+
+    def _ask(self, timetoken: int, region: int | None) -> Answer | None:
+        """What was published after a cursor; at once if that is 0, which asks for the newest. None if nobody published in time."""
+        from pubnub.endpoints.pubsub.subscribe import Subscribe
+        from pubnub.enums import PNStatusCategory
+        from pubnub.exceptions import PubNubException
+
+        client = connected(self.upstream.subscribe_key, self.upstream.origin)
+        request = Subscribe(
+            client, channels=self.upstream.channel, timetoken=str(timetoken), region=None if region is None else str(region)
+        )
+        try:
+            request.validate_params()
+            envelope = client.request_sync(request.options())
+            if envelope.status.is_error():
+                if envelope.status.category == PNStatusCategory.PNTimeoutCategory and timetoken:
+                    return None
+                raise self._unavailable(str(envelope.status.error_data.information))
+            return decoded(envelope.result)
+        except PubNubException as error:
+            raise self._unavailable(str(error)) from error
+        except ValueError as error:
+            raise self._unavailable("its answer is not of the protocol") from error
+
+    def _unavailable(self, detail: str) -> SourceError:
+        return UpstreamUnavailable(f'cannot hear channel "{self.upstream.channel}"', detail=detail)
+
+
+@lru_cache
+def connected(subscribe_key: str, origin: str) -> Any:
+    """A client of the service, or of what answers at ``origin`` in its place."""
+    from pubnub.pnconfiguration import PNConfiguration
+    from pubnub.pubnub import PubNub as Client
+
+    settings = PNConfiguration(subscribe_key=subscribe_key, uuid="reclock")
+    if origin:
+        scheme, _, settings.origin = origin.rpartition("//")
+        settings.ssl = scheme != "http:"
+    settings.subscribe_request_timeout = _SILENCE_S
+    settings.daemon = True
+    return Client(settings)
+
+
+def decoded(answer: Any) -> Answer:
+    """The service's answer. Raises ``ValueError`` if it is none."""
+    try:
+        messages = [
+            Heard(_natural(message["p"]["r"]), _natural(message["p"]["t"]), _text(message["d"]))
+            for message in answer["m"]
+            if message.get("e", 0) in (0, None)  # others are signals, and news of objects and files
+        ]
+        return Answer(messages, _natural(answer["t"]["t"]), _natural(answer["t"]["r"]))
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
+        raise ValueError(f"not an answer to a subscriber: {error}") from error
+
+
+def _natural(value: Any) -> int:
+    number = int(value)
+    if not 0 <= number < 2**63 // TIMETOKEN_NS - 1:
+        raise ValueError(f"{number} is no timetoken")
+    return number
+
+
+def _text(payload: Any) -> str:
+    """The payload as JSON; what UTF-8 cannot hold is escaped."""
+    text = json.dumps(payload, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(payload)
+    return text

@@ -1,0 +1,74 @@
+"""Whether a connection leads anywhere: the other end is asked for something that costs it nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
+from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, Reveal
+from reclock.errors import UpstreamUnavailable
+from reclock.formats import schema_registry as registry
+
+_PATIENCE_S = 10
+
+
+def validate(connection: Connection, reveal: Reveal) -> None:
+    """Raises ``UpstreamUnavailable`` with what the other end, or the way to it, has against it; ``SecretUnavailable``."""
+    _VALIDATORS[connection.kind](connection, reveal)
+
+
+def _kafka(connection: Connection, reveal: Reveal) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    said: list[KafkaError] = []
+    client = kafka_client(connection, reveal)
+    admin = AdminClient({**client, "log_level": 0, "error_cb": said.append})
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            admin.list_topics(timeout=1)
+            return
+        except KafkaException as error:
+            admin.poll(0)  # it is then that the reasons are said
+            is_refused = any(each.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) for each in said)
+            if is_refused or time.monotonic() > until:
+                reasons = [each.str() for each in said if each.code() != KafkaError._ALL_BROKERS_DOWN]
+                raise UpstreamUnavailable(
+                    f'cannot reach the brokers at "{client["bootstrap.servers"]}"', detail=(reasons or [error.args[0].str()])[0]
+                ) from error
+
+
+def _postgres(connection: Connection, reveal: Reveal) -> None:
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    parameters = postgres_parameters(connection, reveal)
+    try:
+        psycopg.connect(make_conninfo("", **parameters), connect_timeout=_PATIENCE_S).close()
+    except psycopg.Error as error:
+        detail = str(error).splitlines()[0] if str(error) else None
+        raise UpstreamUnavailable(f'cannot reach the server at "{parameters["host"]}"', detail=detail) from error
+
+
+def _registry(connection: Connection, reveal: Reveal) -> None:
+    registry.subjects(registry_client(connection, reveal))
+
+
+def _aws(connection: Connection, reveal: Reveal) -> None:
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        boto3.client("sts", **{"region_name": "us-east-1", **aws_client(connection, reveal)}).get_caller_identity()
+    except (BotoCoreError, ClientError) as error:
+        raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
+
+
+_VALIDATORS: Mapping[str, Callable[[Connection, Reveal], None]] = {
+    KAFKA: _kafka,
+    POSTGRES: _postgres,
+    SCHEMA_REGISTRY: _registry,
+    AWS: _aws,
+}

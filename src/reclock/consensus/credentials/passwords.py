@@ -1,0 +1,56 @@
+"""Passwords of roles, kept as their verifiers.
+
+They lie beside the catalog, not in it: what dumps it, copies it or logs its changes never sees them.
+The catalog names each by a reference that nothing had before. A verifier is stored before the catalog
+names it and removed after the catalog names another, so a crash between the two leaves a verifier
+that nothing names, never a role that has lost its password.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sqlalchemy as sa
+
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+
+_passwords = sa.Table(
+    "reclock_passwords",
+    metadata,
+    sa.Column("role_id", sa.Text, primary_key=True),  # the reference; the role's id before catalog version 4
+    sa.Column("verifier", sa.Text, nullable=False),
+)
+
+
+class Passwords:
+    """The verifiers by reference."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def get_all(self) -> dict[str, str]:
+        return self._consensus.read(
+            lambda connection: {row.role_id: row.verifier for row in connection.execute(sa.select(_passwords))}
+        )
+
+    def put(self, verifiers: Mapping[str, str]) -> None:
+        """Store new verifiers by reference; they are durable when this returns."""
+
+        def write(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            for reference, verifier in verifiers.items():
+                connection.execute(sa.insert(_passwords).values(role_id=reference, verifier=verifier))
+
+        self._consensus.transact(write)
+
+    def forget(self, references: Iterable[str]) -> None:
+        """Remove verifiers; one that is gone already is no error."""
+
+        def write(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            connection.execute(sa.delete(_passwords).where(_passwords.c.role_id.in_(list(references))))
+
+        self._consensus.transact(write)

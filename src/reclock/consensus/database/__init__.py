@@ -1,0 +1,1 @@
+"""The SQL database itself: engines, retries, change notifications, the clock."""

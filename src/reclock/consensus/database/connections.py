@@ -1,0 +1,97 @@
+"""Connections to a consensus database on PostgreSQL: durable, and interruptible wherever they wait for the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import errors, waiting
+
+from reclock.consensus.database.waiting import LOOK_S, check
+from reclock.errors import ConfigurationError
+
+T = TypeVar("T")
+
+_CANCEL_S = 1.0
+_WAITING_FOR = "waiting for the consensus database"
+
+
+class InterruptibleConnection(psycopg.Connection[Any]):
+    """Checks while it waits whether the statement should go on; if not, the server is told to cancel the query.
+
+    A server that does not do so in time is left: the connection is closed then.
+    """
+
+    def wait(self, gen: Generator[Any, Any, T], interval: float = LOOK_S, timeout: float | None = None) -> T:
+        interrupted: list[BaseException] = []
+
+        def checked() -> Generator[Any, Any, T]:
+            wanted = next_of(gen.__next__)
+            while not isinstance(wanted, _Done):
+                ready = yield wanted
+                if not ready:
+                    try:
+                        check(_WAITING_FOR)
+                    except BaseException as error:
+                        interrupted.append(error)
+                        raise
+                wanted = next_of(lambda ready=ready: gen.send(ready))  # type: ignore[misc]
+            result: T = wanted.result
+            return result
+
+        try:
+            return super().wait(checked(), min(interval, LOOK_S), timeout)
+        except BaseException:
+            if interrupted:
+                self._abandon(gen)
+            raise
+
+    def _abandon(self, gen: Generator[Any, Any, T]) -> None:
+        """Cancel the query and take what the server still says, so that the connection can be used again."""
+        try:
+            self.cancel_safe(timeout=_CANCEL_S)
+            waiting.wait(gen, self.pgconn.socket, interval=LOOK_S, timeout=_CANCEL_S)
+        except errors.QueryCanceled:
+            return
+        except Exception:
+            self.pgconn.finish()
+
+
+class _Done:
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
+def next_of(step: Callable[[], Any]) -> Any:
+    """What a generator yields next, or what it returned, as ``_Done``."""
+    try:
+        return step()
+    except StopIteration as end:
+        return _Done(end.value)
+
+
+def require_durable(connection: psycopg.Connection[Any]) -> None:
+    """Every commit of this session is durable when it is acknowledged, whatever the server's default is.
+
+    Raises ``ConfigurationError`` if the server does not let the session decide.
+    """
+    was_autocommit = connection.autocommit
+    connection.autocommit = True
+    try:
+        if _synchronous_commit(connection) == "off":
+            connection.execute("SET synchronous_commit = on")
+        if (found := _synchronous_commit(connection)) == "off":
+            raise ConfigurationError(
+                "the consensus database would lose acknowledged commits",
+                detail=f'synchronous_commit is "{found}" for this session although it was set to "on"',
+                hint="set synchronous_commit = on for the role or database that consensus uses",
+            )
+    finally:
+        connection.autocommit = was_autocommit
+
+
+def _synchronous_commit(connection: psycopg.Connection[Any]) -> str:
+    row = connection.execute("SELECT current_setting('synchronous_commit')").fetchone()
+    assert row is not None
+    return str(row[0])

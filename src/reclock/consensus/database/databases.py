@@ -1,0 +1,200 @@
+"""What SQLite and PostgreSQL each do their own way: how a transaction begins, whose clock counts, what a lost race looks like."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import Timestamp, system_clock
+from reclock.consensus.database.changes import PostgresWatch, SqliteWatch, Watch
+from reclock.consensus.database.connections import InterruptibleConnection, require_durable
+from reclock.consensus.database.waiting import LOOK_S, check
+from reclock.errors import ConfigurationError
+
+BUSY_TIMEOUT_S = 10
+"""How long one attempt at a write waits for the writer before it, unless it is interrupted."""
+
+CONNECT_TIMEOUT_S = 10
+
+WRITER_LOCK = "reclock_writer"
+"""A table without rows. On PostgreSQL it is locked by whoever writes, as SQLite locks its file."""
+
+_BEGIN = "reclock_begin"
+_CREATION_LOCK = 0x5EC10C  # any number that no other program locks in this database
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """One database, reached four ways that share a pool of connections.
+
+    Transactions of ``writer`` run one after another, each seeing all that was committed before it: on SQLite by BEGIN IMMEDIATE; on
+    PostgreSQL by SERIALIZABLE after LOCK TABLE, which takes no snapshot, so that waiting for the lock never costs a serialization
+    failure. Those of ``reader`` see one state, at least as new as every commit acknowledged before they began, and neither wait
+    nor make others wait. ``looker`` has no transactions: each of its statements sees such a state, in one round trip.
+    ``creator`` is alone in creating tables.
+    """
+
+    writer: sa.Engine
+    reader: sa.Engine
+    looker: sa.Engine
+    creator: sa.Engine
+    now: Callable[[sa.Connection], Timestamp]
+    is_lost_race: Callable[[sa.exc.DBAPIError], bool]
+    is_outage: Callable[[sa.exc.DBAPIError], bool]
+    watch: Callable[[], Watch]
+
+    def dispose(self, *, close: bool = True) -> None:
+        self.creator.dispose(close=close)  # the four share one pool
+
+
+def open_database(given: str) -> Database:
+    """The database a SQLAlchemy URL names, not yet reached over the network. Raises ``ConfigurationError``, without secrets."""
+    try:
+        url = sa.make_url(given)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ConfigurationError("the consensus URL is not a URL", hint=_URL_HINT) from None
+    match url.drivername:
+        case "sqlite" | "sqlite+pysqlite":
+            return _sqlite(url)
+        case "postgres" | "postgresql" | "postgresql+psycopg":
+            return _postgresql(url.set(drivername="postgresql+psycopg"))
+        case other:
+            raise ConfigurationError(f'consensus cannot be kept in "{other}"', hint=_URL_HINT)
+
+
+_URL_HINT = "use sqlite:////absolute/path.db or postgresql+psycopg://user:password@host/database"
+
+
+def _sqlite(url: sa.URL) -> Database:
+    if url.query or not url.database or url.database == ":memory:":
+        raise ConfigurationError("consensus on SQLite must be a file", hint=_URL_HINT)
+    path = Path(url.database).absolute()
+    _create_private(path)
+    engine = _engine(url.set(database=str(path)), connect_args={"timeout": LOOK_S})
+    sa.event.listen(engine, "connect", _configure_sqlite)
+    immediate = engine.execution_options(**{_BEGIN: _begin_immediate})
+    return Database(
+        writer=immediate,
+        reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
+        looker=engine,
+        creator=immediate,
+        now=lambda connection: system_clock(),  # an embedded database has no clock but the machine's
+        is_lost_race=lambda error: _sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        # the driver calls a statement that is wrong in itself operational too
+        is_outage=lambda error: isinstance(error, sa.exc.OperationalError) and _sqlite_code(error) != sqlite3.SQLITE_ERROR,
+        watch=partial(SqliteWatch, str(path)),
+    )
+
+
+def _create_private(path: Path) -> None:
+    """An empty file that only its owner may read, unless one is there.
+
+    It is made beside and linked into place: closing a descriptor of a live SQLite file would drop this process's locks on it.
+    """
+    if path.exists():
+        return
+    try:
+        descriptor, made = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+        os.close(descriptor)
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            pass  # another process was faster
+        finally:
+            os.unlink(made)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise ConfigurationError(f'cannot create the consensus database "{path}"', detail=error.strerror) from error
+
+
+def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # transactions begin where _begin says, not where the driver guesses
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise ConfigurationError("consensus on SQLite needs write-ahead logging", detail=f'the journal mode is "{mode}"')
+    connection.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power cut
+
+
+def _sqlite_code(error: sa.exc.DBAPIError) -> int:
+    extended: int = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return extended & 0xFF
+
+
+def _postgresql(url: sa.URL) -> Database:
+    engine = _engine(url, creator=partial(_connect, url))
+    sa.event.listen(engine, "connect", lambda connection, _record: require_durable(connection))
+    lock = (
+        "SET LOCAL synchronous_commit = on; "  # a pooler may have given this transaction another session
+        f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'; "
+        # a writer that fell asleep inside a transaction must not stop all others
+        f"SET LOCAL idle_in_transaction_session_timeout = '{BUSY_TIMEOUT_S}s'; "
+        f"LOCK TABLE {WRITER_LOCK} IN EXCLUSIVE MODE"
+    )
+    return Database(
+        writer=engine.execution_options(**{"isolation_level": "SERIALIZABLE", _BEGIN: lock}),
+        reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
+        looker=engine.execution_options(isolation_level="AUTOCOMMIT"),
+        creator=engine.execution_options(**{_BEGIN: f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"}),
+        now=_postgresql_now,
+        is_lost_race=_postgresql_is_lost_race,
+        is_outage=lambda error: isinstance(error, sa.exc.OperationalError | sa.exc.InterfaceError),
+        watch=lambda: PostgresWatch(_connect(url)),
+    )
+
+
+def _postgresql_now(connection: sa.Connection) -> Timestamp:
+    # clock_timestamp, not now: a transaction may have waited for the lock since it began
+    milliseconds = sa.func.floor(sa.extract("epoch", sa.func.clock_timestamp()) * 1000)
+    return Timestamp(connection.execute(sa.select(sa.cast(milliseconds, sa.BigInteger))).scalar_one())
+
+
+def _postgresql_is_lost_race(error: sa.exc.DBAPIError) -> bool:
+    # serialization failure, deadlock, lock not available in time
+    return getattr(error.orig, "sqlstate", None) in ("40001", "40P01", "55P03")
+
+
+def _connect(url: sa.URL) -> InterruptibleConnection:
+    arguments, options = url.get_dialect()().create_connect_args(url)
+    return InterruptibleConnection.connect(*arguments, connect_timeout=CONNECT_TIMEOUT_S, **options)
+
+
+def _engine(url: sa.URL, **options: Any) -> sa.Engine:
+    engine = sa.create_engine(url, hide_parameters=True, **options)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: sa.Connection) -> None:
+    match connection.get_execution_options().get(_BEGIN):
+        case str(statement):
+            connection.exec_driver_sql(statement)
+        case None:
+            pass
+        case begin:
+            begin(connection)
+
+
+def _begin_immediate(connection: sa.Connection) -> None:
+    """Waits for the writer before it in short steps: nothing else could end a wait inside SQLite."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except sa.exc.OperationalError as error:
+            if _sqlite_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+        check("waiting for the consensus database")

@@ -1,0 +1,206 @@
+"""The consensus database: serializable transactions over tables that every process of an environment shares."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+import stamina
+
+from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.consensus import migrations
+from reclock.consensus.database.changes import CatalogChanges
+from reclock.consensus.database.clock import DatabaseClock
+from reclock.consensus.database.databases import WRITER_LOCK, Database, open_database
+from reclock.consensus.database.waiting import check, interruptible
+from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
+
+T = TypeVar("T")
+
+metadata = sa.MetaData()
+"""Every table in consensus, whichever module defines it. The migrations create them: see `reclock.consensus.migrations`."""
+
+sa.Table(WRITER_LOCK, metadata, sa.Column("unused", sa.Integer))
+
+PATIENCE_S = 30.0
+"""For how long a transaction that lost races is run again."""
+
+
+class Consensus:
+    """One environment's consensus, on SQLite or PostgreSQL. Safe for threads, and in a child after a fork.
+
+    Raises ``ConsensusUnavailable`` from any call while the database cannot be reached or stays locked.
+    """
+
+    def __init__(self, database: Database, *, clock: Clock | None = None) -> None:
+        self.metadata = metadata
+        self._database = database
+        self._clock = clock
+        self._database_clock = DatabaseClock(lambda: self._outside_transaction(database.now))
+        self.catalog_changes = CatalogChanges(database.watch)
+        self._has_tables = False
+        self._check: Callable[[sa.Connection], object] | None = None
+        self._inside = threading.local()
+        _fresh_after_fork.add(self)
+
+    @classmethod
+    def connect(cls, url: str, *, clock: Clock | None = None) -> Consensus:
+        """Opens the database at a SQLAlchemy URL, with tables of this release's version; several processes may do so at once.
+
+        ``clock`` replaces the database's clock, for tests. Raises ``ConfigurationError`` or ``ConsensusUnavailable``, neither of
+        which repeats the URL.
+        """
+        consensus = cls(open_database(url), clock=clock)
+        try:
+            consensus._ensure_tables()
+        except BaseException:
+            consensus.close()
+            raise
+        return consensus
+
+    def transact(self, work: Callable[[sa.Connection], T]) -> T:
+        """What ``work`` returns, once all it wrote is durable. Transactions run as if one after another, in the order they return.
+
+        ``work`` is run again from its reads when a race was lost or the connection broke before the commit, within a bound; so it
+        must have no other effects. If the connection breaks during the commit, ``ConsensusOutcomeUnknown`` is raised and nothing
+        is repeated. Transactions do not nest.
+        """
+        if getattr(self._inside, "transaction", False):
+            raise InternalError("a consensus transaction was begun inside another")
+        self._ensure_tables()
+        self._inside.transaction = True
+        try:
+            return self._patiently(lambda: _commit(self._database.writer, self._checked(work)))
+        finally:
+            self._inside.transaction = False
+
+    def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
+        self._ensure_tables()
+        return self._patiently(lambda: _look(self._database.reader, work))
+
+    def look(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
+        """The rows of one SELECT, on one state as of ``read``: for a read that is made often."""
+        self._ensure_tables()
+        return self._patiently(lambda: _rows(self._database.looker, query, parameters))
+
+    def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
+        """The same consensus for a writer that may lose its right: each transaction begins with ``check``, which raises then."""
+        guarded = copy.copy(self)
+        guarded._check = check
+        _fresh_after_fork.add(guarded)
+        return guarded
+
+    def now(self, connection: sa.Connection) -> Timestamp:
+        """The present by the clock that leases are measured on: the database's, so that processes' own clocks may differ."""
+        if self._clock:
+            return self._clock()
+        return self._database_clock.observe(lambda: self._database.now(connection))
+
+    @property
+    def clock(self) -> Clock:
+        """The same clock for use outside of transactions. After the first call it needs no round trip."""
+        return self._clock or self._database_clock
+
+    def close(self) -> None:
+        """Gives back every connection. A later call opens new ones."""
+        self._database.dispose()
+
+    def __repr__(self) -> str:
+        url = self._database.creator.url
+        return f"Consensus({url.drivername}, {url.host or ''}/{url.database})"
+
+    def _checked(self, work: Callable[[sa.Connection], T]) -> Callable[[sa.Connection], T]:
+        if self._check is None:
+            return work
+        check = self._check
+
+        def checked(connection: sa.Connection) -> T:
+            check(connection)
+            return work(connection)
+
+        return checked
+
+    def _ensure_tables(self) -> None:
+        """The tables are of this release's version, or a later one."""
+        if self._has_tables:
+            return
+        if not self._patiently(lambda: _look(self._database.reader, migrations.is_current)):
+            self._patiently(lambda: _commit(self._database.creator, migrations.upgrade))
+        self._has_tables = True
+
+    def _outside_transaction(self, work: Callable[[sa.Connection], T]) -> T:
+        def attempt() -> T:
+            with self._database.looker.connect() as connection:
+                return work(connection)
+
+        return self._patiently(attempt)
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Tries until a race is won, within a bound, and no longer than the statement may wait."""
+        try:
+            for retry in stamina.retry_context(
+                on=self._is_worth_another_try,
+                attempts=None,
+                timeout=PATIENCE_S,
+                wait_initial=0.002,
+                wait_max=0.2,
+                wait_jitter=0.02,
+            ):
+                with retry:
+                    if retry.num > 1:  # before the first attempt there is nothing that it waits for
+                        check("waiting for the consensus database")
+                    return attempt()
+            raise InternalError("a retried consensus transaction neither returned nor raised")
+        except sa.exc.DBAPIError as error:
+            if self._database.is_outage(error):
+                raise ConsensusUnavailable(detail=str(error.orig)) from error
+            raise
+
+    def _is_worth_another_try(self, error: Exception) -> bool:
+        if not isinstance(error, sa.exc.DBAPIError):
+            return False
+        return error.connection_invalidated or self._database.is_lost_race(error)
+
+
+def _commit(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    with engine.connect() as connection:
+        with connection.begin() as transaction:
+            result = work(connection)
+            try:
+                with interruptible(None):  # a commit that is interrupted would have an unknown outcome
+                    transaction.commit()
+            except sa.exc.DBAPIError as error:
+                if error.connection_invalidated:
+                    raise ConsensusOutcomeUnknown(detail=str(error.orig)) from error
+                raise
+        return result
+
+
+def _look(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    with engine.connect() as connection, connection.begin() as transaction:
+        result = work(connection)
+        transaction.rollback()
+        return result
+
+
+def _rows(engine: sa.Engine, query: sa.Select[Any], parameters: Mapping[str, object] | None) -> Sequence[sa.Row[Any]]:
+    with engine.connect() as connection:
+        return connection.execute(query, parameters).all()
+
+
+_fresh_after_fork: weakref.WeakSet[Consensus] = weakref.WeakSet()
+
+
+def _leave_the_parents_connections() -> None:
+    for consensus in list(_fresh_after_fork):
+        consensus._database.dispose(close=False)
+        consensus._inside = threading.local()
+
+
+os.register_at_fork(after_in_child=_leave_the_parents_connections)

@@ -1,0 +1,124 @@
+"""How frontier groups, claims and read holds stand in the database, and the few reads that several parts make of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.store import metadata
+from reclock.consensus.frontiers.claims import Claim, GroupFrontier
+from reclock.errors import UnknownCollection
+
+T = TypeVar("T")
+
+frontiers = sa.Table(
+    "reclock_frontier",
+    metadata,
+    sa.Column("group_id", sa.Text, primary_key=True),
+    sa.Column("since", sa.BigInteger, nullable=False),
+    sa.Column("upper", sa.BigInteger, nullable=False),
+    sa.Column("claim_id", sa.Text, unique=True),
+    sa.Column("claim_at", sa.BigInteger),
+    sa.Column("claim_owner", sa.Text),
+    sa.Column("claim_lease_until", sa.BigInteger),
+    sa.Column("claim_payload", sa.Text),
+    sa.Column("published_claim_id", sa.Text),  # the claim published last, so that a repeated publication is recognised
+    sa.CheckConstraint("0 <= since AND since <= upper", name="reclock_frontier_since"),
+    sa.CheckConstraint("claim_id IS NULL OR upper <= claim_at", name="reclock_frontier_claim"),
+)
+
+read_holds = sa.Table(
+    "reclock_read_hold",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("owner", sa.Text, nullable=False, index=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("lease_until", sa.BigInteger, index=True),  # NULL: until released
+)
+
+held_groups = sa.Table(
+    "reclock_read_hold_group",
+    metadata,
+    sa.Column("hold_id", sa.Text, primary_key=True),
+    sa.Column("group_id", sa.Text, primary_key=True, index=True),
+)
+
+backfills = sa.Table(  # the groups whose history is being given
+    "reclock_backfill",
+    metadata,
+    sa.Column("group_id", sa.Text, primary_key=True),
+)
+
+restarts = sa.Table(  # see ``reclock.consensus.processes.restarts``
+    "reclock_restart",
+    metadata,
+    sa.Column("group_id", sa.Text, primary_key=True),
+    sa.Column("partition", sa.Text, primary_key=True),
+    sa.Column("reading", sa.BigInteger, nullable=False),
+)
+
+UNCLAIMED: dict[str, Any] = dict.fromkeys(("claim_id", "claim_at", "claim_owner", "claim_lease_until", "claim_payload"))
+
+
+def claimed(claim: Claim) -> dict[str, Any]:
+    """The columns that say that a group is claimed so."""
+    return {
+        "claim_id": claim.id,
+        "claim_at": claim.at,
+        "claim_owner": claim.owner,
+        "claim_lease_until": claim.lease_until,
+        "claim_payload": json.dumps(claim.payload, separators=(",", ":"), allow_nan=False),
+    }
+
+
+def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
+    """Raises ``UnknownCollection``."""
+    for found in get_groups(connection, (group,)).values():
+        return found
+    raise UnknownCollection(group)
+
+
+def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[str, GroupFrontier]:
+    """Those of the groups, or of all, that there are."""
+    every = sa.select(frontiers).order_by(frontiers.c.group_id)
+    if groups is None:
+        rows: list[sa.Row[Any]] = list(connection.execute(every))
+    else:
+        rows = [row for some in batches(groups) for row in connection.execute(every.where(frontiers.c.group_id.in_(some)))]
+    return {row.group_id: _as_group(row) for row in rows}
+
+
+def earliest_holds(
+    connection: sa.Connection, now: Timestamp, groups: Collection[str] | None = None, *, leased_only: bool = False
+) -> dict[str, Timestamp]:
+    """The earliest time that a hold which has not run out needs, for those of the groups that are held."""
+    lasting = sa.or_(read_holds.c.lease_until > now, *([] if leased_only else [read_holds.c.lease_until.is_(None)]))
+    earliest = (
+        sa.select(held_groups.c.group_id, sa.func.min(read_holds.c.at).label("at"))
+        .join_from(held_groups, read_holds, read_holds.c.id == held_groups.c.hold_id)
+        .where(lasting)
+        .group_by(held_groups.c.group_id)
+    )
+    if groups is None:
+        return {row.group_id: row.at for row in connection.execute(earliest)}
+    among = held_groups.c.group_id.in_
+    return {row.group_id: row.at for some in batches(groups) for row in connection.execute(earliest.where(among(some)))}
+
+
+def batches(values: Iterable[T], size: int = 5_000) -> Iterator[list[T]]:
+    """The values in lists short enough for one statement (SQLite binds at most 32,766)."""
+    rest = iter(values)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+def _as_group(row: sa.Row[Any]) -> GroupFrontier:
+    claim = None
+    if row.claim_id is not None:
+        claim = Claim(row.claim_id, row.claim_at, row.claim_owner, row.claim_lease_until, json.loads(row.claim_payload))
+    return GroupFrontier(row.group_id, row.since, row.upper, claim)

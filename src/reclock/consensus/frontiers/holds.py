@@ -1,0 +1,160 @@
+"""Read holds: leases that keep ``since`` from passing a time somebody still reads at."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.database.tables import batches, earliest_holds, get_groups, held_groups, read_holds
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.errors import InternalError, NotReadable, ReadHoldLost, UnknownCollection
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadHold:
+    """While it lasts, no group of it is compacted beyond ``at``. ``lease_until`` is None if it lasts until it is released."""
+
+    id: str
+    groups: frozenset[str]
+    at: Timestamp
+    owner: str
+    lease_until: Timestamp | None
+
+
+class ReadHolds:
+    """Read holds, as taken by an actor of one epoch. Leases are measured on the database's clock; those run out are swept away."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def acquire(self, groups: Iterable[str], at: Timestamp, *, owner: str, lease_ms: int | None) -> ReadHold:
+        """From now on all the groups stay exact at ``at`` and later: ``since`` was checked in the transaction that took the hold.
+
+        Raises ``NotReadable`` if ``at`` is below the since of one, ``UnknownCollection``. ``at`` may be beyond an upper.
+        """
+        wanted = frozenset(groups)
+        id = uuid.uuid4().hex
+
+        def work(connection: sa.Connection) -> ReadHold:
+            found = get_groups(connection, sorted(wanted))
+            for group in sorted(wanted):
+                if group not in found:
+                    raise UnknownCollection(group)
+                if at < found[group].since:
+                    raise NotReadable(group, at=at, since=found[group].since, upper=found[group].upper)
+            self._sweep(connection)
+            hold = ReadHold(id, wanted, at, owner, self._lease(connection, lease_ms))
+            row = {"id": hold.id, "owner": hold.owner, "at": hold.at, "lease_until": hold.lease_until}
+            connection.execute(sa.insert(read_holds), row)
+            if wanted:
+                connection.execute(sa.insert(held_groups), [{"hold_id": id, "group_id": group} for group in sorted(wanted)])
+            return hold
+
+        return self._write(work)
+
+    def renew(self, hold: ReadHold, *, lease_ms: int | None) -> ReadHold:
+        """The same hold with a lease from now on. Raises ``ReadHoldLost`` if it had run out: it has protected nothing since."""
+
+        def work(connection: sa.Connection) -> ReadHold:
+            lease_until = self._lease(connection, lease_ms)
+            self._change(connection, hold, {"lease_until": lease_until})
+            return replace(hold, lease_until=lease_until)
+
+        return self._write(work)
+
+    def downgrade(self, hold: ReadHold, at: Timestamp) -> ReadHold:
+        """The same hold at a later time; what lies before is free to be compacted. Raises ``ReadHoldLost``."""
+        if at < hold.at:
+            raise InternalError(f'read hold of "{hold.owner}" at {hold.at} cannot go back to {at}')
+
+        def work(connection: sa.Connection) -> ReadHold:
+            self._change(connection, hold, {"at": at}, read_holds.c.at <= at)
+            return replace(hold, at=at)
+
+        return self._write(work)
+
+    def release(self, hold: ReadHold) -> None:
+        """The hold is gone afterwards, and may have been before."""
+        self._write(lambda connection: _remove(connection, [hold.id]))
+
+    def owned_by(self, owner: str) -> list[ReadHold]:
+        """The holds of that owner that last, earliest first: how an index finds its own again."""
+
+        def work(connection: sa.Connection) -> list[ReadHold]:
+            lasting = _lasting(self._consensus.now(connection))
+            rows = connection.execute(sa.select(read_holds).where(read_holds.c.owner == owner, lasting).order_by(read_holds.c.at))
+            return [_as_hold(connection, row) for row in rows.all()]
+
+        return self._consensus.read(work)
+
+    def earliest(self, groups: Iterable[str] | None = None) -> dict[str, Timestamp]:
+        """How far the since of each held group may go at most, by the holds that last. A group that is not held is absent."""
+        wanted = None if groups is None else sorted(set(groups))
+        return self._consensus.read(lambda connection: earliest_holds(connection, self._consensus.now(connection), wanted))
+
+    def earliest_read(self, group: str) -> Timestamp | None:
+        """As ``earliest``, by the holds of readers alone: those with a lease."""
+
+        def work(connection: sa.Connection) -> Timestamp | None:
+            return earliest_holds(connection, self._consensus.now(connection), [group], leased_only=True).get(group)
+
+        return self._consensus.read(work)
+
+    def lasting_owners(self) -> frozenset[str]:
+        """Who holds something until it is released."""
+        query = sa.select(read_holds.c.owner).where(read_holds.c.lease_until.is_(None)).distinct()
+        return self._consensus.read(lambda connection: frozenset(connection.scalars(query)))
+
+    def sweep(self) -> int:
+        """The holds that have run out are gone; how many."""
+        return self._write(self._sweep)
+
+    def _change(
+        self, connection: sa.Connection, hold: ReadHold, values: dict[str, Any], *conditions: sa.ColumnElement[bool]
+    ) -> None:
+        lasting = _lasting(self._consensus.now(connection))
+        change = sa.update(read_holds).where(read_holds.c.id == hold.id, lasting, *conditions).values(values)
+        if connection.execute(change).rowcount != 1:
+            raise ReadHoldLost(hold.owner, at=hold.at)
+
+    def _sweep(self, connection: sa.Connection) -> int:
+        expired = read_holds.c.lease_until <= self._consensus.now(connection)
+        ids = connection.scalars(sa.select(read_holds.c.id).where(expired)).all()
+        _remove(connection, ids)
+        return len(ids)
+
+    def _lease(self, connection: sa.Connection, lease_ms: int | None) -> Timestamp | None:
+        return None if lease_ms is None else Timestamp(self._consensus.now(connection) + lease_ms)
+
+    def _write(self, work: Callable[[sa.Connection], T]) -> T:
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
+
+def _lasting(now: Timestamp) -> sa.ColumnElement[bool]:
+    return sa.or_(read_holds.c.lease_until.is_(None), read_holds.c.lease_until > now)
+
+
+def forget_readers(connection: sa.Connection) -> None:
+    """No process reads any more: the holds with a lease are gone. Those of indexes and sinks stay."""
+    _remove(connection, connection.scalars(sa.select(read_holds.c.id).where(read_holds.c.lease_until.is_not(None))).all())
+
+
+def _remove(connection: sa.Connection, ids: Iterable[str]) -> None:
+    for some in batches(ids):
+        connection.execute(sa.delete(held_groups).where(held_groups.c.hold_id.in_(some)))
+        connection.execute(sa.delete(read_holds).where(read_holds.c.id.in_(some)))
+
+
+def _as_hold(connection: sa.Connection, row: sa.Row[Any]) -> ReadHold:
+    groups = connection.scalars(sa.select(held_groups.c.group_id).where(held_groups.c.hold_id == row.id))
+    return ReadHold(row.id, frozenset(groups), row.at, row.owner, row.lease_until)

@@ -1,0 +1,1 @@
+"""Who may write: the epoch of the catalog, and elections of controllers."""

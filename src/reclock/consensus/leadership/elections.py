@@ -1,0 +1,160 @@
+"""Which process leads a controller, and how far in the catalog the controller is: one row each.
+
+A leader has a *term*, a number that only grows, and a lease on the database's clock. Every write of a term is checked against the
+row in its own transaction: a leader that slept over its lease, while another took the lead, changes nothing any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NewType
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.consensus.database.changes import CatalogChanges
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.errors import TermOver
+
+Term = NewType("Term", int)
+
+_controllers = sa.Table(
+    "reclock_controller",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("term", sa.BigInteger, nullable=False),
+    sa.Column("leader", sa.Text),  # NULL: nobody
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+    sa.Column("lease_until", sa.BigInteger, nullable=False),
+    sa.Column("catalog_frontier", sa.BigInteger, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A controller as the row says; before there is one, nobody has ever led it."""
+
+    term: Term = Term(0)
+    leader: str | None = None
+    epoch: int = 0
+    lease_until: Timestamp = MINIMUM
+    catalog_frontier: Timestamp = MINIMUM
+
+
+def stand(found: Standing, candidate: Standing, now: Timestamp, *, lease_ms: int) -> Standing | None:
+    """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
+
+    A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. Its term goes on for as long as
+    nobody does that; its lease is renewed once much of it is gone.
+    """
+    leads = found.leader == candidate.leader and found.epoch == candidate.epoch
+    if leads and found.lease_until - now > lease_ms * 2 // 3:
+        return found
+    if not leads and found.leader is not None and found.epoch >= candidate.epoch and now < found.lease_until:
+        return None
+    term = found.term if leads else Term(found.term + 1)
+    return Standing(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
+
+
+class Seat:
+    """The place at the head of one controller, as one process sees it, takes it and leaves it."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership, controller: str, *, owner: str, lease_ms: int) -> None:
+        """``owner`` names one running actor."""
+        self.controller = controller
+        self.lease_ms = lease_ms
+        self._consensus = consensus
+        self._leadership = leadership
+        self._candidate = Standing(leader=owner, epoch=leadership.epoch)
+
+    @property
+    def catalog_changes(self) -> CatalogChanges:
+        """What wakes a leader up."""
+        return self._consensus.catalog_changes
+
+    def look(self) -> Standing:
+        """One read."""
+        return self._consensus.read(self._find)
+
+    def is_taken(self) -> bool:
+        """Whether some process leads now."""
+
+        def work(connection: sa.Connection) -> bool:
+            found = self._find(connection)
+            return found.leader is not None and self._consensus.now(connection) < found.lease_until
+
+        return self._consensus.read(work)
+
+    def take(self) -> Term | None:
+        """The term in which this process leads, with a lease from now on; None if another leads. Raises ``Fenced``.
+
+        One read where nothing must change.
+        """
+
+        def decide(connection: sa.Connection) -> tuple[Standing, Standing | None]:
+            fence.check(connection, self._leadership)  # who does not lead writes nothing, and must hear of it too
+            found = self._find(connection)
+            return found, stand(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
+
+        def work(connection: sa.Connection) -> Standing | None:
+            found, after = decide(connection)
+            if after is not None and after != found:
+                self._put(connection, after)
+            return after
+
+        found, after = self._consensus.read(decide)
+        if after is not None and after != found:
+            after = self._consensus.transact(fence.guard(self._leadership, work))
+        return after.term if after is not None else None
+
+    def within(self, term: Term) -> Consensus:
+        """Consensus as a leader writes it: each write transaction raises ``TermOver`` if another has taken the lead."""
+        return self._consensus.guarded(lambda connection: self._require(connection, term))
+
+    def publish(self, term: Term, catalog_frontier: Timestamp, *, leaves: bool) -> None:
+        """Everyone may rely on ``catalog_frontier`` from now on. After one that ``leaves`` the next may lead at once.
+
+        Raises ``TermOver``.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            found = self._require(connection, term)
+            leader, frontier = None if leaves else found.leader, max(found.catalog_frontier, catalog_frontier)
+            self._put(connection, Standing(term, leader, found.epoch, found.lease_until, frontier))
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def leave(self) -> None:
+        """This process does not lead afterwards."""
+
+        def work(connection: sa.Connection) -> None:
+            mine = (_controllers.c.name == self.controller, _controllers.c.leader == self._candidate.leader)
+            connection.execute(sa.update(_controllers).where(*mine).values(leader=None))
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def _find(self, connection: sa.Connection) -> Standing:
+        row = connection.execute(sa.select(_controllers).where(_controllers.c.name == self.controller)).one_or_none()
+        if row is None:
+            return Standing()
+        return Standing(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
+
+    def _require(self, connection: sa.Connection, term: Term) -> Standing:
+        found = self._find(connection)
+        if found.term != term or found.leader != self._candidate.leader:
+            raise TermOver(self.controller, own=term)
+        return found
+
+    def _put(self, connection: sa.Connection, after: Standing) -> None:
+        values: dict[str, Any] = {
+            "term": after.term,
+            "leader": after.leader,
+            "epoch": after.epoch,
+            "lease_until": after.lease_until,
+            "catalog_frontier": after.catalog_frontier,
+        }
+        mine = _controllers.c.name == self.controller
+        if connection.execute(sa.update(_controllers).where(mine).values(values)).rowcount == 0:
+            connection.execute(sa.insert(_controllers).values(name=self.controller, **values))

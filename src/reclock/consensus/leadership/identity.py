@@ -1,0 +1,53 @@
+"""The environment's mark in consensus: its id, and the implementation of the catalog in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from reclock.consensus.database.store import metadata
+from reclock.errors import ConfigurationError
+
+_environment = sa.Table(
+    "reclock_environment",
+    metadata,
+    sa.Column("one", sa.Integer, sa.CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, nullable=False),
+    sa.Column("catalog", sa.Text, nullable=False),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentMark:
+    """``id`` never changes; the places of lake tables that must be found without consensus follow from it."""
+
+    id: str
+    catalog: str
+
+
+def current(connection: sa.Connection) -> EnvironmentMark | None:
+    """None before the environment was first initialised."""
+    row = connection.execute(sa.select(_environment.c.id, _environment.c.catalog)).one_or_none()
+    return EnvironmentMark(row.id, row.catalog) if row else None
+
+
+def establish(connection: sa.Connection, mark: EnvironmentMark) -> EnvironmentMark:
+    """The mark in force: ``mark``, unless there is one already. In a write transaction."""
+    found = current(connection)
+    if found is None:
+        connection.execute(sa.insert(_environment).values(one=1, id=mark.id, catalog=mark.catalog))
+    return found or mark
+
+
+def switch_catalog(connection: sa.Connection, *, found: str, to: str) -> None:
+    """Put another implementation of the catalog in force, in a write transaction. Repeating it changes nothing.
+
+    Raises ``ConfigurationError`` if neither ``found`` nor ``to`` is in force.
+    """
+    mark = current(connection)
+    if mark is None or mark.catalog not in (found, to):
+        raise ConfigurationError(
+            f'the catalog in force is not "{found}"', detail="there is no mark" if mark is None else f'it is "{mark.catalog}"'
+        )
+    connection.execute(sa.update(_environment).values(catalog=to))

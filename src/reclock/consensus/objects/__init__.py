@@ -1,0 +1,1 @@
+"""What storage keeps for an object of the catalog, and what has to be deleted upstream."""

@@ -1,0 +1,102 @@
+"""The objects that storage keeps something for: the incarnation of each, and why it could not be made.
+
+An id alone does not name an object for ever: a catalog that was put back in time gives it out again.
+So the first object that is made under an id leaves its incarnation here, and another one cannot take over
+its frontier group, its table log or its claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from reclock.algebra.ids import GlobalId
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.database.tables import batches
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.errors import ForeignCollection
+
+_objects = sa.Table(
+    "reclock_stored_object",
+    metadata,
+    sa.Column("object_id", sa.Text, primary_key=True),
+    sa.Column("incarnation", sa.Text, nullable=False),
+)
+
+_unready = sa.Table(
+    "reclock_unready_object",
+    metadata,
+    sa.Column("object_id", sa.Text, primary_key=True),
+    sa.Column("error", sa.Text, nullable=False),
+    sa.Column("hint", sa.Text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """Why nothing could be made for an object."""
+
+    error: str
+    hint: str | None
+
+
+class StoredObjects:
+    """As an actor of one epoch sees and writes them."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def incarnations(self) -> dict[GlobalId, str]:
+        """Those of all objects that were made since there are incarnations."""
+        query = sa.select(_objects)
+        return {row.object_id: row.incarnation for row in self._consensus.look(query)}
+
+    def adopt(self, id: GlobalId, incarnation: str, *, is_made: bool) -> None:
+        """The id belongs to this incarnation afterwards. ``is_made`` says whether something was made under it before.
+
+        Raises ``ForeignCollection`` if it belongs to another one.
+        """
+
+        def work(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            found = connection.scalar(sa.select(_objects.c.incarnation).where(_objects.c.object_id == id))
+            if found is None and is_made:
+                found = ""  # from before there were incarnations
+            if found is not None and found != incarnation:
+                raise ForeignCollection(id, store="consensus", expected=incarnation, found=found)
+            if found is None:
+                connection.execute(sa.insert(_objects).values(object_id=id, incarnation=incarnation))
+
+        self._consensus.transact(work)
+
+    def forget(self, ids: Iterable[GlobalId]) -> None:
+        """Nothing is made under these ids any more."""
+
+        def work(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            for some in batches(ids):
+                connection.execute(sa.delete(_objects).where(_objects.c.object_id.in_(some)))
+
+        self._consensus.transact(work)
+
+    # --- those that could not be made ---
+
+    def unready(self) -> dict[GlobalId, Unready]:
+        return {row.object_id: Unready(row.error, row.hint) for row in self._consensus.look(sa.select(_unready))}
+
+    def set_unready(self, failures: Mapping[GlobalId, Unready]) -> None:
+        """These, and no others, could not be made."""
+        if failures == self.unready():
+            return
+
+        def work(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            connection.execute(sa.delete(_unready))
+            for id, failure in failures.items():
+                connection.execute(sa.insert(_unready).values(object_id=id, error=failure.error, hint=failure.hint))
+
+        self._consensus.transact(work)

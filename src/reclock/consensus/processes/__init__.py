@@ -1,0 +1,1 @@
+"""What processes say of themselves: replicas, reporters, statuses, statistics."""

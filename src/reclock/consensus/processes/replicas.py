@@ -1,0 +1,149 @@
+"""Who the replicas of clusters are: for each its present incarnation, where it is reached, and until when it counts as alive.
+
+An incarnation is begun before its process is, so that two leaders never start one each; the process that is started later wins, for
+whoever is superseded learns it from its next sign of life, and ends. Leases are on the database's clock.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Any, NewType
+
+import sqlalchemy as sa
+
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+from reclock.errors import ReplicaSuperseded
+
+Incarnation = NewType("Incarnation", int)
+
+_replicas = sa.Table(
+    "reclock_replica",
+    metadata,
+    sa.Column("replica_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("cluster_id", sa.BigInteger, nullable=False),
+    sa.Column("incarnation", sa.BigInteger, nullable=False),
+    sa.Column("address", sa.Text),  # NULL: it is being started
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("lease_until", sa.BigInteger, nullable=False),
+    sa.Column("trouble", sa.Text),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One incarnation of a replica. ``is_alive`` was so when it was read; ``token`` opens it, and is never shown."""
+
+    replica_id: int
+    cluster_id: int
+    incarnation: Incarnation
+    address: str | None
+    token: str = field(repr=False)
+    is_alive: bool = True
+    trouble: str | None = None
+    """Why the incarnation before ended, if that is known."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be asked."""
+        return self.is_alive and self.address is not None
+
+
+class Replicas:
+    """The registrations, as an actor of one epoch reads and writes them."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus, self._leadership = consensus, leadership
+
+    def of_cluster(self, cluster_id: int) -> list[Registration]:
+        """All of one cluster, by id."""
+        return self._read(_replicas.c.cluster_id == cluster_id)
+
+    def all(self) -> list[Registration]:
+        """Those of all clusters, by id."""
+        return self._read(sa.true())
+
+    def is_alive(self, replica_id: int, incarnation: Incarnation) -> bool:
+        """Whether that incarnation is the present one and gives signs of life."""
+        return any(each.is_alive for each in self._read(_own(replica_id, incarnation)))
+
+    def begin(self, replica_id: int, cluster_id: int, *, lease_ms: int, supersede: bool = False) -> Incarnation | None:
+        """A new incarnation, to be announced within the lease; None if there is one that is alive or being started.
+
+        With ``supersede`` there is none afterwards.
+        """
+
+        def work(connection: sa.Connection) -> Incarnation | None:
+            now = self._consensus.now(connection)
+            mine = _replicas.c.replica_id == replica_id
+            found = connection.execute(sa.select(_replicas.c.incarnation, _replicas.c.lease_until).where(mine)).one_or_none()
+            if found is not None and now < found.lease_until and not supersede:
+                return None
+            incarnation = Incarnation(found.incarnation + 1 if found is not None else 1)
+            values: dict[str, Any] = {"cluster_id": cluster_id, "incarnation": incarnation, "lease_until": now + lease_ms}
+            values |= {"address": None, "token": secrets.token_urlsafe(32)}
+            if found is not None:
+                connection.execute(sa.update(_replicas).where(mine).values(values))
+            else:
+                connection.execute(sa.insert(_replicas).values(replica_id=replica_id, **values))
+            return incarnation
+
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
+    def token(self, replica_id: int, incarnation: Incarnation) -> str:
+        """What callers of this incarnation have to know. Raises ``ReplicaSuperseded``."""
+        found = self._read(_own(replica_id, incarnation))
+        if not found:
+            raise ReplicaSuperseded(replica_id, incarnation)
+        return found[0].token
+
+    def announce(self, replica_id: int, incarnation: Incarnation, address: str, *, lease_ms: int) -> None:
+        """It can be reached there from now on. Raises ``ReplicaSuperseded``, ``Fenced``."""
+        self._renew(replica_id, incarnation, lease_ms, address=address)
+
+    def beat(self, replica_id: int, incarnation: Incarnation, *, lease_ms: int) -> None:
+        """A sign of life. Raises ``ReplicaSuperseded``, ``Fenced``."""
+        self._renew(replica_id, incarnation, lease_ms)
+
+    def lost(self, replica_id: int, incarnation: Incarnation, why: str) -> None:
+        """That incarnation is not alive any more, as who started it knows: the next may begin at once."""
+        self._write(sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=0, trouble=why))
+
+    def forget(self, replica_id: int) -> None:
+        """There is no such replica: a process that is it ends."""
+        self._write(sa.delete(_replicas).where(_replicas.c.replica_id == replica_id))
+
+    def _renew(self, replica_id: int, incarnation: Incarnation, lease_ms: int, **values: str) -> None:
+        def work(connection: sa.Connection) -> None:
+            lease_until = self._consensus.now(connection) + lease_ms
+            renewed = sa.update(_replicas).where(_own(replica_id, incarnation)).values(lease_until=lease_until, **values)
+            if connection.execute(renewed).rowcount == 0:
+                raise ReplicaSuperseded(replica_id, incarnation)
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def _write(self, statement: sa.Update | sa.Delete) -> None:
+        def work(connection: sa.Connection) -> None:
+            connection.execute(statement)
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def _read(self, condition: sa.ColumnElement[bool]) -> list[Registration]:
+        query = sa.select(_replicas).where(condition).order_by(_replicas.c.replica_id)
+
+        def work(connection: sa.Connection) -> list[Registration]:
+            rows, now = connection.execute(query).all(), self._consensus.now(connection)
+            return [_as_registration(row, now) for row in rows]
+
+        return self._consensus.read(work)
+
+
+def _own(replica_id: int, incarnation: Incarnation) -> sa.ColumnElement[bool]:
+    return sa.and_(_replicas.c.replica_id == replica_id, _replicas.c.incarnation == incarnation)
+
+
+def _as_registration(row: sa.Row[Any], now: int) -> Registration:
+    incarnation = Incarnation(row.incarnation)
+    return Registration(row.replica_id, row.cluster_id, incarnation, row.address, row.token, now < row.lease_until, row.trouble)

@@ -1,0 +1,38 @@
+"""Partitions of sources that people asked to be read again from their beginning.
+
+A request names the reading that is to begin. It stays when that reading has begun, and then means
+nothing more; it goes with its source.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.database.tables import restarts
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+
+
+class RestartRequests:
+    """The requests of an environment, as an actor of one epoch writes them."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def of(self, group: str) -> dict[str, int]:
+        """The number of the newest reading that was requested, by the name of the partition."""
+        query = sa.select(restarts).where(restarts.c.group_id == group)
+        return {row.partition: row.reading for row in self._consensus.look(query)}
+
+    def request(self, group: str, partition: str, reading: int) -> None:
+        """The reading is requested, durably. A request for an earlier one is replaced. Raises ``Fenced``."""
+
+        def write(connection: sa.Connection) -> None:
+            fence.check(connection, self._leadership)
+            same = (restarts.c.group_id == group) & (restarts.c.partition == partition)
+            connection.execute(sa.delete(restarts).where(same))
+            connection.execute(sa.insert(restarts).values(group_id=group, partition=partition, reading=reading))
+
+        self._consensus.transact(write)

@@ -1,0 +1,148 @@
+"""How sources, indexes and sinks are doing: the present status of each, and how it came there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.store import Consensus, metadata
+from reclock.consensus.database.tables import batches
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership.fence import Leadership
+
+
+def _status_columns() -> tuple[sa.Column[Any], ...]:
+    return (
+        sa.Column("status", sa.Text, nullable=False),
+        sa.Column("error", sa.Text),
+        sa.Column("detail", sa.Text),
+        sa.Column("hint", sa.Text),
+        sa.Column("at", sa.BigInteger, nullable=False),
+    )
+
+
+_current = sa.Table("reclock_status", metadata, sa.Column("name", sa.Text, primary_key=True), *_status_columns())
+
+_history = sa.Table(
+    "reclock_status_history",
+    metadata,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("name", sa.Text, nullable=False, index=True),
+    *_status_columns(),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``at`` is when it began; ``error``, ``detail`` and ``hint`` are those of what stalls it, if anything does."""
+
+    name: str
+    status: str
+    error: str | None
+    detail: str | None
+    hint: str | None
+    at: Timestamp
+
+    def says_the_same(self, other: Status) -> bool:
+        """Whether only the moment differs."""
+        return (self.status, self.error, self.detail, self.hint) == (other.status, other.error, other.detail, other.hint)
+
+    def as_row(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "status": self.status,
+            "error": self.error,
+            "detail": self.detail,
+            "hint": self.hint,
+            "at": self.at,
+        }
+
+
+class Statuses:
+    """The statuses, as recorded by an actor of one epoch. A status that says the same as the present one adds nothing."""
+
+    def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
+        self._consensus = consensus
+        self._leadership = leadership
+
+    def record(
+        self,
+        name: str,
+        status: str,
+        *,
+        error: str | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+        at: Timestamp,
+    ) -> None:
+        """The present status of ``name`` is this one, and the history ends with it. Raises ``Fenced``."""
+        self.record_all([Status(name, status, error, detail, hint, at)])
+
+    def record_all(self, statuses: Iterable[Status]) -> None:
+        """Records many at one moment. Where nothing changed this is one read and no write."""
+        latest = {status.name: status for status in statuses}
+        if not _changed(latest, self.current(latest)):
+            return
+
+        def work(connection: sa.Connection) -> None:
+            changed = _changed(latest, _get(connection, sorted(latest)))
+            if not changed:
+                return
+            for some in batches(changed):
+                connection.execute(sa.delete(_current).where(_current.c.name.in_([status.name for status in some])))
+            rows = [status.as_row() for status in changed]
+            connection.execute(sa.insert(_current), rows)
+            connection.execute(sa.insert(_history), rows)
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Those names have no present status afterwards; their history stays."""
+        doomed = sorted(set(names))
+
+        def work(connection: sa.Connection) -> None:
+            for some in batches(doomed):
+                connection.execute(sa.delete(_current).where(_current.c.name.in_(some)))
+
+        self._consensus.transact(fence.guard(self._leadership, work))
+
+    def prune(self, before: Timestamp) -> int:
+        """The history holds nothing from earlier than ``before``; how many entries went. Present statuses stay."""
+
+        def work(connection: sa.Connection) -> int:
+            return connection.execute(sa.delete(_history).where(_history.c.at < before)).rowcount
+
+        return self._consensus.transact(fence.guard(self._leadership, work))
+
+    def current(self, names: Iterable[str] | None = None) -> dict[str, Status]:
+        """The present status of each of the names, or of all; one that never had any is absent."""
+        wanted = None if names is None else sorted(set(names))
+        return self._consensus.read(lambda connection: _get(connection, wanted))
+
+    def history(self, name: str | None = None) -> list[Status]:
+        """Every status that ``name``, or anything, had since the history was pruned, in the order they were recorded."""
+        query = sa.select(_history).order_by(_history.c.id)
+        if name is not None:
+            query = query.where(_history.c.name == name)
+        return self._consensus.read(lambda connection: [_as_status(row) for row in connection.execute(query)])
+
+
+def _changed(statuses: Mapping[str, Status], present: Mapping[str, Status]) -> list[Status]:
+    return [new for name, new in statuses.items() if name not in present or not new.says_the_same(present[name])]
+
+
+def _get(connection: sa.Connection, names: list[str] | None) -> dict[str, Status]:
+    every = sa.select(_current).order_by(_current.c.name)
+    if names is None:
+        return {row.name: _as_status(row) for row in connection.execute(every)}
+    return {
+        row.name: _as_status(row) for some in batches(names) for row in connection.execute(every.where(_current.c.name.in_(some)))
+    }
+
+
+def _as_status(row: sa.Row[Any]) -> Status:
+    return Status(row.name, row.status, row.error, row.detail, row.hint, row.at)

@@ -1,0 +1,48 @@
+"""Messages in Avro, as Confluent's serializers write them: behind the id of the schema, the value.
+
+What a source yields is of the schema it was made with, its *reader's*; each message names its *writer's*, and Avro's rules resolve
+the two: fields may come, go with a default, and be promoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any
+
+import fastavro
+
+from reclock.errors import InvalidOption
+from reclock.formats.avro_schemas import parsed
+from reclock.formats.schema_registry import UnknownSchema
+from reclock.formats.values import HEAD_BYTES, Unreadable, schema_id
+
+Schemas = Callable[[int], str]
+"""The whole text of the schema of an id. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
+
+
+def read(values: Sequence[bytes], reader: str, schemas: Schemas) -> list[Any]:
+    """The value of every message; without a ``reader`` as it was written. Raises ``Unreadable`` for the first that has none."""
+    wanted, writers, found = parsed(reader) if reader else None, {}, []
+    for index, value in enumerate(values):
+        try:
+            id = schema_id(value)
+            if id not in writers:
+                writers[id] = parsed(schemas(id))
+            stream = BytesIO(value)
+            stream.seek(HEAD_BYTES)
+            found.append(fastavro.schemaless_reader(stream, writers[id], wanted))
+            if stream.tell() != len(value):
+                raise ValueError(f"{len(value) - stream.tell()} bytes are left after the value")
+        except InvalidOption as error:
+            raise Unreadable(index, f"{error.message}: {error.detail}") from error
+        except _BAD as error:
+            raise Unreadable(index, str(error) or type(error).__name__) from error
+    return found
+
+
+_BAD = (
+    *(ValueError, TypeError, LookupError, EOFError, ArithmeticError, MemoryError, RecursionError),
+    *(fastavro.read.SchemaResolutionError, UnknownSchema),
+)
+"""What fastavro raises for bytes that are no value: whatever it comes upon."""

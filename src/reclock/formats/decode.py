@@ -1,0 +1,244 @@
+"""Decoding: the bytes of whole records into typed Arrow columns, by Arrow's own readers. What does not fit is an error, never NULL.
+
+The usual case is one call into C++ for a whole buffer. Only if that fails are the records looked at: the first bad one is found
+by halving, and named by its byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+
+from reclock.algebra.relations import RelationDesc, TypeName
+from reclock.collections.schema import arrow_schema
+from reclock.collections.text_lengths import within_limit
+from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, LineFormat, TextFormat
+from reclock.errors import DecodeFailed, TextTooLong
+from reclock.formats.records import BYTE_ORDER_MARK, quote_of, record_ends
+
+_NAMELESS = "Failed to convert JSON"
+"""How Arrow's complaint of a JSON value begins when it does not name the field."""
+
+_BLANK, _NO_OBJECT = re.compile(rb"^[ \t\r]*$", re.MULTILINE), re.compile(rb"^[ \t\r]*+(?!\{.*\}[ \t\r]*$|$)", re.MULTILINE)
+"""Lines of spaces alone, and other lines that do not begin and end with braces: no JSON value that has a newline in it has none."""
+
+_TRUE = ("true", "t", "yes", "y", "on", "1")
+_FALSE = ("false", "f", "no", "n", "off", "0")
+
+
+def decode(
+    buffer: bytes,
+    format: LineFormat,
+    desc: RelationDesc,
+    header: Sequence[str] | None = None,
+    *,
+    key: str,
+    offset: int,
+    skips: Sequence[tuple[int, int]] = (),
+) -> pa.Table:
+    """The records of ``buffer`` as rows of ``desc``, in order; it begins with a record at byte ``offset`` of object ``key``.
+
+    ``header`` gives the order of the fields in a CSV record, that of ``desc`` if None. A record that holds a byte of ``skips`` is
+    left out. Raises ``DecodeFailed`` naming the first record that is not of the format, or does not fit the columns.
+    """
+    mark = len(BYTE_ORDER_MARK) if offset == 0 and buffer.startswith(BYTE_ORDER_MARK) else 0
+    buffer, offset = buffer[mark:], offset + mark
+    touching = [(lower, upper) for lower, upper in skips if lower < offset + len(buffer) and upper > offset]
+    if touching:
+        ends = [offset + int(end) for end in record_ends(buffer, quote_of(format))]
+        kept = [
+            (start, end)
+            for start, end in zip([offset, *ends], ends, strict=False)
+            if not any(lower < end and upper > start for lower, upper in touching)
+        ]
+        runs = _joined(kept)
+    else:
+        runs = [(offset, offset + len(buffer))] if buffer else []
+    tables = [_decode_run(buffer[start - offset : end - offset], format, desc, header, key, start) for start, end in runs]
+    return pa.concat_tables([arrow_schema(desc, with_updates=False).empty_table(), *tables])
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order, those that meet made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+class _Undecodable(ValueError):
+    """A buffer holds a record that is not of the format. The text says why, for the first such record of the buffer."""
+
+
+def _decode_run(
+    run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None, key: str, offset: int
+) -> pa.Table:
+    try:
+        return _decode(run, format, desc, header)
+    except _Undecodable as failure:
+        ends = [int(end) for end in record_ends(run, quote_of(format))]
+        starts = [0, *ends[:-1]]
+        low, high = 0, len(starts)  # the first bad record is in [low, high)
+        reason = str(failure)
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                _decode(run[starts[low] : ends[middle - 1]], format, desc, header)
+                low = middle
+            except _Undecodable as earlier:
+                high, reason = middle, str(earlier)
+        record = run[starts[low] : ends[low]]
+        reason = _failure(record, format, desc, header) or reason
+        if reason.startswith(_NAMELESS):
+            guilty = (c for c in desc.columns if _failure(record, format, RelationDesc((c,)), header) == reason)
+            reason = "".join(f'column "{c.name}" of type {c.type}: ' for c in islice(guilty, 1)) + reason
+        raise DecodeFailed(key, offset + starts[low], detail=reason) from failure
+
+
+def _failure(record: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> str | None:
+    """Why one record does not decode; None if it does."""
+    try:
+        _decode(record, format, desc, header)
+    except _Undecodable as failure:
+        return str(failure)
+    return None
+
+
+def _decode(run: bytes, format: LineFormat, desc: RelationDesc, header: Sequence[str] | None) -> pa.Table:
+    """All of ``run`` as rows of ``desc``. Raises ``_Undecodable``."""
+    schema = arrow_schema(desc, with_updates=False)
+    if not run:
+        return schema.empty_table()
+    try:
+        try:
+            table = _read(run, format, _carriers(desc, schema, format, is_lenient=False), header)
+        except pa.ArrowInvalid:
+            if not any(type.name is TypeName.TIMESTAMPTZ for type in desc.types):
+                raise
+            # Arrow insists on a zone; as in PostgreSQL, a moment without one is in the session's, which is UTC
+            table = _read(run, format, _carriers(desc, schema, format, is_lenient=True), header)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+        raise _Undecodable(_reason(str(error), desc, header)) from error
+    columns = []
+    for column, field in zip(desc.columns, schema, strict=True):
+        try:
+            values = within_limit(_fit(table[column.name], field.type), column)
+        except (pa.ArrowInvalid, ValueError, TextTooLong) as error:
+            raise _Undecodable(f'column "{column.name}" of type {column.sql_type}: {str(error).split(": expected")[0]}') from error
+        if values.null_count and not column.is_nullable:
+            raise _Undecodable(f'column "{column.name}": null value violates its NOT NULL constraint')
+        columns.append(values)
+    return pa.table(columns, schema=schema)
+
+
+def _carriers(desc: RelationDesc, schema: pa.Schema, format: LineFormat, *, is_lenient: bool) -> pa.Schema:
+    """The types the reader is told to produce: text where it has no notion of ours, to be fitted after."""
+
+    def carrier(name: TypeName, type: pa.DataType) -> pa.DataType:
+        match name:
+            case TypeName.BYTEA if not isinstance(format, BytesFormat):
+                return pa.string()
+            case TypeName.TIMESTAMPTZ if is_lenient:
+                return pa.string()
+            case TypeName.DATE if isinstance(format, JsonFormat):
+                return pa.string()
+            case _:
+                return type
+
+    return pa.schema([pa.field(f.name, carrier(t.name, f.type)) for f, t in zip(schema, desc.types, strict=True)])
+
+
+def _read(run: bytes, format: LineFormat, carriers: pa.Schema, header: Sequence[str] | None) -> pa.Table:
+    if isinstance(format, JsonFormat):
+        run.decode()  # Arrow takes any bytes for text here
+        records = run.count(b"\n")
+        if not run.count(b"}\n") == records == run.count(b"\n{") + run.startswith(b"{"):
+            if _NO_OBJECT.search(run):  # Arrow takes null for an object, or crashes if it comes first, and reads on at newrecords
+                raise pa.ArrowInvalid("a line is not a JSON object")
+            records -= len(_BLANK.findall(run, 0, len(run) - 1))
+        table = pyarrow.json.read_json(
+            pa.BufferReader(run),
+            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(run) + 1),
+            parse_options=pyarrow.json.ParseOptions(explicit_schema=carriers, unexpected_field_behavior="ignore"),
+        )
+        if table.num_rows != records:
+            raise pa.ArrowInvalid("more than one object on a line")
+        return table
+    if isinstance(format, TextFormat | BytesFormat):
+        lines = run.decode().split("\n") if isinstance(format, TextFormat) else run.split(b"\n")
+        return pa.table([pa.array(lines[:-1], carriers.types[0])], names=carriers.names)
+    names = list(header) if header is not None else carriers.names
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(run),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=len(run) + 1, column_names=names),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=format.delimiter,
+            quote_char=format.quote or False,
+            double_quote=format.quote is not None,
+            newlines_in_values=format.quote is not None,
+            ignore_empty_lines=len(names) > 1,
+        ),
+        convert_options=_conversion(format, carriers),
+    )
+
+
+def _conversion(format: CsvFormat, carriers: pa.Schema) -> pyarrow.csv.ConvertOptions:
+    return pyarrow.csv.ConvertOptions(
+        column_types=carriers,
+        null_values=[format.null_text],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=[spelling for word in _TRUE for spelling in {word, word.upper(), word.capitalize()}],
+        false_values=[spelling for word in _FALSE for spelling in {word, word.upper(), word.capitalize()}],
+    )
+
+
+def _fit(values: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """Text that was carried, as the type it stands for; anything else as it is."""
+    if values.type == type:
+        return values
+    if pa.types.is_null(values.type):
+        return pa.chunked_array([pa.nulls(len(values), type)])
+    if pa.types.is_binary(type):
+        return pa.chunked_array([[None if text is None else _bytea(text) for text in values.to_pylist()]], type)
+    if pa.types.is_timestamp(type):
+        has_zone = pc.match_substring_regex(values, r":\d\d(\.\d+)?\s*([zZ]|[+-]\d\d(:?\d\d)?)$")
+        is_date = pc.match_substring_regex(values, r"^\s*\d+-\d+-\d+\s*$")
+        suffix = pc.if_else(is_date, pa.scalar(" 00:00:00Z"), pc.if_else(has_zone, pa.scalar(""), pa.scalar("Z")))
+        values = pc.binary_join_element_wise(pc.utf8_trim_whitespace(values), suffix, "")
+    return pc.cast(values, type)
+
+
+def _bytea(text: str) -> bytes:
+    """PostgreSQL's hexadecimal form."""
+    if not text.startswith("\\x"):
+        raise ValueError(f'invalid bytea "{text[:40]}", expected \\x and hexadecimal digits')
+    try:
+        return bytes.fromhex(text[2:])
+    except ValueError as error:
+        raise ValueError(f'invalid bytea "{text[:40]}": {error}') from error
+
+
+def _reason(message: str, desc: RelationDesc, header: Sequence[str] | None) -> str:
+    """What Arrow complains of, with the name and the type of the column instead of its number."""
+    types = dict(zip(desc.names, desc.types, strict=True))
+    names = header if header is not None else desc.names
+    if found := re.match(r"In CSV column #(\d+): (.*)", message, re.DOTALL):
+        name = names[int(found[1])]
+        text = re.sub(r"^Row #\d+: |CSV conversion error to [^:]*: ", "", found[2])
+        return f'column "{name}" of type {types[name]}: {text[:200]}'
+    if found := re.match(r"JSON parse error: Column\(/(.*?)\) changed from (\w+) to (\w+)", message):
+        name = found[1]
+        return f'column "{name}" of type {types[name]}: found {found[3]}' if name in types else message[:200]
+    if found := re.search(r"CSV parse error: (?:Row #\d+: )?(Expected \d+ columns, got \d+)", message):
+        return found[1].lower().replace("columns", "fields")
+    return re.sub(r" in row \d+|^JSON parse error: ", "", message)[:200]

@@ -1,0 +1,78 @@
+"""Where records end: at a newline, but in CSV not at one inside quotes. Pure, and at the speed of C even over quoted text."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from reclock.algebra.relations import RelationDesc
+from reclock.definitions.sources import CsvFormat, LineFormat
+from reclock.errors import DecodeFailed
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def quote_of(format: LineFormat) -> bytes | None:
+    """The character inside which newlines do not count; JSON allows none in a string, so it needs none."""
+    return format.quote.encode() if isinstance(format, CsvFormat) and format.quote else None
+
+
+def last_end(chunk: bytes, quote: bytes | None, is_open: bool) -> tuple[int, bool]:
+    """The exclusive end of the last complete record in ``chunk`` (0 if none ends there), and whether the chunk ends inside quotes.
+
+    ``is_open`` tells whether it begins inside quotes. A doubled quote closes and opens again, so parity is all that counts.
+    """
+    if quote is None:
+        return chunk.rfind(b"\n") + 1, False
+    is_open_at_end = is_open ^ bool(chunk.count(quote) & 1)
+    inside, end = is_open_at_end, len(chunk)
+    while True:  # from the back, one stretch between two quotes at a time
+        previous = chunk.rfind(quote, 0, end)
+        newline = -1 if inside else chunk.rfind(b"\n", previous + 1, end)
+        if newline >= 0:
+            return newline + 1, is_open_at_end
+        if previous < 0:
+            return 0, is_open_at_end
+        inside, end = not inside, previous
+
+
+def record_ends(buffer: bytes, quote: bytes | None) -> npt.NDArray[np.int64]:
+    """The exclusive ends of all records of a buffer that begins with a record, ascending."""
+    characters = np.frombuffer(buffer, np.uint8)
+    newlines = np.flatnonzero(characters == ord("\n"))
+    if quote is not None:
+        quotes = np.flatnonzero(characters == ord(quote))
+        newlines = newlines[np.searchsorted(quotes, newlines) % 2 == 0]
+    return newlines + 1
+
+
+def parse_header(record: bytes, key: str, format: CsvFormat, desc: RelationDesc) -> tuple[str, ...]:
+    """The names in the first record of the object ``key``: the declared columns, each once, in any order.
+
+    Raises ``DecodeFailed`` at byte 0 if they are not.
+    """
+    try:
+        text = record.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise DecodeFailed(key, 0, detail=f"the header is not UTF-8: {error.reason}") from error
+    if format.quote:
+        rows = list(csv.reader([text], delimiter=format.delimiter, quotechar=format.quote))
+    else:
+        rows = [text.split(format.delimiter)]
+    names = tuple(name.strip() for name in rows[0]) if rows else ()
+    problems = [
+        _complaint("does not name", [name for name in desc.names if name not in names]),
+        _complaint("names", [name for name in names if name not in desc.names], "which is not declared"),
+        _complaint("names", sorted({name for name in names if names.count(name) > 1}), "more than once"),
+    ]
+    if any(problems):
+        raise DecodeFailed(key, 0, detail="the header " + ", ".join(problem for problem in problems if problem))
+    return names
+
+
+def _complaint(verb: str, names: Sequence[str], after: str = "") -> str:
+    columns = ", ".join(f'"{name}"' for name in names)
+    return f"{verb} column {columns} {after}".rstrip() if names else ""

@@ -1,0 +1,202 @@
+"""Backfill: a source that was made ``WITH (START …)`` gets its history interval by interval, oldest first.
+
+What the upstream had by the end of an interval, and no earlier one has bound, is bound at that end: so a read ``AS OF`` it sees the
+upstream as it was then. Ticks and readers leave the source alone until no whole interval is missing. Every step is idempotent;
+any process may do it, and go on where another was killed. ``reclock backfill`` and the DAG take these steps; or the other one,
+``rebuild``, which reads again what is bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reclock import crashpoints
+from reclock.adapter.statements.decisions import skipped
+from reclock.adapter.statements.sources import source_specs
+from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.connector import HasHistory, Recalls
+from reclock.connectors.factory import open_connector
+from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
+from reclock.ingest.lineup import Lineup
+from reclock.ingest.rebuild import Rebuild, Rebuilt
+from reclock.ingest.step import IngestReport, State
+from reclock.pipeline import tick
+from reclock.runtime.environment import Environment
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The times ``[lower, upper)``."""
+
+    lower: Timestamp
+    upper: Timestamp
+
+
+class Outcome(StrEnum):
+    """What a backfill of an interval came to."""
+
+    BOUND = "bound"
+    """There was something new, and it is readable."""
+    EMPTY = "empty"
+    """There was nothing new, which can be read now."""
+    DONE = "done before"
+    """Nothing has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillReport:
+    """One interval of one source; ``is_over`` says whether ticks take the source from here."""
+
+    source: str
+    interval: Interval
+    outcome: Outcome
+    rows: int
+    is_over: bool
+
+
+def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Interval]:
+    """The whole intervals of ``every_ms`` in ``[lower, upper)``, oldest first."""
+    for begin in range(lower, upper - every_ms + 1, every_ms):
+        yield Interval(Timestamp(begin), Timestamp(begin + every_ms))
+
+
+def sources(environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None) -> list[str]:
+    """The full names of the sources asked for, or of all whose history is being given and begins at ``by`` at the latest. Raises
+    ``UnknownRelation``."""
+    environment.await_storage(environment.planner_catalog())
+    specs = source_specs(environment, only)
+    if only is None:
+        waiting = environment.frontiers.backfilled()
+        specs = [spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)]
+    return [spec.name for spec in specs]
+
+
+def reached(environment: Environment, source: str) -> Timestamp:
+    """The end of the last interval that the source has; its START, if it has none."""
+    spec = _spec(environment, source)
+    upper = environment.frontiers.get(spec.id).upper
+    return upper if upper == spec.start else Timestamp(upper - 1)
+
+
+def is_next(environment: Environment, source: str, interval: Interval) -> bool:
+    """Whether no interval is missing before this one."""
+    return interval.lower <= reached(environment, source)
+
+
+def run(environment: Environment, source: str, interval: Interval, *, owner: str) -> BackfillReport:
+    """Bind what the source's upstream had before the interval's end, at that end. Once more, it changes nothing.
+
+    Raises ``BackfillRefused`` with the reason, and has changed nothing; a ``SourceError`` if the source stalls, as in a tick.
+    """
+    spec = _spec(environment, source)
+    connector = open_connector(spec, environment.means)
+    if not isinstance(connector, HasHistory):
+        raise BackfillRefused(spec.name, "its upstream has no history", detail=spec.connector.lacks_history or None)
+    at = interval.upper
+    if at > environment.clock():
+        raise BackfillRefused(spec.name, f"the interval up to {at} is not over yet")
+    is_waiting = spec.id in environment.frontiers.backfilled()
+    if is_waiting:
+        _finish(environment, spec, owner)
+    frontier = environment.frontiers.get(spec.id)
+    rows = 0
+    if at < frontier.upper:
+        _check_done(environment, spec, connector, frontier, at)
+        outcome = Outcome.DONE
+    elif not is_waiting:
+        begin = "no START" if spec.start is None else "its whole history"
+        raise BackfillRefused(spec.name, f"it has {begin}, and ticks go on from {frontier.upper}")
+    elif not is_next(environment, source, interval):
+        missing = reached(environment, source)
+        raise BackfillRefused(
+            spec.name, f"what lies between {missing} and {interval.lower} is missing", hint="backfill the oldest interval first"
+        )
+    else:
+        report = _step(environment, spec, at, owner)
+        if report.state is State.BUSY:
+            raise ClaimConflict(spec.name)
+        rows = report.rows
+        outcome = Outcome.EMPTY if report.state is State.IDLE else Outcome.BOUND
+    crashpoints.reach("backfill.before_advance")
+    is_over = at + 1 >= frontier.upper and at + (at - interval.lower) > environment.clock()
+    if is_waiting:
+        environment.frontiers.advance_backfilled(spec.id, Timestamp(at + 1), is_over=is_over)
+    return BackfillReport(spec.name, interval, outcome, rows, is_over)
+
+
+def rebuild(environment: Environment, source: str) -> Rebuilt:
+    """Make the source's relations anew from its bindings, to the same rows at the same times; ticks and readers go on meanwhile.
+
+    Raises ``BackfillRefused`` if its upstream keeps nothing, a ``SourceError`` if it is not what it was: then nothing has changed.
+    """
+    spec = _spec(environment, source)
+    connector = open_connector(spec, environment.means)
+    if not isinstance(connector, Recalls):
+        raise BackfillRefused(spec.name, "what was bound cannot be read again", detail=spec.connector.lacks_history or None)
+    work = Rebuild(
+        spec,
+        connector,
+        environment.frontiers,
+        environment.lake,
+        lambda: environment.engines.spark(pool=spec.id),
+        environment.clock,
+        skipped(environment, spec.id),
+    )
+    return work.run()
+
+
+def _spec(environment: Environment, source: str) -> SourceSpec:
+    """The source, whose collections are there."""
+    environment.await_storage(environment.planner_catalog())
+    [spec] = source_specs(environment, [source])
+    return spec
+
+
+def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
+    """What a run that is gone has left is published. Raises ``ClaimConflict`` if a run that goes on is still at it."""
+    deadline = time.monotonic() + environment.settings.claim_lease_ms / 1000 + 10
+    while (claim := environment.frontiers.get(spec.id).claim) is not None:
+        if time.monotonic() > deadline:
+            raise ClaimConflict(spec.name, detail=f'"{claim.owner}" is at work on it at {claim.at}')
+        try:
+            report = _step(environment, spec, claim.at, owner)
+        except UpperMismatch:
+            continue  # it was complete and is published; what came later belongs to a later interval
+        if report.state is State.BUSY:
+            time.sleep(_POLL_S)
+
+
+def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
+    """The source's part of a tick, with its history. Raises what keeps it from being published."""
+    report = tick.ingest(environment, spec.name, at, owner=owner, is_history=True)
+    if report.state in (State.IDLE, State.BUSY):
+        return report
+    for audited in tick.audit(environment, [spec.name], owner=owner):
+        if not audited.success:
+            raise AuditFailed(spec.name, list(audited.failed))
+    for failure in tick.publish(environment, [spec.name], at, owner=owner).failed:
+        raise SourceError(failure.message, detail=failure.detail, hint=failure.hint)
+    return report
+
+
+def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistory, frontier: GroupFrontier, at: Timestamp) -> None:
+    """Raises ``BackfillRefused`` if something belongs at ``at``, which is published, and is not there."""
+    if at < frontier.since:
+        raise BackfillRefused(spec.name, f"it begins at {frontier.since}, after {at}")
+    lineup = Lineup.open(environment.lake, spec)
+    if lineup.read_bindings(at):
+        return
+    missing = [increment for increment in connector.probe_until(lineup.bound_at(at), at) if increment.size]
+    if missing:
+        raise BackfillRefused(
+            spec.name,
+            f"it is published below {frontier.upper}, so nothing can be bound at {at} any more",
+            detail=f"the upstream had more of {len(missing)} partitions then, which is bound later",
+        )

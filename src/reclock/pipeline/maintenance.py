@@ -1,0 +1,348 @@
+"""Maintenance: what keeps an environment small and fast, and changes no answer. ``reclock maintain`` and the DAG take these steps.
+
+Every step is idempotent, and may be taken beside ticks, readers and other maintainers. A race that is lost is left to the winner,
+or to the next run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reclock import crashpoints
+from reclock.adapter.transaction import cleanup as leftovers
+from reclock.algebra.ids import INTROSPECTION, TABLES, CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.catalog.objects import ItemType
+from reclock.collections.compaction import checkpoint, compact, vacuum
+from reclock.collections.tables import Tables, table_id
+from reclock.compute.engines.spool import Spool
+from reclock.consensus.frontiers.claims import GroupFrontier
+from reclock.controllers.implied import is_dropped
+from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog import RelationEntry, SecretEntry
+
+_SECRET_GRACE_MS = 24 * 3_600_000
+_SPOOL_GRACE_MS = 24 * 3_600_000
+"""How long a transaction that makes a secret may take to commit."""
+
+_USAGES_AT_ONCE = 50_000
+"""How many measurements of storage usage one transaction takes away."""
+
+_ATTEMPTS = 10
+"""How often a step is decided again because another actor came between."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionReport:
+    """One collection before and after. ``freed_bytes`` is what vacuum took away."""
+
+    collection: StorageCollectionId
+    files_before: int
+    files_after: int
+    freed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One frontier group. ``failed`` says which of its collections could not be maintained, and why."""
+
+    name: str
+    since_before: Timestamp
+    since_after: Timestamp
+    collections: tuple[CollectionReport, ...]
+    failed: dict[str, ReclockError]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
+    whose CREATE or ALTER was never committed, files of rows that nobody took, old measurements of storage usage. Of ``leftovers``,
+    what upstreams keep for dropped sources, as many are there still.
+    """
+
+    orphans: tuple[StorageCollectionId, ...]
+    holds: int
+    statuses: int
+    secrets: int
+    spooled: int
+    storage_usages: int
+    leftovers: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """All steps of one run; ``failed`` by the name of the collection or step. ``catalog_updates`` is how many updates compaction
+    deleted from the catalog's history."""
+
+    groups: tuple[GroupReport, ...]
+    stored_bytes: int
+    catalog_updates: int
+    failed: dict[str, ReclockError]
+
+
+def group_names(environment: Environment) -> dict[str, str]:
+    """The frontier groups that there is something to do for, and what they are called, in order of id."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    items = catalog.snapshot.items
+    found = {}
+    for group in sorted(environment.frontiers.get_all(), key=lambda group: (len(group), group)):
+        item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
+        if isinstance(entry, RelationEntry) and entry.collection.group != group:
+            continue  # a guest
+        if item is not None and item.type in (ItemType.SOURCE, ItemType.INDEX) and entry is not None:
+            found[group] = str(entry.name)
+        elif group in (TABLES, INTROSPECTION):
+            found[group] = group
+    return found
+
+
+def sweep(environment: Environment) -> SweepReport:
+    """Take away what dropped objects and readers that are gone left behind."""
+    catalog = environment.planner_catalog()
+    assert catalog.snapshot is not None
+    environment.storage_controller.step()  # what readers were still at, when it was dropped, goes now
+    for owner in sorted(environment.holds.lasting_owners()):
+        if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
+            for hold in environment.holds.owned_by(owner):
+                environment.holds.release(hold)
+    environment.managed.drop_unknown()
+    groups = environment.frontiers.get_all()
+    dropped = [id for id in environment.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
+    abandoned = environment.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
+    orphans = [id for id in dropped if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)]
+    for id in orphans:
+        environment.lake.drop(id)
+    history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
+    statuses = environment.statuses.prune(history_from)
+    left = leftovers.settle_all(environment)
+    spool = Spool.of_lake(environment.lake.root, environment.lake.storage_options)
+    spooled = spool.sweep(Timestamp(environment.clock() - _SPOOL_GRACE_MS))
+    return SweepReport(
+        orphans=tuple(orphans),
+        holds=environment.holds.sweep(),
+        statuses=statuses,
+        secrets=_sweep_secrets(environment),
+        spooled=spooled,
+        storage_usages=_expire_storage_usage(environment),
+        leftovers=left,
+    )
+
+
+def _sweep_secrets(environment: Environment) -> int:
+    """A value is kept before the catalog names it: one that is old and has no name will get none. The old come first, then the
+    names.
+    """
+    old = environment.secrets.kept_before(Timestamp(environment.clock() - _SECRET_GRACE_MS))
+    needed = leftovers.secrets_of(environment.leftovers.get_all())
+    named = {entry.reference for entry in environment.planner_catalog().entries() if isinstance(entry, SecretEntry)}
+    if unnamed := old - named - needed:
+        environment.secrets.forget(unnamed)
+    return len(unnamed)
+
+
+def _expire_storage_usage(environment: Environment) -> int:
+    """Take away the measurements that are older than their retention; how many."""
+    oldest = environment.clock() - environment.settings.storage_usage_retention_ms
+    catalog, expired, conflicts = environment.catalog, 0, 0
+    while True:
+        catalog.sync()
+        tx = catalog.transaction()
+        old = [usage for usage in catalog.get_storage_usages() if usage.collected_at < oldest][:_USAGES_AT_ONCE]
+        if not old:
+            return expired
+        tx.expire_storage_usage(old)
+        try:
+            catalog.commit_transaction(tx)
+        except UpperMismatch:
+            conflicts += 1
+            if conflicts == _ATTEMPTS:
+                raise
+        else:
+            expired += len(old)
+
+
+def maintain(environment: Environment, group: str) -> GroupReport:
+    """Let the group's since follow its upper, then compact, checkpoint and vacuum each of its collections.
+
+    A group that is dropped meanwhile has nothing to report. Raises what consensus raises.
+    """
+    name = group_names(environment).get(group, group)
+    before = environment.frontiers.get_all([group]).get(group)
+    if before is None:
+        return GroupReport(name, Timestamp(0), Timestamp(0), (), {})
+    try:
+        since = advance_since(environment, before)
+    except UnknownCollection:
+        return GroupReport(name, before.since, before.since, (), {})
+    crashpoints.reach("maintenance.after_since")
+    reports: list[CollectionReport] = []
+    failed: dict[str, ReclockError] = {}
+    for id in _collections(environment, group):
+        try:
+            reports.append(_maintain_collection(environment, id, since))
+        except Exception as failure:  # the edge of the loop over collections
+            if _is_gone(environment, id):
+                continue
+            failed[f"{name} ({id})"] = _as_error(str(id), failure)
+    return GroupReport(name, before.since, since, tuple(reports), failed)
+
+
+def followed_since(frontier: GroupFrontier, *, lag_ms: int, read_ts: Timestamp) -> Timestamp:
+    """How far since may follow the upper: ``lag_ms`` behind it, and never beyond the time of a read that begins now."""
+    return Timestamp(max(frontier.since, min(frontier.upper - lag_ms, frontier.upper - 1, read_ts)))
+
+
+def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestamp:
+    """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``.
+
+    A source that was given a history keeps it, unless its definition says how far back.
+    """
+    group = frontier.group
+    lag_ms = _lag_ms(environment, group)
+    if lag_ms is None:
+        return frontier.since
+    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
+    environment.shared_holds.let_go([group])
+    for _ in range(_ATTEMPTS):
+        held = environment.holds.earliest([group]).get(group, wanted)
+        try:
+            environment.frontiers.allow_compaction(group, min(wanted, held))
+        except SinceHeld:  # a reader has come since
+            continue
+        break
+    return environment.frontiers.get(group).since
+
+
+def _lag_ms(environment: Environment, group: str) -> int | None:
+    """How far since lags behind upper; None if it stays."""
+    if group == INTROSPECTION:
+        return environment.settings.introspection_retention_ms
+    entry = environment.planner_catalog().entry(GlobalId(group))
+    source = entry.source if isinstance(entry, RelationEntry) else None
+    if source is not None and (source.retain_ms is not None or source.start is not None):
+        return source.retain_ms
+    is_index = entry is not None and entry.type is ItemType.INDEX
+    return environment.settings.index_retention_ms if is_index else environment.settings.retention_ms
+
+
+def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:
+    tables = _tables(environment, group)
+    if tables is None:
+        return environment.lake.list(group)
+    tables.apply()
+    return [table_id(table) for table in sorted(tables.log.known())]
+
+
+def _tables(environment: Environment, group: str) -> Tables | None:
+    """Those that the group is of, if it is of tables."""
+    if group == INTROSPECTION:
+        return environment.managed.tables
+    return environment.tables if group == TABLES else None
+
+
+def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
+    collection = environment.lake.open(id)
+    files_before = len(collection.pin().all_files)
+    is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
+    compact(collection, since, keeps_last_times=is_bindings, clock=environment.clock)
+    crashpoints.reach("maintenance.after_compact")
+    checkpoint(collection)
+    crashpoints.reach("maintenance.after_checkpoint")
+    begun_before = Timestamp(environment.clock() - environment.settings.vacuum_grace_ms)
+    # Claims are read after that moment: what is staged for later ones is newer.
+    claimed = _claimed_staging(environment, id.group)
+    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.clock)
+    return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
+
+
+def _is_gone(environment: Environment, id: StorageCollectionId) -> bool:
+    """Whether the object was dropped, so that nothing of it needs to be maintained."""
+    snapshot = environment.catalog.sync()
+    return is_dropped(snapshot, id.source_id) or not environment.lake.exists(id)
+
+
+def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
+    """The staging folders that the claim on the group names, whatever it is that claims it; of tables, those that the log needs."""
+    tables = _tables(environment, group)
+    if tables is not None:
+        return tables.log.staged_names()
+    claim = environment.frontiers.get(group).claim
+    name = claim.payload.get("staging") if claim is not None else None
+    return frozenset() if name is None else frozenset({name})
+
+
+def _sizes(environment: Environment) -> dict[str, int]:
+    """The bytes of each collection that is neither dropped meanwhile nor damaged."""
+    sizes = {}
+    for id in environment.lake.list():
+        try:
+            sizes[str(id)] = environment.lake.open(id).stored_bytes()
+        except CollectionDamaged:  # its own maintenance reports it
+            continue
+        except Exception:
+            if not _is_gone(environment, id):
+                raise
+    return sizes
+
+
+def record_usage(environment: Environment) -> int:
+    """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
+    sizes = _sizes(environment)
+    measured_at = environment.clock()
+    crashpoints.reach("maintenance.before_record")
+    for attempt in range(_ATTEMPTS):
+        environment.catalog.sync()
+        tx = environment.catalog.transaction()
+        for collection, size_bytes in sizes.items():
+            tx.record_storage_usage(collection, size_bytes, collected_at=measured_at)
+        try:
+            environment.catalog.commit_transaction(tx)
+            break
+        except UpperMismatch:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    crashpoints.reach("maintenance.after_record")
+    return sum(sizes.values())
+
+
+def compact_catalog(environment: Environment) -> int:
+    """Delete the catalog's history that is older than its retention; how many updates."""
+    return environment.catalog.compact(Timestamp(max(environment.clock() - environment.settings.catalog_retention_ms, 0)))
+
+
+def run(environment: Environment) -> MaintenanceReport:
+    """All of it in this process. What fails is in the report, and stops nothing else."""
+    failed: dict[str, ReclockError] = {}
+    reports: list[GroupReport] = []
+    try:
+        sweep(environment)
+    except Exception as failure:
+        failed["sweep"] = _as_error("sweep", failure)
+    for group, name in group_names(environment).items():
+        try:
+            report = maintain(environment, group)
+        except Exception as failure:
+            failed[name] = _as_error(name, failure)
+        else:
+            reports.append(report)
+            failed |= report.failed
+    stored_bytes = 0
+    try:
+        stored_bytes = record_usage(environment)
+    except Exception as failure:
+        failed["storage usage"] = _as_error("storage usage", failure)
+    catalog_updates = 0
+    try:
+        catalog_updates = compact_catalog(environment)
+    except Exception as failure:
+        failed["catalog"] = _as_error("catalog", failure)
+    return MaintenanceReport(tuple(reports), stored_bytes, catalog_updates, failed)
+
+
+def _as_error(name: str, failure: Exception) -> ReclockError:
+    if isinstance(failure, ReclockError):
+        return failure
+    return InternalError(f'maintenance of "{name}" failed', detail=f"{type(failure).__name__}: {failure}")

@@ -1,0 +1,153 @@
+"""Restore: both stores as they were at the time of a backup, under a new epoch.
+
+Consensus is emptied first, so that every process of the environment is fenced and none joins. It says which environment it is of
+last, when all else is there: a restore that died is begun again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from reclock import crashpoints
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.timestamps import MAXIMUM, Timestamp
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.implementations import open_log
+from reclock.catalog.persist import persist_folder
+from reclock.collections.folder import Folder
+from reclock.collections.table_copy import copy_folder
+from reclock.config import Settings
+from reclock.consensus.database.copying import clear, copy_all
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.holds import forget_readers
+from reclock.consensus.leadership import fence
+from reclock.consensus.leadership import identity as marks_of_environments
+from reclock.consensus.leadership.identity import EnvironmentMark
+from reclock.errors import ConfigurationError
+from reclock.oracle.oracle import ConsensusOracle
+from reclock.pipeline.backup import CATALOG_FOLDER, CONSENSUS, DATA, FORMAT, LAKE, MANIFEST
+from reclock.runtime.environment import Environment
+from reclock.runtime.system_relations import SYSTEM_OBJECTS
+
+_LEFT_OUT = ("reclock_environment", "reclock_leadership", "reclock_store_mark", "reclock_controller")
+"""What is not restored: what lets others join and write comes last, with a new epoch; the stores' marks begin anew."""
+
+_OBJECT = re.compile(r"[us]\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreReport:
+    """``time`` is the newest time that can be read; ``epoch`` the one that fences every earlier process."""
+
+    time: Timestamp
+    epoch: int
+
+
+def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> RestoreReport:
+    """The environment at ``home`` is as the backup when this returns, and can be opened.
+
+    Raises ``ConfigurationError`` if the folder is no complete backup, or, unless it ``may_replace``, if something is there.
+    """
+    manifest = _read_manifest(backup)
+    settings = Settings.load(home)
+    settings.make_folders()
+    mark = EnvironmentMark(manifest["environment_id"], manifest["catalog"])
+    _require_settings(settings, mark)
+    lake = Folder(settings.lake_root, settings.lake_options)
+    consensus = Consensus.connect(settings.consensus.get_secret_value())
+    try:
+        known = consensus.read(fence.current)
+        if not may_replace and (known is not None or _own_folders(lake, settings, mark)):
+            raise ConfigurationError("there is an environment already", hint="--replace puts the backup in its place")
+        clear(consensus)
+        crashpoints.reach("restore.consensus_cleared")
+        for name in _own_folders(lake, settings, mark):
+            lake.delete_folder(name)
+        crashpoints.reach("restore.lake_cleared")
+        _copy_lake(backup / DATA, lake, settings, mark)
+        crashpoints.reach("restore.lake_copied")
+        _copy_consensus(backup / DATA / CONSENSUS, consensus)
+        crashpoints.reach("restore.consensus_copied")
+        above = max(manifest["epoch"], known.epoch if known is not None else 0)
+        epoch = _lead(settings, consensus, mark, above)
+        crashpoints.reach("restore.led")
+        lake.delete_folder("marks")  # of a process that was writing one when it was fenced
+        consensus.transact(lambda connection: marks_of_environments.establish(connection, mark))
+    finally:
+        consensus.close()
+    _drop_strays(home)
+    return RestoreReport(Timestamp(manifest["time"]), epoch)
+
+
+def _read_manifest(backup: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((backup / MANIFEST).read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f'"{backup}" is no complete backup', detail=f"its {MANIFEST} cannot be read") from error
+    if manifest["format"] != FORMAT:
+        raise ConfigurationError(f'"{backup}" has format {manifest["format"]}', detail=f"this program reads {FORMAT}")
+    return manifest
+
+
+def _require_settings(settings: Settings, mark: EnvironmentMark) -> None:
+    for name, given, kept in (
+        ("environment_id", settings.environment_id, mark.id),
+        ("catalog", settings.catalog, mark.catalog),
+    ):
+        if given not in ("", kept):
+            raise ConfigurationError(f'setting "{name}" is "{given}", the backup is of "{kept}"')
+
+
+def _own_folders(lake: Folder, settings: Settings, mark: EnvironmentMark) -> list[str]:
+    """The folders of the lake that a restore replaces."""
+    catalog = persist_folder(settings.lake_root, mark.id).uri.rpartition("/")[2]
+    infos = lake.filesystem.get_file_info(pafs.FileSelector("", allow_not_found=True))
+    names = [info.base_name for info in infos if info.type == pafs.FileType.Directory]
+    return sorted(name for name in names if _OBJECT.fullmatch(name) or name in ("marks", catalog))
+
+
+def _copy_lake(data: Path, lake: Folder, settings: Settings, mark: EnvironmentMark) -> None:
+    copy_folder(Folder(str(data / LAKE)), lake)
+    if mark.catalog != "stash":
+        copy_folder(Folder(str(data / CATALOG_FOLDER)), persist_folder(settings.lake_root, mark.id, settings.lake_options))
+
+
+def _copy_consensus(file: Path, consensus: Consensus) -> None:
+    kept = Consensus.connect(f"sqlite:///{file.absolute()}")
+    try:
+        copy_all(kept, consensus, but=_LEFT_OUT)
+        consensus.transact(forget_readers)
+    finally:
+        kept.close()
+
+
+def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above: int) -> int:
+    """Raise the epoch above every one that a process may have; the catalog is whole and of this program's layout afterwards."""
+    catalog = DurableCatalog(
+        open_log(mark.catalog, mark.id, settings, consensus),
+        oracle=ConsensusOracle(consensus, consensus.clock, max_clock_jump_ms=MAXIMUM),  # a backup may be old
+        clock=consensus.clock,
+        deploy_generation=settings.deploy_generation,
+        epoch_above=above,
+    )
+    try:
+        catalog.open(SYSTEM_OBJECTS)
+        return catalog.leadership.epoch
+    finally:
+        catalog.close()
+
+
+def _drop_strays(home: Path | str | None) -> None:
+    """What the lake has of objects that the catalog does not: they were being made or dropped at the time of the backup."""
+    with Environment.open(home) as environment:
+        items = environment.catalog.snapshot().items
+        for id in environment.lake.list():
+            owner: GlobalId = id.guest or id.source_id
+            if owner.startswith("u") and owner not in items:
+                environment.lake.drop(id)

@@ -1,0 +1,19 @@
+"""Scalar functions, operators and aggregates: the types they take, what they answer, and how each engine writes them."""
+
+from reclock.plan.functions import (  # noqa: F401  (each registers its functions)
+    aggregates,
+    arithmetic,
+    arrays,
+    formats,
+    json,
+    logic,
+    mathematics,
+    moments,
+    patterns,
+    text,
+)
+from reclock.plan.functions.casts import resolve_cast
+from reclock.plan.functions.registry import AGGREGATES, SCALARS, Resolved, resolve_aggregate, resolve_scalar
+from reclock.plan.functions.typing import common_type, is_implicit
+
+__all__ = ["AGGREGATES", "SCALARS", "Resolved", "common_type", "is_implicit", "resolve_aggregate", "resolve_cast", "resolve_scalar"]

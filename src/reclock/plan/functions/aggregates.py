@@ -1,0 +1,241 @@
+"""Aggregates. Each has one value for a multiset of rows, whatever their order.
+
+Sums of doubles depend on the order of addition, so it is fixed: ascending. ``string_agg`` is in ascending order of the values too,
+as is ``array_agg``; its arguments after the first are what it is ordered by before that. The second argument of a percentile is its
+fraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTERVAL,
+    MAX_PRECISION,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+    numeric,
+)
+from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.functions.arithmetic import QUOTIENT_SCALE, duckdb_quotient, spark_quotient
+from reclock.plan.functions.casts import write_cast
+from reclock.plan.functions.digits import FLOAT_SCALE
+from reclock.plan.functions.floats import within_range
+from reclock.plan.functions.registry import Site, Types, Writer, aggregate
+from reclock.plan.functions.sql_names import string, type_sql
+from reclock.plan.functions.sums import ascending_values, call, sum_of
+from reclock.plan.functions.typing import exact, parameters
+
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+
+def _one(types: Types) -> ScalarType | None:
+    return (types[0] or DOUBLE) if len(types) == 1 else None
+
+
+def _sum(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = _one(types)
+    if type is None:
+        return None
+    match type.name:
+        case TypeName.SMALLINT | TypeName.INTEGER:
+            return (type,), BIGINT
+        case TypeName.BIGINT:
+            return (BIGINT,), numeric(MAX_PRECISION, 0)
+        case TypeName.NUMERIC:
+            return (type,), replace(type, precision=MAX_PRECISION)
+        case TypeName.REAL | TypeName.DOUBLE:
+            return (DOUBLE,), type
+        case TypeName.INTERVAL:
+            return (INTERVAL,), INTERVAL
+        case _:
+            return None
+
+
+def _average(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    summed = _sum(types, constants)
+    if summed is None or summed[1].name is TypeName.INTERVAL:
+        return None
+    if summed[1].is_float:
+        return summed[0], DOUBLE
+    argument = summed[0][0]
+    if not argument.is_integer and parameters(argument)[1] > QUOTIENT_SCALE:
+        argument = numeric(scale=QUOTIENT_SCALE)
+    return (argument,), numeric(MAX_PRECISION, QUOTIENT_SCALE)
+
+
+def _count(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    return (tuple(type or TEXT for type in types), BIGINT) if len(types) <= 1 else None
+
+
+def _extreme(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    type = (types[0] or TEXT) if len(types) == 1 else None
+    return ((type,), type) if type and type.name not in (TypeName.BOOLEAN, TypeName.BYTEA) else None
+
+
+def _simple(function: str) -> Writer:
+    return lambda site: call(function, site)
+
+
+def _write_sum(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        total = sum_of(engine, site)
+        if site.result.is_float:
+            return write_cast(engine, total, DOUBLE, site.result)
+        return f"CAST({total} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+def _write_average(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        total, count = sum_of(engine, site), call("count", site)
+        if site.result.is_float:
+            return f"({total} / CASE WHEN {count} = 0 THEN NULL ELSE {count} END)"
+        scale = 0 if site.types[0].is_integer else parameters(site.types[0])[1]
+        operand = f"DECIMAL(38, {scale})"
+        dividend = f"CAST({total} AS {operand})"
+        divisor = f"CAST(CASE WHEN {count} = 0 THEN NULL ELSE {count} END AS {operand})"
+        return (spark_quotient if engine == "spark" else duckdb_quotient)(dividend, divisor, scale)
+
+    return write
+
+
+def _write_deviation(engine: str, *, is_root: bool, is_sample: bool) -> Writer:
+    """The two-pass formula over the ascending values: squares of distances from the mean, summed."""
+
+    def write(site: Site) -> str:
+        count, total, values = call("count", site), sum_of(engine, site), ascending_values(engine, site)
+        mean, less = f"({total} / {count})", 1 if is_sample else 0
+        if engine == "duckdb":
+            squares = f"list_sum(list_transform({values}, lambda x: (x - {mean}) * (x - {mean})))"
+        else:
+            squares = f"aggregate({values}, CAST(0 AS DOUBLE), (total, x) -> total + (x - {mean}) * (x - {mean}))"
+        variance = f"({squares} / CAST({count} - {less} AS DOUBLE))"
+        found = f"(CASE WHEN {count} <= {less} THEN CAST(NULL AS DOUBLE) ELSE {f'sqrt({variance})' if is_root else variance} END)"
+        largest = call("max", site, f"abs({site.arguments[0]})")
+        return write_cast(engine, within_range(engine, found, largest), DOUBLE, site.result)
+
+    return write
+
+
+def _deviation(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    """Computed in floating point. Of exact numbers it is a numeric of 15 significant digits."""
+    type = _one(types)
+    if type is None or not type.is_number:
+        return None
+    return (DOUBLE,), DOUBLE if type.is_float else numeric(scale=FLOAT_SCALE)
+
+
+def _joined(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        if not isinstance(site.constants.get(1), str):
+            raise UnsupportedSql("a separator of string_agg that is not a constant is not supported")
+        separator = string(engine, str(site.constants[1]))
+        if engine == "duckdb":
+            return call("string_agg", site, f"{site.arguments[0]}, {separator} ORDER BY {site.arguments[0]}")
+        count, values = call("count", site, site.arguments[0]), ascending_values(engine, site)
+        return f"(CASE WHEN {count} = 0 THEN CAST(NULL AS STRING) ELSE array_join({values}, {separator}) END)"
+
+    return write
+
+
+def _collected(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if not types or (types[0] is not None and types[0].element is not None):
+        return None
+    known = tuple(type or TEXT for type in types)
+    return known, array(known[0])
+
+
+def _write_collected(engine: str) -> Writer:
+    """All values, NULLs among them; NULL if there are none."""
+
+    def write(site: Site) -> str:
+        x, *keys = site.arguments
+        if engine == "duckdb":
+            order = ", ".join(f"{key} ASC NULLS LAST" for key in (*keys, x))
+            return f"list({'DISTINCT ' if site.is_distinct else ''}{x} ORDER BY {order}){site.filter}"
+        parts = ", ".join(f"{key} IS NULL, {key}" for key in (*keys, x))
+        rows = f"collect_{'set' if site.is_distinct else 'list'}(named_struct('key', struct({parts}), 'value', {x})){site.filter}"
+        return f"(CASE WHEN size({rows}) > 0 THEN transform(array_sort({rows}), row -> row.value) END)"
+
+    return write
+
+
+def _fraction(site: Site) -> object:
+    """Of a percentile. Raises ``InvalidOption``, or ``UnsupportedSql`` if it is no constant."""
+    fraction = site.constants.get(1)
+    if not isinstance(fraction, float):
+        raise UnsupportedSql("a fraction of a percentile that is not a constant is not supported")
+    if not 0 <= fraction <= 1:
+        raise EvaluationError(f"percentile value {fraction} is not between 0 and 1", sqlstate="22003")
+    return fraction
+
+
+def _element(engine: str, values: str, place: str) -> str:
+    """The value at ``place``, from 0; NULL if there is none."""
+    return f"list_extract({values}, CAST({place} AS BIGINT) + 1)" if engine == "duckdb" else f"get({values}, CAST({place} AS INT))"
+
+
+def _write_percentile(engine: str, *, is_continuous: bool) -> Writer:
+    """PostgreSQL's formulas: the first value that so many are not above; or between two, in proportion to the distances."""
+
+    def write(site: Site) -> str:
+        values, count = ascending_values(engine, site), call("count", site, site.arguments[0])
+        fraction = f"CAST('{_fraction(site)}' AS DOUBLE)"
+        if not is_continuous:
+            return _element(engine, values, f"greatest(ceil({fraction} * {count}) - 1, 0)")
+        place = f"({fraction} * ({count} - 1))"
+        low, high = (_element(engine, values, f"{rounded}({place})") for rounded in ("floor", "ceil"))
+        between = f"({low} + ({high} - {low}) * ({place} - floor({place})))"
+        return f"(CASE WHEN {count} > 0 THEN {between} END)"
+
+    return write
+
+
+def _continuous(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    is_number = len(types) == 2 and (types[0] is None or types[0].is_number)
+    return ((DOUBLE, DOUBLE), DOUBLE) if is_number else None
+
+
+def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    found = _extreme(types[:1], constants) if len(types) == 2 else None
+    return ((*found[0], DOUBLE), found[1]) if found is not None and found[1].element is None else None
+
+
+for _name, _resolve, _is_continuous in (("percentile_cont", _continuous, True), ("percentile_disc", _discrete, False)):
+    aggregate(
+        _name,
+        _resolve,
+        duckdb=_write_percentile("duckdb", is_continuous=_is_continuous),
+        spark=_write_percentile("spark", is_continuous=_is_continuous),
+    )
+aggregate("array_agg", _collected, duckdb=_write_collected("duckdb"), spark=_write_collected("spark"))
+aggregate("count", _count, _simple("count"))
+aggregate("sum", _sum, duckdb=_write_sum("duckdb"), spark=_write_sum("spark"))
+aggregate("avg", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
+aggregate("min", _extreme, _simple("min"))
+aggregate("max", _extreme, _simple("max"))
+for _name, _function in (("bool_and", "bool_and"), ("every", "bool_and"), ("bool_or", "bool_or")):
+    aggregate(_name, exact(((BOOLEAN,), BOOLEAN)), _simple(_function))
+for _name, _root, _sample in (
+    ("variance", False, True),
+    ("var_samp", False, True),
+    ("var_pop", False, False),
+    ("stddev", True, True),
+    ("stddev_samp", True, True),
+    ("stddev_pop", True, False),
+):
+    aggregate(
+        _name,
+        _deviation,
+        duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
+        spark=_write_deviation("spark", is_root=_root, is_sample=_sample),
+    )
+aggregate("string_agg", exact(((TEXT, TEXT), TEXT)), duckdb=_joined("duckdb"), spark=_joined("spark"))

@@ -1,0 +1,234 @@
+"""``+ - * / %`` and negation: on numbers, and on moments and intervals; ``&`` and ``|`` on the bits of integers.
+
+Integers overflow with an error; integer division truncates towards zero and the remainder has the dividend's sign. Sums and
+products of numerics are exact, and an error where 38 digits do not hold them. Where the type of a product would be longer than 38
+digits, 18 digits after the point are kept (or an operand's, if those are more), and a value that has more is an error too.
+A numeric quotient has 18 digits after the point, rounded half away from zero; that its operands have no more is checked.
+Division by zero is an error for every type.
+An interval is a number of microseconds in both engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reclock.algebra.relations import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    MAX_PRECISION,
+    TIMESTAMP,
+    ScalarType,
+    TypeName,
+    numeric,
+)
+from reclock.plan.functions import floats
+from reclock.plan.functions.digits import narrowed
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import raised, type_sql
+from reclock.plan.functions.typing import as_numeric, common_type, parameters, widened
+
+QUOTIENT_SCALE = 18
+PRODUCT_SCALE = 18
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+
+def _resolve_numbers(operator: str, left: ScalarType, right: ScalarType) -> Signature | None:
+    common = common_type((left, right))
+    if common is None or not common.is_number:
+        return None
+    if common.is_integer:
+        return (common, common), common
+    if common.is_float:
+        return None if operator == "%" else ((common, common), common)
+    left, right = as_numeric(left), as_numeric(right)
+    (p1, s1), (p2, s2) = parameters(left), parameters(right)
+    scale, integral = max(s1, s2), max(p1 - s1, p2 - s2)
+    match operator:
+        case "+" | "-":
+            result = widened(integral + 1, scale, left, right)
+            return (result, result), result
+        case "*":
+            return _resolve_product(left, right)
+        case "/":
+            operand = numeric(scale=QUOTIENT_SCALE) if scale > QUOTIENT_SCALE else numeric(MAX_PRECISION, scale)
+            return (operand, operand), numeric(MAX_PRECISION, QUOTIENT_SCALE)
+        case _:
+            result = widened(integral, scale, left, right)
+            return (result, result), result
+
+
+def _resolve_product(left: ScalarType, right: ScalarType) -> Signature:
+    """The exact product if 38 digits hold it whatever the values are, else an unconstrained numeric of fewer digits."""
+    if (parameters(left)[1] + parameters(right)[1]) > MAX_PRECISION:
+        left, right = (type if parameters(type)[1] <= PRODUCT_SCALE else numeric(scale=PRODUCT_SCALE) for type in (left, right))
+    (p1, s1), (p2, s2) = parameters(left), parameters(right)
+    scale = s1 + s2
+    if p1 + p2 <= MAX_PRECISION:
+        return (left, right), widened(p1 + p2 - scale, scale, left, right)
+    kept = min(scale, max(PRODUCT_SCALE, s1, s2))
+    result = widened(p1 + p2 - scale, kept, left, right)
+    return (left, right), result if kept == scale else numeric(scale=kept)
+
+
+def _resolve_moments(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """Dates and integers, moments and intervals, in either order where the operator is ``+``."""
+    found = _resolve_shift(operator, left, right)
+    if found is None and operator == "+" and (turned := _resolve_shift(operator, right, left)):
+        (second, first), result = turned
+        return (first, second), result
+    return found
+
+
+def _resolve_shift(operator: str, left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """With the moment on the left; an untyped right side takes the type that makes sense there."""
+    if left is None or not (left.is_moment or left.name is TypeName.INTERVAL):
+        return None
+    if left.name is TypeName.INTERVAL:
+        if operator in "+-" and right in (None, INTERVAL):
+            return (INTERVAL, INTERVAL), INTERVAL
+        return None
+    if right is None:
+        right = INTERVAL if operator == "+" else left
+    if left.name is TypeName.DATE and right.is_integer and right.name is not TypeName.BIGINT:
+        return (DATE, INTEGER), DATE
+    if right.name is TypeName.INTERVAL:
+        moment = TIMESTAMP if left.name is TypeName.DATE else left
+        return (moment, INTERVAL), moment
+    if operator == "-" and right.is_moment:
+        common = common_type((left, right)) or left
+        return (common, common), INTEGER if common.name is TypeName.DATE else INTERVAL
+    return None
+
+
+def _resolve_multiple(left: ScalarType | None, right: ScalarType | None) -> Signature | None:
+    """An interval so many times, in either order."""
+    if left == INTERVAL and (right is None or right.is_integer):
+        return (INTERVAL, BIGINT), INTERVAL
+    if right == INTERVAL and (left is None or left.is_integer):
+        return (BIGINT, INTERVAL), INTERVAL
+    return None
+
+
+def _resolver(operator: str) -> Resolver:
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        if len(types) == 1 and operator in "+-":
+            return ((types[0] or DOUBLE,), types[0] or DOUBLE) if types[0] is None or types[0].is_number else None
+        if len(types) != 2:
+            return None
+        left, right = types
+        if operator in "+-" and (found := _resolve_moments(operator, left, right)):
+            return found
+        if operator == "*" and (found := _resolve_multiple(left, right)):
+            return found
+        left, right = left or right, right or left
+        return _resolve_numbers(operator, left, right) if left and right else None
+
+    return resolve
+
+
+def _infix(operator: str, engine: str) -> Writer:
+    def write(site: Site) -> str:
+        if len(site.arguments) == 1:
+            return f"({site.arguments[0]})" if operator == "+" else _negation(engine)(site)
+        if any(type.is_moment for type in site.types):
+            return _write_moments(operator, site, is_spark=engine == "spark")
+        left, right = site.arguments
+        if operator == "*" and engine == "duckdb" and site.result.name is TypeName.NUMERIC:
+            left = f"CAST({left} AS DECIMAL(38, {parameters(site.types[0])[1]}))"  # or it multiplies in 64 bits
+        plain = f"({left} {operator} {right})"
+        if operator == "*" and site.result.name is TypeName.NUMERIC:
+            scale = sum(parameters(type)[1] for type in site.types)
+            return narrowed(engine, plain, numeric(MAX_PRECISION, scale), site.result)
+        if site.result.is_float:
+            return floats.computed(engine, f"({{0}} {operator} {{1}})", left, right)
+        return f"CAST({plain} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+def _negation(engine: str) -> Writer:
+    """By subtraction: Spark's minus sign rounds numerics to 34 digits, and that of a float makes a negative zero."""
+    return lambda site: f"CAST((0 - {site.arguments[0]}) AS {type_sql(engine, site.result)})"
+
+
+def _write_moments(operator: str, site: Site, *, is_spark: bool) -> str:
+    left, right = site.arguments
+    left_type, right_type = site.types
+    if not left_type.is_moment:
+        left, right, left_type, right_type = right, left, right_type, left_type
+    if left_type.name is TypeName.DATE:
+        if right_type.name is TypeName.DATE:
+            return f"datediff({left}, {right})" if is_spark else f"CAST(({left} - {right}) AS INTEGER)"
+        return f"date_add({left}, ({operator} {right}))" if is_spark else f"({left} {operator} {right})"
+    if right_type.is_moment:
+        return f"timestampdiff(MICROSECOND, {right}, {left})" if is_spark else f"(epoch_us({left}) - epoch_us({right}))"
+    if is_spark:
+        return f"timestampadd(MICROSECOND, ({operator} {right}), {left})"
+    return f"({left} {operator} to_microseconds({right}))"
+
+
+def _divide_duckdb(site: Site) -> str:
+    left, right = site.arguments
+    error = raised("duckdb", "22012", "'division by zero'")
+    if site.result.is_integer:
+        return f"CAST(({left} // {right}) AS {type_sql('duckdb', site.result)})"
+    if site.result.is_float:
+        return floats.computed("duckdb", f"(CASE WHEN {{1}} = 0 THEN {error} ELSE ({{0}} / {{1}}) END)", left, right)
+    return duckdb_quotient(left, right, parameters(site.types[0])[1])
+
+
+def duckdb_quotient(left: str, right: str, scale: int) -> str:
+    """Both numerics of ``scale``, as a numeric of 18 digits after the point, by macros of the engine's connection."""
+    if scale:
+        return f"reclock_quotient(reclock_unscaled({left}, {10**scale}::HUGEINT), reclock_unscaled({right}, {10**scale}::HUGEINT))"
+    return f"reclock_quotient(CAST({left} AS HUGEINT), CAST({right} AS HUGEINT))"
+
+
+def _divide_spark(site: Site) -> str:
+    left, right = site.arguments
+    if site.result.is_integer:
+        return f"CAST(({left} DIV {right}) AS {type_sql('spark', site.result)})"
+    if site.result.is_float:
+        return floats.computed("spark", f"CAST(({{0}} / {{1}}) AS {type_sql('spark', site.result)})", left, right)
+    return spark_quotient(left, right, parameters(site.types[0])[1])
+
+
+def spark_quotient(left: str, right: str, scale: int) -> str:
+    """With operands of DECIMAL(38, scale) Spark's quotient, without loss of precision allowed, is DECIMAL(38, 18)."""
+    operand = f"DECIMAL(38, {scale})"
+    return f"CAST((CAST({left} AS {operand}) / CAST({right} AS {operand})) AS DECIMAL(38, {QUOTIENT_SCALE}))"
+
+
+DUCKDB_MACROS = (
+    # The digits of a decimal as an integer, given the power of ten of its scale.
+    """CREATE MACRO reclock_unscaled(x, ten) AS
+       CAST(trunc(x) AS HUGEINT) * ten + CAST((x - trunc(x)) * CAST(ten AS DECIMAL(20, 0)) AS HUGEINT)""",
+    # Long division, six digits at a time, so that no remainder leaves 128 bits; then half away from zero.
+    """CREATE MACRO reclock_rest(a, b) AS (a % b) * 1000000::HUGEINT""",
+    """CREATE MACRO reclock_quotient(a, b) AS
+       CAST((a // b) * 1000000000000000000::HUGEINT
+            + (reclock_rest(a, b) // b) * 1000000000000::HUGEINT
+            + (reclock_rest(reclock_rest(a, b), b) // b) * 1000000::HUGEINT
+            + (reclock_rest(reclock_rest(reclock_rest(a, b), b), b) // b)
+            + CASE WHEN abs(reclock_rest(reclock_rest(reclock_rest(a, b), b), b) % b) * 2 >= abs(b)
+                   THEN CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END ELSE 0 END AS DECIMAL(38, 0))
+       * CAST('0.000000000000000001' AS DECIMAL(18, 18))""",
+)
+"""What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does in floating point."""
+
+for _name, _operator in (("+", "+"), ("-", "-"), ("*", "*"), ("%", "%"), ("mod", "%")):
+    scalar(_name, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
+scalar("/", _resolver("/"), duckdb=_divide_duckdb, spark=_divide_spark)
+scalar("negate", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))
+
+
+def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    common = common_type(types)
+    return ((common, common), common) if common is not None and common.is_integer and len(types) == 2 else None
+
+
+for _name in ("&", "|"):
+    scalar(_name, _of_bits, f"({{0}} {_name} {{1}})")

@@ -1,0 +1,186 @@
+"""Arrays of one dimension, counted from 1. What lies beyond an end is NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, array
+from reclock.plan.functions.moments import field
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import raised, type_sql
+from reclock.plan.functions.typing import common_type, exact
+
+Signature = tuple[tuple[ScalarType, ...], ScalarType]
+
+
+def _on_array(rest: Callable[[ScalarType], tuple[ScalarType, ...]], answers: Callable[[ScalarType], ScalarType]) -> Resolver:
+    """The first argument is an array; ``rest`` are the types of the others by its element's."""
+
+    def resolve(types: Types, constants: Mapping[int, object]) -> Signature | None:
+        if not types or types[0] is None or types[0].element is None:
+            return None
+        return exact(((types[0], *rest(types[0].element)), answers(types[0].element)))(types, constants)
+
+    return resolve
+
+
+def _constructed(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    common = common_type(types)
+    return ((common,) * len(types), array(common)) if common is not None and common.element is None else None
+
+
+def _joined(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    known = next((type for type in types if type is not None and type.element is not None), None)
+    return ((known, known), known) if known is not None and len(types) == 2 and set(types) <= {known, None} else None
+
+
+def _printed(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if len(types) != 2 or types[0] is None or types[0].element is None or types[1] not in (TEXT, None):
+        return None
+    element = types[0].element
+    return ((array(TEXT), TEXT), TEXT) if element == TEXT or element.is_integer or element.is_object_id else None
+
+
+def _list(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        items = ", ".join(site.arguments)
+        return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+_COUNTED = "(CASE WHEN {1} = 1 AND {length} > 0 THEN CAST({length} AS INTEGER) END)"
+_WITHOUT_NULLS = "len({1}) = list_count({1})"
+
+scalar("array", _constructed, duckdb=_list("duckdb"), spark=_list("spark"))
+scalar(
+    "array_cat",
+    _joined,
+    duckdb="list_concat({0}, {1})",
+    spark="(CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE concat({0}, {1}) END)",
+)
+
+
+def _print_duckdb(site: Site) -> str:
+    """Its own function takes a separator that is a constant only."""
+    elements, separator = site.arguments
+    if 1 in site.constants:
+        printed = f"coalesce(array_to_string({elements}, {separator}), '')"
+    else:
+        kept = f"list_filter({elements}, lambda v: v IS NOT NULL)"
+        joined = f"list_reduce({kept}, lambda one, next: concat(one, {separator}, next))"
+        printed = f"CASE WHEN len({kept}) = 0 THEN '' ELSE {joined} END"
+    return f"(CASE WHEN {elements} IS NOT NULL AND {separator} IS NOT NULL THEN {printed} END)"
+
+
+scalar(
+    "array_to_string",
+    _printed,
+    duckdb=_print_duckdb,
+    spark="array_join({0}, {1})",
+)
+for _name in ("array_length", "array_upper"):
+    scalar(
+        _name,
+        _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
+        duckdb=_COUNTED.replace("{length}", "len({0})"),
+        spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
+    )
+scalar(
+    "array_lower",
+    _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
+    duckdb=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "len({0})"),
+    spark=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "size({0})"),
+)
+scalar("cardinality", _on_array(lambda element: (), lambda element: INTEGER), duckdb="CAST(len({0}) AS INTEGER)", spark="size({0})")
+scalar(
+    "subscript",
+    _on_array(lambda element: (INTEGER,), lambda element: element),
+    duckdb="(CASE WHEN {1} >= 1 THEN list_extract({0}, {1}) END)",
+    spark="(CASE WHEN {1} >= 1 THEN get({0}, {1} - 1) END)",
+)
+scalar(
+    "array_position",
+    _on_array(lambda element: (element,), lambda element: INTEGER),
+    duckdb="CAST(nullif(list_position({0}, {1}), 0) AS INTEGER)",
+    spark="CAST(nullif(array_position({0}, {1}), 0) AS INT)",
+)
+scalar(
+    "array_remove",
+    _on_array(lambda element: (element,), lambda element: array(element)),
+    duckdb="list_filter({0}, lambda x: x IS DISTINCT FROM {1})",
+    spark="filter({0}, x -> NOT (x <=> {1}))",
+)
+
+
+def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
+    if len(types) != 2 or types[1] is None or types[1].element is None:
+        return None
+    common = common_type([types[0], types[1].element])
+    return ((common, array(common)), BOOLEAN) if common is not None else None
+
+
+# ``x = ANY (array)``: unknown where a NULL leaves it open.
+scalar(
+    "= any",
+    _member,
+    duckdb=f"(CASE WHEN len({{1}}) = 0 THEN FALSE WHEN list_contains({{1}}, {{0}}) THEN TRUE "
+    f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
+    spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
+)
+scalar("elements", _on_array(lambda element: (), array), "{0}")
+
+
+def _series(engine: str) -> Writer:
+    """From the first on, by a step that is 1 if there is none, up to the second. Moments are counted in microseconds."""
+    all, none, moments = {
+        "duckdb": ("generate_series({0}, {1}, {2})", "[]", "list_transform({0}, lambda x: make_timestamp(x))"),
+        "spark": ("sequence({0}, {1}, {2})", "array()", "transform({0}, x -> timestamp_micros(x))"),
+    }[engine]
+
+    def write(site: Site) -> str:
+        are_moments = site.types[0].name in (TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
+        first, last = (field(engine, "epoch", each) if are_moments else each for each in site.arguments[:2])
+        step = site.arguments[2] if len(site.arguments) > 2 else "1"
+        has_some = f"({step} > 0 AND {first} <= {last}) OR ({step} < 0 AND {first} >= {last})"
+        failure = raised(engine, "22023", "'step size cannot equal zero'")
+        some, nothing = (template.format(first, last, step) for template in (all, none))
+        found = f"(CASE WHEN {has_some} THEN {some} WHEN {step} = 0 THEN {failure} ELSE {nothing} END)"
+        return f"CAST({moments.format(found) if are_moments else found} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+_STEPPED = [(INTEGER, INTEGER), (BIGINT, BIGINT), (TIMESTAMP, INTERVAL), (TIMESTAMPTZ, INTERVAL)]
+scalar(
+    "series",
+    exact(
+        ((INTEGER, INTEGER), array(INTEGER)),
+        ((BIGINT, BIGINT), array(BIGINT)),
+        *(((type, type, step), array(type)) for type, step in _STEPPED),
+    ),
+    duckdb=_series("duckdb"),
+    spark=_series("spark"),
+)
+
+_SPLIT = {
+    "duckdb": ("CAST([] AS VARCHAR[])", "regexp_extract_all({0}, '(?s).')", "[{0}]", "string_split({0}, {1})"),
+    "spark": (
+        "CAST(array() AS ARRAY<STRING>)",
+        r"regexp_extract_all({0}, '(?s).', 0)",
+        "array({0})",
+        r"split({0}, concat('\\Q', replace({1}, '\\E', '\\E\\\\E\\Q'), '\\E'), -1)",
+    ),
+}
+"""What ``string_to_array`` makes of an empty text, without a delimiter, by an empty one, by any other."""
+
+
+def _split(engine: str) -> str:
+    empty, letters, whole, parts = _SPLIT[engine]
+    return (
+        f"(CASE WHEN {{0}} IS NULL THEN NULL WHEN {{0}} = '' THEN {empty} WHEN {{1}} IS NULL THEN {letters} "
+        f"WHEN {{1}} = '' THEN {whole} ELSE {parts} END)"
+    )
+
+
+scalar("string_to_array", exact(((TEXT, TEXT), array(TEXT))), duckdb=_split("duckdb"), spark=_split("spark"))

@@ -1,0 +1,191 @@
+"""Casts: which there are, and how each engine writes them. A value that does not fit is an error, never NULL.
+
+Numbers become integers by rounding: a double half to even, a numeric half away from zero. A double becomes a numeric by rounding
+its product with the power of ten half away from zero. An unconstrained numeric loses no digits: a value that has more than
+the type is an error, and of a floating-point number it keeps 15 significant digits, as in PostgreSQL. Text is read strictly,
+the same forms in both engines. The text of a double is the shortest that reads back as the same; Spark does not find that one,
+so it refuses, and such a plan runs on DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import TypeMismatch, UnsupportedSql
+from reclock.plan.functions.digits import has_more_digits, narrowed, of_float, scaled, too_many_digits, unscaled
+from reclock.plan.functions.floats import with_value, within_range
+from reclock.plan.functions.sql_names import raised, string, type_sql
+from reclock.plan.functions.typing import parameters
+
+_T = TypeName
+_INTEGERS = (_T.SMALLINT, _T.INTEGER, _T.BIGINT)
+_NUMBERS = (*_INTEGERS, _T.NUMERIC, _T.REAL, _T.DOUBLE)
+_MOMENTS = (_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPTZ)
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_OBJECT_IDS = (_T.OID, _T.REGCLASS, _T.REGNAMESPACE, _T.REGPROC, _T.REGROLE, _T.REGTYPE)
+_DECIMAL = r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,4})?"
+
+# What text may look like, blanks around it aside.
+_FORMS = {
+    **dict.fromkeys(_INTEGERS, "[-+]?[0-9]+"),
+    _T.NUMERIC: _DECIMAL,
+    _T.REAL: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
+    _T.DOUBLE: f"{_DECIMAL}|[nN][aA][nN]|[-+]?[iI]nfinity",
+    _T.DATE: _DAY,
+    _T.TIMESTAMP: f"{_DAY}([ T]{_TIME})?",
+    _T.TIMESTAMPTZ: f"{_DAY}([ T]{_TIME} ?(Z|[-+][0-9]{{2}}(:?[0-9]{{2}})?)?)?",
+}
+
+
+def resolve_cast(source: ScalarType | None, target: ScalarType) -> ScalarType:
+    """``target``, if a value of ``source`` can be cast to it explicitly. Raises ``TypeMismatch``."""
+    if source is not None and source.element is not None and target.element is not None:
+        resolve_cast(source.element, target.element)
+    elif source is not None and not _is_possible(source.name, target.name):
+        raise TypeMismatch(f"cannot cast type {source.name} to {target.name}")
+    return target
+
+
+def write_cast(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """``sql``, an expression of ``source``, as ``target``."""
+    resolve_cast(source, target)
+    if source == target:
+        return sql
+    return _writer(source.name, target.name)(engine, sql, source, target)
+
+
+def _is_possible(source: TypeName, target: TypeName) -> bool:
+    if source is target:
+        return True
+    if source in _OBJECT_IDS or target in _OBJECT_IDS:
+        return all(each in _OBJECT_IDS or each in _INTEGERS for each in (source, target)) or (source, target) == (_T.OID, _T.TEXT)
+    if _T.ARRAY in (source, target):
+        return False
+    if target is _T.TEXT:
+        return source is not _T.INTERVAL
+    if source is _T.TEXT:
+        return target not in (_T.INTERVAL, _T.BYTEA)
+    if source in _NUMBERS and target in _NUMBERS:
+        return True
+    if _T.BOOLEAN in (source, target):
+        return _T.INTEGER in (source, target)
+    return source in _MOMENTS and target in _MOMENTS
+
+
+CastWriter = Callable[[str, str, ScalarType, ScalarType], str]
+
+
+def _writer(source: TypeName, target: TypeName) -> CastWriter:
+    if source is _T.TEXT:
+        return _text_to_boolean if target is _T.BOOLEAN else _from_text
+    if target is _T.TEXT:
+        return _to_text
+    if source in (_T.REAL, _T.DOUBLE) and target is _T.NUMERIC:
+        return _double_to_numeric
+    if source is target is _T.NUMERIC:
+        return narrowed
+    if target in _INTEGERS and source in (_T.REAL, _T.DOUBLE, _T.NUMERIC):
+        return _to_integer
+    if (source, target) == (_T.DOUBLE, _T.REAL):
+        return _double_to_real
+    if source is _T.NUMERIC and target in (_T.REAL, _T.DOUBLE):
+        return _numeric_to_double
+    return _native
+
+
+def _native(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    return f"CAST({sql} AS {type_sql(engine, target)})"
+
+
+def _to_integer(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if engine == "spark":
+        sql = f"round({sql}, 0)" if source.name is _T.NUMERIC else f"rint({sql})"
+    return _native(engine, sql, source, target)
+
+
+def _numeric_to_double(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """The nearest double. DuckDB divides two doubles instead, unless it reads the digits."""
+    return _native(engine, f"CAST({sql} AS VARCHAR)" if engine == "duckdb" else sql, source, target)
+
+
+def _double_to_real(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    """DuckDB sees for itself that a number is too large."""
+    if engine == "duckdb":
+        return _native(engine, sql, source, target)
+    return with_value(engine, sql, within_range(engine, f"CAST(v AS {type_sql(engine, target)})", "v"))
+
+
+def _double_to_numeric(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if target.is_unconstrained:
+        return of_float(engine, sql, source, target)
+    scale = parameters(target)[1]
+    return _native(engine, scaled(engine, unscaled(engine, sql, scale), scale), source, target)
+
+
+def _to_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    if source.is_float:
+        return _float_to_text(engine, sql)
+    text = _native(engine, sql, source, target)
+    match source.name:
+        case _T.BYTEA:
+            return f"({string(engine, chr(92) + 'x')} || lower(hex({sql})))"
+        case _T.TIMESTAMPTZ:
+            return f"({text} || '+00')"
+        case _T.NUMERIC if engine == "duckdb" and len(set(parameters(source))) == 1:  # it prints no zero before the point
+            return f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
+        case _:
+            return text
+
+
+def _float_to_text(engine: str, sql: str) -> str:
+    if engine == "spark":
+        raise UnsupportedSql("the text of a floating-point number is not computed by Spark")
+    named = f"WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN CASE WHEN {sql} > 0 THEN 'Infinity' ELSE '-Infinity' END"
+    return f"(CASE {named} ELSE regexp_replace(CAST({sql} AS VARCHAR), '\\.0$', '') END)"
+
+
+def _from_text(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    matches = _matches(engine, sql, f"\\s*({_FORMS[target.name]})\\s*")
+    plain = f"trim({sql})" if engine == "duckdb" else f"trim(BOTH FROM {sql})"
+    if target.name is _T.TIMESTAMPTZ:
+        plain = _with_full_zone(engine, plain)
+    if engine == "duckdb" and target.name is _T.TIMESTAMPTZ:
+        value = f"make_timestamp(epoch_us(CAST({plain} AS TIMESTAMPTZ)))"
+    else:
+        value = _native(engine, plain, source, target)
+    lossy = ""
+    if target.is_unconstrained:
+        scale = parameters(target)[1]
+        lossy = f"WHEN {matches} AND {has_more_digits(engine, sql, scale)} THEN {too_many_digits(engine, scale)} "
+    return f"(CASE {lossy}WHEN {sql} IS NULL OR {matches} THEN {value} ELSE {_malformed(engine, sql, target)} END)"
+
+
+def _with_full_zone(engine: str, sql: str) -> str:
+    """``+05`` and ``+0530`` behind a time of day as ``+05:00`` and ``+05:30``, without a blank before."""
+    group = "$" if engine == "spark" else "\\"
+    zone = string(engine, r"(:[0-9]{2}(?:\.[0-9]+)?) ?([-+][0-9]{2})(?::?([0-9]{2}))?$")
+    minutes = f"regexp_replace({sql}, {zone}, {string(engine, f'{group}1{group}2:{group}3')})"
+    return f"regexp_replace({minutes}, ':$', ':00')"
+
+
+def _text_to_boolean(engine: str, sql: str, source: ScalarType, target: ScalarType) -> str:
+    word = f"lower(trim({sql}))"
+    true = "'t', 'tr', 'tru', 'true', 'y', 'ye', 'yes', 'on', '1'"
+    false = "'f', 'fa', 'fal', 'fals', 'false', 'n', 'no', 'of', 'off', '0'"
+    error = _malformed(engine, sql, target)
+    known = f"WHEN {word} IN ({true}) THEN TRUE WHEN {word} IN ({false}) THEN FALSE"
+    return f"(CASE WHEN {sql} IS NULL THEN NULL {known} ELSE {error} END)"
+
+
+def _matches(engine: str, sql: str, pattern: str) -> str:
+    if engine == "spark":
+        return f"({sql} RLIKE {string(engine, f'^(?:{pattern})' + chr(92) + 'z')})"
+    return f"regexp_full_match({sql}, {string(engine, pattern)})"
+
+
+def _malformed(engine: str, sql: str, target: ScalarType) -> str:
+    sqlstate = "22007" if target.is_moment else "22P02"
+    message = string(engine, f'invalid input syntax for type {target.name.value}: "')
+    return raised(engine, sqlstate, f"{message}, {sql}, '\"'")

@@ -1,0 +1,169 @@
+"""Dates, timestamps and intervals. A timestamp with time zone is taken and cut in UTC; ``AT TIME ZONE`` says where else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from zoneinfo import available_timezones
+
+from reclock.algebra.relations import DATE, DOUBLE, INTEGER, INTERVAL, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, TypeName, numeric
+from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import type_sql
+from reclock.plan.functions.typing import exact
+
+UNITS = ("microseconds", "milliseconds", "second", "minute", "hour", "day", "week", "month", "quarter", "year")
+"""What ``date_trunc`` cuts to."""
+
+# field: digits after the point, then the whole number of such parts as DuckDB and as Spark write it
+_FIELDS: Mapping[str, tuple[int, str, str]] = {
+    "epoch": (6, "epoch_us({0})", "unix_micros(CAST({0} AS TIMESTAMP))"),
+    "microseconds": (0, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
+    "milliseconds": (3, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
+    "second": (6, "date_part('microsecond', {0})", "CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)"),
+    "minute": (0, "date_part('minute', {0})", "minute({0})"),
+    "hour": (0, "date_part('hour', {0})", "hour({0})"),
+    "day": (0, "date_part('day', {0})", "day({0})"),
+    "dow": (0, "date_part('dow', {0})", "(dayofweek({0}) - 1)"),
+    "isodow": (0, "date_part('isodow', {0})", "(weekday({0}) + 1)"),
+    "doy": (0, "date_part('doy', {0})", "dayofyear({0})"),
+    "week": (0, "date_part('week', {0})", "weekofyear({0})"),
+    "month": (0, "date_part('month', {0})", "month({0})"),
+    "quarter": (0, "date_part('quarter', {0})", "quarter({0})"),
+    "year": (0, "date_part('year', {0})", "year({0})"),
+    "isoyear": (0, "date_part('isoyear', {0})", "extract(YEAROFWEEK FROM {0})"),
+}
+FIELDS = tuple(_FIELDS)
+"""What ``extract`` and ``date_part`` take out of a moment."""
+
+
+def field(engine: str, name: str, moment: str) -> str:
+    """SQL of what ``name``, one of ``FIELDS``, takes out of ``moment``: a whole number of its smallest parts."""
+    _, duckdb, spark = _FIELDS[name]
+    return (spark if engine == "spark" else duckdb).format(moment)
+
+
+_SYNONYMS = {"microsecond": "microseconds", "millisecond": "milliseconds", "years": "year"} | {
+    f"{unit}s": unit for unit in ("second", "minute", "hour", "day", "week", "month", "quarter")
+}
+
+
+def _chosen(word: object, among: tuple[str, ...]) -> str:
+    """The unit or field that ``word`` means. Raises ``InvalidOption`` if there is none, ``UnsupportedSql`` if it is no constant."""
+    if not isinstance(word, str):
+        raise UnsupportedSql("a unit of time that is not a constant is not supported")
+    unit = _SYNONYMS.get(word.lower(), word.lower())
+    if unit not in among:
+        raise InvalidOption(f'unit "{word}" not recognized', hint=f"one of {', '.join(among)}")
+    return unit
+
+
+def _truncate(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        unit = _chosen(site.constants.get(0), UNITS).removesuffix("s")
+        return f"CAST(date_trunc('{unit}', {site.arguments[1]}) AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+def _checked(resolve: Resolver, among: tuple[str, ...]) -> Resolver:
+    def check(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+        if 0 in constants:
+            _chosen(constants[0], among)
+        return resolve(types, constants)
+
+    return check
+
+
+def _extract(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """``numeric`` with as many digits after the point as the field can have."""
+    digits = _FIELDS[_chosen(constants[0], FIELDS)][0] if 0 in constants else 6
+    return exact(*(((TEXT, type), numeric(38, digits)) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL)))(types, constants)
+
+
+def _part(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        name = _chosen(site.constants.get(0), FIELDS)
+        digits = _FIELDS[name][0]
+        if site.types[1].name is TypeName.INTERVAL:
+            if name != "epoch":
+                raise UnsupportedSql(f'field "{name}" of an interval is not supported', hint="extract its epoch")
+            whole = site.arguments[1]
+        else:
+            whole = field(engine, name, site.arguments[1])
+        if site.result.is_float:
+            return f"(CAST({whole} AS DOUBLE) / CAST({10**digits} AS DOUBLE))"
+        exact_number = f"CAST({whole} AS DECIMAL(19, 0))"
+        if digits:
+            exact_number = f"({exact_number} * CAST('{10**-digits:.{digits}f}' AS DECIMAL({digits}, {digits})))"
+        return f"CAST({exact_number} AS {type_sql(engine, site.result)})"
+
+    return write
+
+
+@lru_cache(maxsize=1)
+def zones() -> Mapping[str, str]:
+    """The time zones by their names in small letters, as the IANA database spells them."""
+    others = ("posix/", "right/", "localtime", "Factory", "ROC")
+    return {name.lower(): name for name in sorted(available_timezones()) if not name.startswith(others)}
+
+
+def _zone(name: object) -> str:
+    """Raises ``InvalidOption`` if there is no such time zone, ``UnsupportedSql`` if it is no constant."""
+    if not isinstance(name, str):
+        raise UnsupportedSql("a time zone that is not a constant is not supported")
+    if name.lower() not in zones():
+        raise InvalidOption(f'time zone "{name}" not recognized', hint="one of pg_timezone_names, such as Europe/Berlin")
+    return zones()[name.lower()]
+
+
+def _timezone(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """The local time of a moment, or the moment of a local time; text is taken for a moment, as by PostgreSQL."""
+    if 0 in constants:
+        _zone(constants[0])
+    return exact(((TEXT, TIMESTAMPTZ), TIMESTAMP), ((TEXT, TIMESTAMP), TIMESTAMPTZ))(types, constants)
+
+
+def _timezone_of_duckdb(site: Site) -> str:
+    """A moment is a timestamp of UTC there."""
+    ends = "UTC", _zone(site.constants.get(0))
+    source, target = ends if site.result.name is TypeName.TIMESTAMP else reversed(ends)
+    return f"timezone('{target}', timezone('{source}', {site.arguments[1]}))"
+
+
+def _timezone_of_spark(site: Site) -> str:
+    """Of a local time that was there twice PostgreSQL means the later moment, Spark the earlier: the offset of the day after makes
+    a second candidate, which is right if it has that local time.
+    """
+    zone, value = _zone(site.constants.get(0)), site.arguments[1]
+    if site.result.name is TypeName.TIMESTAMP:
+        return f"CAST(from_utc_timestamp({value}, '{zone}') AS TIMESTAMP_NTZ)"
+    local = f"CAST({value} AS TIMESTAMP)"
+    earlier = f"to_utc_timestamp({local}, '{zone}')"
+    day_after = f"timestamp_micros(unix_micros({earlier}) + 86400000000)"
+    offset = f"(unix_micros(from_utc_timestamp({day_after}, '{zone}')) - unix_micros({day_after}))"
+    later = f"timestamp_micros(unix_micros({local}) - {offset})"
+    return f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE {earlier} END)"
+
+
+scalar("timezone", _timezone, duckdb=_timezone_of_duckdb, spark=_timezone_of_spark)
+scalar(
+    "date_trunc",
+    _checked(exact(((TEXT, TIMESTAMPTZ), TIMESTAMPTZ), ((TEXT, TIMESTAMP), TIMESTAMP)), UNITS),
+    duckdb=_truncate("duckdb"),
+    spark=_truncate("spark"),
+)
+scalar("extract", _extract, duckdb=_part("duckdb"), spark=_part("spark"))
+scalar(
+    "date_part",
+    _checked(exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))), FIELDS),
+    duckdb=_part("duckdb"),
+    spark=_part("spark"),
+)
+scalar(
+    "to_timestamp",
+    exact(((DOUBLE,), TIMESTAMPTZ)),
+    duckdb="make_timestamp(CAST(round_even({0} * 1000000, 0) AS BIGINT))",
+    spark="timestamp_micros(CAST(rint({0} * 1000000) AS BIGINT))",
+)
+scalar("make_date", exact(((INTEGER, INTEGER, INTEGER), DATE)), "make_date({0}, {1}, {2})")

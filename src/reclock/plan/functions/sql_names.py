@@ -1,0 +1,107 @@
+"""How each engine spells types, identifiers, literals and errors. Every literal in rendered SQL comes from here."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import InternalError
+from reclock.plan.functions.typing import parameters
+
+DUCKDB_TYPES = {
+    TypeName.BOOLEAN: "BOOLEAN",
+    TypeName.SMALLINT: "SMALLINT",
+    TypeName.INTEGER: "INTEGER",
+    TypeName.BIGINT: "BIGINT",
+    TypeName.REAL: "FLOAT",
+    TypeName.DOUBLE: "DOUBLE",
+    TypeName.TEXT: "VARCHAR",
+    TypeName.BYTEA: "BLOB",
+    TypeName.DATE: "DATE",
+    TypeName.TIMESTAMP: "TIMESTAMP",
+    TypeName.TIMESTAMPTZ: "TIMESTAMP",  # in UTC; the zone is put back on the way out
+    TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.OID: "BIGINT",
+}
+SPARK_TYPES = {
+    TypeName.BOOLEAN: "BOOLEAN",
+    TypeName.SMALLINT: "SMALLINT",
+    TypeName.INTEGER: "INT",
+    TypeName.BIGINT: "BIGINT",
+    TypeName.REAL: "FLOAT",
+    TypeName.DOUBLE: "DOUBLE",
+    TypeName.TEXT: "STRING",
+    TypeName.BYTEA: "BINARY",
+    TypeName.DATE: "DATE",
+    TypeName.TIMESTAMP: "TIMESTAMP_NTZ",
+    TypeName.TIMESTAMPTZ: "TIMESTAMP",
+    TypeName.INTERVAL: "BIGINT",  # microseconds
+    TypeName.OID: "BIGINT",
+}
+TYPES = {"duckdb": DUCKDB_TYPES, "spark": SPARK_TYPES}
+
+
+def type_sql(engine: str, type: ScalarType) -> str:
+    if type.name is TypeName.NUMERIC:
+        return "DECIMAL({}, {})".format(*parameters(type))
+    if type.element is not None:
+        element = type_sql(engine, type.element)
+        return f"{element}[]" if engine == "duckdb" else f"ARRAY<{element}>"
+    return TYPES[engine][TypeName.OID if type.is_object_id else type.name]
+
+
+def identifier(engine: str, name: str) -> str:
+    """``name`` quoted, whatever is in it."""
+    if engine == "spark":
+        return "`" + name.replace("`", "``") + "`"
+    return '"' + name.replace('"', '""') + '"'
+
+
+def string(engine: str, value: str) -> str:
+    """A string literal. Spark unescapes backslashes and substitutes ``${…}`` before it parses, so both are written as escapes."""
+    if engine == "spark":
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
+    return "'" + value.replace("'", "''") + "'"
+
+
+def literal(engine: str, value: Any, type: ScalarType) -> str:
+    """``value`` as SQL of exactly ``type``."""
+    target = type_sql(engine, type)
+    if value is None:
+        return f"CAST(NULL AS {target})"
+    if type.is_object_id:
+        return f"CAST({int(value)} AS {target})"
+    if type.element is not None:
+        items = ", ".join(literal(engine, item, type.element) for item in value)
+        return f"CAST({f'[{items}]' if engine == 'duckdb' else f'array({items})'} AS {target})"
+    match type.name:
+        case TypeName.BOOLEAN:
+            return "TRUE" if value else "FALSE"
+        case TypeName.TEXT:
+            return string(engine, str(value))
+        case TypeName.SMALLINT | TypeName.INTEGER | TypeName.BIGINT | TypeName.NUMERIC:
+            text = f"{value:f}" if isinstance(value, Decimal) else str(int(value) if type.is_integer else value)
+        case TypeName.REAL | TypeName.DOUBLE:
+            text = repr(float(value) + 0.0)  # which is no negative zero
+        case TypeName.BYTEA:
+            if engine == "spark":
+                return f"X'{bytes(value).hex()}'"
+            return f"from_hex('{bytes(value).hex()}')"
+        case TypeName.INTERVAL:
+            text = str(value // dt.timedelta(microseconds=1) if isinstance(value, dt.timedelta) else int(value))
+        case TypeName.DATE:
+            text = value.isoformat()
+        case TypeName.TIMESTAMP | TypeName.TIMESTAMPTZ:
+            naive = value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
+            text = naive.isoformat(" ")
+        case _:
+            raise InternalError(f"no literal of type {type}")
+    return f"CAST('{text}' AS {target})"
+
+
+def raised(engine: str, sqlstate: str, message: str) -> str:
+    """An expression of any type that fails the statement; ``message`` is SQL of a string. Read back by ``engines.failures``."""
+    function = "raise_error" if engine == "spark" else "error"
+    return f"{function}(concat('reclock:{sqlstate}:', {message}))"

@@ -1,0 +1,200 @@
+"""Functions of text. Characters are code points; comparison and order are those of the UTF-8 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reclock.algebra.relations import BOOLEAN, BYTEA, INTEGER, TEXT, ScalarType, TextLimit, TypeName
+from reclock.errors import EvaluationError, UnsupportedSql
+from reclock.plan.functions.floats import with_value
+from reclock.plan.functions.letters import in_case
+from reclock.plan.functions.registry import Resolver, Site, Types, Writer, scalar
+from reclock.plan.functions.sql_names import raised, string
+from reclock.plan.functions.typing import exact
+
+
+def _texts(at_least: int, *, needs_text: bool) -> Resolver:
+    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+        if len(types) < at_least:
+            return None
+        if needs_text and not any(type is None or type.name is TypeName.TEXT for type in types):
+            return None
+        return (TEXT,) * len(types), TEXT
+
+    return resolve
+
+
+def _substring(engine: str) -> Writer:
+    """Positions count from 1 and may lie before the text, as the standard has it; a negative length is an error."""
+
+    def write(site: Site) -> str:
+        text, start = site.arguments[:2]
+        begin = f"(CASE WHEN {start} < 1 THEN 1 ELSE {start} END)"
+        if len(site.arguments) == 2:
+            return f"substring({text}, {begin})"
+        length = site.arguments[2]
+        error = raised(engine, "22011", "'negative substring length not allowed'")
+        cut = f"(CASE WHEN {start} + {length} < 1 THEN 0 ELSE {start} + {length} - 1 END)"
+        kept = f"(CASE WHEN {length} < 0 THEN {error} WHEN {start} < 1 THEN {cut} ELSE {length} END)"
+        return f"substring({text}, {begin}, {kept})"
+
+    return write
+
+
+def _trimmed(function: str, side: str, engine: str) -> Writer:
+    def write(site: Site) -> str:
+        characters = site.arguments[1] if len(site.arguments) == 2 else "' '"
+        if engine == "duckdb":
+            return f"{function}({site.arguments[0]}, {characters})"
+        return f"trim({side} {characters} FROM {site.arguments[0]})"
+
+    return write
+
+
+def _within_length(engine: str) -> Writer:
+    """The text, or an error if it is longer. Blanks at its end do not count; a ``char`` loses all of them."""
+
+    def write(site: Site) -> str:
+        most, ignores_blanks = site.constants[1], bool(site.constants[2])
+        limit = TextLimit(int(str(most)), ignores_blanks)
+        stripped = "rtrim(v, ' ')" if engine == "duckdb" else "trim(TRAILING ' ' FROM v)"
+        error = raised(engine, "22001", string(engine, f"value too long for type {limit}"))
+        kept = stripped if ignores_blanks else f"left(v, {most})"
+        return with_value(engine, site.arguments[0], f"CASE WHEN length({stripped}) > {most} THEN {error} ELSE {kept} END")
+
+    return write
+
+
+def _padded(function: str, engine: str) -> Writer:
+    def write(site: Site) -> str:
+        text, length = site.arguments[:2]
+        fill = site.arguments[2] if len(site.arguments) == 3 else "' '"
+        short = f"substring({text}, 1, {length})"
+        padded = f"{function}({text}, {length}, {fill})"
+        return f"(CASE WHEN {length} <= 0 THEN substring({text}, 1, 0) WHEN {fill} = '' THEN {short} ELSE {padded} END)"
+
+    return write
+
+
+def _split_part(engine: str) -> Writer:
+    def write(site: Site) -> str:
+        text, delimiter, field = site.arguments
+        error = raised(engine, "22023", "'field position must not be zero'")
+        whole = f"(CASE WHEN {field} = 1 OR {field} = -1 THEN {text} WHEN {text} IS NOT NULL THEN '' END)"
+        return (
+            f"(CASE WHEN {field} = 0 THEN {error} WHEN {field} IS NULL THEN NULL "
+            f"WHEN {delimiter} = '' THEN {whole} ELSE split_part({text}, {delimiter}, {field}) END)"
+        )
+
+    return write
+
+
+def like_pattern(pattern: str, escape: str = "\\") -> str:
+    """The pattern with backslash as its escape, standing only before ``%``, ``_`` and itself, where both engines agree."""
+    parts: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if escape and character == escape:
+            following = next(characters, None)
+            if following is None:
+                raise EvaluationError("LIKE pattern must not end with escape character")
+            parts.append(f"\\{following}" if following in "%_\\" else following)
+        else:
+            parts.append("\\\\" if character == "\\" else character)
+    return "".join(parts)
+
+
+def _like(engine: str, *, is_case_blind: bool) -> Writer:
+    def write(site: Site) -> str:
+        text, pattern = site.arguments[:2]
+        escape = site.constants.get(2) if len(site.arguments) == 3 else "\\"
+        if not isinstance(escape, str) or len(escape) > 1:
+            raise UnsupportedSql("an ESCAPE that is not a constant of at most one character is not supported")
+        if isinstance(site.constants.get(1), str):
+            pattern = string(engine, like_pattern(str(site.constants[1]), escape))
+            escape = "\\"
+        elif engine == "spark":
+            if escape != "\\":
+                raise UnsupportedSql("an ESCAPE with a pattern that is not a constant is not computed by Spark")
+            lone = string(engine, r"(\\[\\%_])|\\(?=.)")
+            pattern = f"regexp_replace({pattern}, {lone}, {string(engine, '$1')})"
+        if is_case_blind:
+            text, pattern = (in_case("lower", engine, side) for side in (text, pattern))
+        return f"({text} LIKE {pattern} ESCAPE {string(engine, escape)})"
+
+    return write
+
+
+def _in_case(case: str, engine: str) -> Writer:
+    return lambda site: in_case(case, engine, site.arguments[0])
+
+
+for _name in ("lower", "upper"):
+    scalar(_name, exact(((TEXT,), TEXT)), duckdb=_in_case(_name, "duckdb"), spark=_in_case(_name, "spark"))
+for _name in ("length", "char_length", "character_length"):
+    scalar(_name, exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
+scalar(
+    "octet_length",
+    exact(((TEXT,), INTEGER), ((BYTEA,), INTEGER)),
+    duckdb=lambda site: f"CAST({'strlen' if site.types[0] == TEXT else 'octet_length'}({site.arguments[0]}) AS INTEGER)",
+    spark="octet_length({0})",
+)
+for _name, _side in (("trim", "BOTH"), ("btrim", "BOTH"), ("ltrim", "LEADING"), ("rtrim", "TRAILING")):
+    _duckdb = "trim" if _side == "BOTH" else _name
+    scalar(
+        _name,
+        exact(((TEXT,), TEXT), ((TEXT, TEXT), TEXT)),
+        duckdb=_trimmed(_duckdb, _side, "duckdb"),
+        spark=_trimmed(_duckdb, _side, "spark"),
+    )
+for _name in ("substring", "substr"):
+    scalar(
+        _name,
+        exact(((TEXT, INTEGER), TEXT), ((TEXT, INTEGER, INTEGER), TEXT)),
+        duckdb=_substring("duckdb"),
+        spark=_substring("spark"),
+    )
+scalar("replace", exact(((TEXT, TEXT, TEXT), TEXT)), "replace({0}, {1}, {2})")
+scalar("strpos", exact(((TEXT, TEXT), INTEGER)), duckdb="CAST(strpos({0}, {1}) AS INTEGER)", spark="locate({1}, {0})")
+scalar("position", exact(((TEXT, TEXT), INTEGER)), duckdb="CAST(strpos({1}, {0}) AS INTEGER)", spark="locate({0}, {1})")
+scalar(
+    "left",
+    exact(((TEXT, INTEGER), TEXT)),
+    duckdb="left({0}, {1})",
+    spark="substring({0}, 1, CASE WHEN {1} >= 0 THEN {1} WHEN length({0}) + {1} < 0 THEN 0 ELSE length({0}) + {1} END)",
+)
+scalar(
+    "right",
+    exact(((TEXT, INTEGER), TEXT)),
+    duckdb="right({0}, {1})",
+    spark="(CASE WHEN {1} >= 0 THEN right({0}, {1}) ELSE substring({0}, 1 - {1}) END)",
+)
+for _name in ("lpad", "rpad"):
+    scalar(
+        _name,
+        exact(((TEXT, INTEGER), TEXT), ((TEXT, INTEGER, TEXT), TEXT)),
+        duckdb=_padded(_name, "duckdb"),
+        spark=_padded(_name, "spark"),
+    )
+scalar("split_part", exact(((TEXT, TEXT, INTEGER), TEXT)), duckdb=_split_part("duckdb"), spark=_split_part("spark"))
+scalar("starts_with", exact(((TEXT, TEXT), BOOLEAN)), duckdb="starts_with({0}, {1})", spark="startswith({0}, {1})")
+scalar("repeat", exact(((TEXT, INTEGER), TEXT)), "repeat({0}, {1})")
+scalar(
+    "reverse",
+    exact(((TEXT,), TEXT)),
+    duckdb="array_to_string(list_reverse(regexp_extract_all({0}, '(?s).')), '')",
+    spark="reverse({0})",
+)
+scalar(
+    "within_length",
+    exact(((TEXT, INTEGER, BOOLEAN), TEXT)),
+    duckdb=_within_length("duckdb"),
+    spark=_within_length("spark"),
+)
+scalar("md5", exact(((TEXT,), TEXT)), "md5({0})")
+# ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the separator.
+scalar("concat", _texts(2, needs_text=True), duckdb=lambda site: f"({' || '.join(site.arguments)})", spark="concat({all})")
+scalar("concat_ws", _texts(2, needs_text=False), "concat_ws({all})")
+_LIKE = exact(((TEXT, TEXT), BOOLEAN), ((TEXT, TEXT, TEXT), BOOLEAN))
+for _name, _blind in (("like", False), ("ilike", True)):
+    scalar(_name, _LIKE, duckdb=_like("duckdb", is_case_blind=_blind), spark=_like("spark", is_case_blind=_blind))

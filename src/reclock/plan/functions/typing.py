@@ -1,0 +1,125 @@
+"""PostgreSQL's rules for mixed types: implicit casts, the common type of several, and overload resolution by signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reclock.algebra.relations import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    MAX_PRECISION,
+    OID,
+    SMALLINT,
+    TEXT,
+    ScalarType,
+    TypeName,
+    array,
+    numeric,
+)
+from reclock.plan.functions.registry import Resolver, Types
+
+_DIGITS = {TypeName.SMALLINT: 5, TypeName.INTEGER: 10, TypeName.BIGINT: 19}
+_INTEGERS = (SMALLINT, INTEGER, BIGINT)
+_NUMBERS = (TypeName.SMALLINT, TypeName.INTEGER, TypeName.BIGINT, TypeName.NUMERIC, TypeName.REAL, TypeName.DOUBLE)
+_MOMENTS = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMPTZ)
+
+
+def as_numeric(type: ScalarType) -> ScalarType:
+    """The numeric type that holds every value of an integer or numeric type."""
+    if type.name is TypeName.NUMERIC:
+        return type if type.precision is not None else numeric()
+    return numeric(_DIGITS[type.name], 0)
+
+
+def parameters(type: ScalarType) -> tuple[int, int]:
+    """Precision and scale of a numeric type."""
+    exact_type = as_numeric(type)
+    return exact_type.precision or MAX_PRECISION, exact_type.scale or 0
+
+
+def widened(integral_digits: int, scale: int, *operands: ScalarType) -> ScalarType:
+    """The numeric type with room for so many digits before and after the point, within 38 in all.
+
+    It is unconstrained if one of ``operands``, of which its values are computed, is.
+    """
+    result = numeric(max(1, min(MAX_PRECISION, integral_digits + scale)), scale)
+    return replace(result, is_unconstrained=any(operand.is_unconstrained for operand in operands))
+
+
+def common_type(types: Sequence[ScalarType | None]) -> ScalarType | None:
+    """The type that all can be cast to without loss of kind; TEXT if none has a type, None if there is no such type."""
+    known = [type for type in types if type is not None]
+    if not known:
+        return TEXT
+    result: ScalarType | None = known[0]
+    for type in known[1:]:
+        result = result and _common_of_two(result, type)
+    return result
+
+
+def is_implicit(source: ScalarType | None, target: ScalarType) -> bool:
+    """Whether a value of ``source`` may stand where ``target`` is wanted, without an explicit cast."""
+    if source is None or source.name is target.name or (source.element is not None and target.name is TypeName.ARRAY):
+        return source is None or source.element == target.element
+    if target.is_object_id:
+        return source.is_object_id or source.is_integer
+    if source.is_object_id:
+        return target.name is TypeName.BIGINT
+    for ladder in (_NUMBERS, _MOMENTS):
+        if source.name in ladder and target.name in ladder:
+            return ladder.index(source.name) < ladder.index(target.name)
+    return False
+
+
+def exact(*signatures: tuple[Sequence[ScalarType], ScalarType]) -> Resolver:
+    """Overloads by signature: the one with most arguments of exactly its types among those all arguments may stand in for."""
+
+    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+        fitting = [
+            (tuple(wanted), result)
+            for wanted, result in signatures
+            if len(wanted) == len(types) and all(is_implicit(have, want) for have, want in zip(types, wanted, strict=True))
+        ]
+        return max(fitting, key=lambda it: sum(have == want for have, want in zip(types, it[0], strict=True)), default=None)
+
+    return resolve
+
+
+def same(result: ScalarType | None = None, *, at_least: int = 1, at_most: int | None = None) -> Resolver:
+    """Arguments of one common type; answers that type unless ``result`` says another."""
+
+    def resolve(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+        common = common_type(types)
+        if common is None or len(types) < at_least or (at_most is not None and len(types) > at_most):
+            return None
+        return (common,) * len(types), result or common
+
+    return resolve
+
+
+def a_number(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
+    """One number of any kind; answers its type. An untyped argument is a double."""
+    type = (types[0] or DOUBLE) if len(types) == 1 else None
+    return ((type,), type) if type and type.is_number else None
+
+
+def _common_of_two(one: ScalarType, other: ScalarType) -> ScalarType | None:
+    if one == other:
+        return one
+    if one.is_number and other.is_number:
+        if one.is_float or other.is_float:
+            return DOUBLE
+        if one.is_integer and other.is_integer:
+            return max(one, other, key=_INTEGERS.index)
+        (p1, s1), (p2, s2) = parameters(one), parameters(other)
+        return widened(max(p1 - s1, p2 - s2), max(s1, s2), one, other)
+    if one.is_object_id or other.is_object_id:
+        return OID if all(type.is_object_id or type.is_integer for type in (one, other)) else None
+    if one.element is not None and other.element is not None:
+        element = _common_of_two(one.element, other.element)
+        return array(element) if element is not None else None
+    if one.is_moment and other.is_moment:
+        return max(one, other, key=lambda type: _MOMENTS.index(type.name))
+    return None

@@ -1,0 +1,72 @@
+"""Scalar expressions of the plan: values over the columns of one input row, every one with its type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.algebra.relations import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """The value of input column ``index`` (0-based)."""
+
+    index: int
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant. ``value`` is None (SQL NULL), bool, int, float, Decimal, str, bytes, date, datetime or timedelta."""
+
+    value: Any
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """``$number`` of a statement that is only described: executing it puts a ``Literal`` here."""
+
+    number: int
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A scalar function or operator of ``reclock.plan.functions``, by its registered name, on typed arguments."""
+
+    function: str
+    arguments: tuple[Scalar, ...]
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``operand`` as ``type`` with PostgreSQL's meaning: a value that does not fit is an error, never NULL."""
+
+    operand: Scalar
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The result of the first branch whose condition is true, else ``otherwise``."""
+
+    branches: tuple[tuple[Scalar, Scalar], ...]
+    otherwise: Scalar
+    type: ScalarType
+
+
+Scalar = ColumnRef | Literal | Parameter | Call | Cast | Case
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate function of ``reclock.plan.functions`` over the rows of a group; no arguments means ``count(*)``."""
+
+    function: str
+    arguments: tuple[Scalar, ...]
+    type: ScalarType
+    is_distinct: bool = False
+    filter: Scalar | None = None

@@ -1,0 +1,63 @@
+"""Which scalars have a value for every row, so that they may be evaluated on more rows than SQL says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reclock.algebra.relations import ScalarType
+from reclock.plan.scalars import Call, Case, Cast
+
+_TOTAL = frozenset(
+    {
+        "=",
+        "<>",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "is_not_distinct",
+        "concat",
+        "||",
+        "like",
+        "ilike",
+        "= any",
+        "coalesce",
+    }
+)
+"""Operators that have a result for every argument."""
+
+
+def can_raise(scalar: Any) -> bool:
+    """Whether some row could make the scalar fail. Columns, constants and what is no scalar of a plan yet cannot."""
+    match scalar:
+        case Cast(operand, target):
+            return not _is_widening(operand.type, target) or can_raise(operand)
+        case Call(function, arguments):
+            return function not in _TOTAL or any(can_raise(part) for part in arguments)
+        case Case(branches, otherwise):
+            return any(can_raise(part) for branch in branches for part in branch) or can_raise(otherwise)
+        case _:
+            return False
+
+
+_INTEGER_DIGITS = {"smallint": 5, "integer": 10, "bigint": 19}
+
+
+def _is_widening(source: ScalarType, target: ScalarType) -> bool:
+    if target.name.value == "text" or (target.is_object_id and source.is_object_id):
+        return True
+    if target.is_float and (source.is_integer or source.is_float):
+        return target.name.value == "double precision" or not source.is_float
+    if source.is_integer and target.is_integer:
+        return _INTEGER_DIGITS[source.name.value] <= _INTEGER_DIGITS[target.name.value]
+    if target.precision is not None:
+        whole = target.precision - (target.scale or 0)
+        if source.is_integer:
+            return whole >= _INTEGER_DIGITS[source.name.value]
+        if source.precision is not None:
+            return whole >= source.precision - (source.scale or 0) and (target.scale or 0) >= (source.scale or 0)
+    return False

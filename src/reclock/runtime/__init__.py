@@ -1,0 +1,1 @@
+"""Processes: the environment they share, what a process leads, and replicas."""

@@ -1,0 +1,60 @@
+"""Which controllers a process leads that stays: the storage controller, and that of every cluster that has replicas."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import structlog
+
+from reclock.runtime.environment import Environment
+
+_logger = structlog.get_logger(__name__)
+
+_LOOK_S = 5.0
+"""How often clusters are looked for if no change of the catalog is noticed."""
+
+_AGAIN_S = 1.0
+
+
+@contextmanager
+def leading(environment: Environment) -> Iterator[None]:
+    """Inside the block this process leads every controller that no other does."""
+    stopping, changed = threading.Event(), threading.Event()
+    arguments = (environment, stopping, changed)
+    thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
+    with environment.storage_controller.looping(), environment.consensus.catalog_changes.calling(changed.set):
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            changed.set()
+            thread.join()
+
+
+def _follow_clusters(environment: Environment, stopping: threading.Event, changed: threading.Event) -> None:
+    """A loop for each cluster that has replicas, or whose replicas are still to be ended."""
+    loops: dict[int, ExitStack] = {}
+    with ExitStack() as scope:
+        while not stopping.is_set():
+            changed.clear()
+            try:
+                environment.marks.refresh()
+                wanted = _clusters(environment)
+            except Exception as error:  # the edge of the loop: it may go better the next time
+                _logger.warning("clusters cannot be followed", error=str(error))
+                stopping.wait(_AGAIN_S)
+                continue
+            for id in wanted - loops.keys():
+                loops[id] = scope.enter_context(ExitStack())
+                loops[id].enter_context(environment.sized_controller(id).looping())
+            for id in loops.keys() - wanted:
+                loops.pop(id).close()
+            changed.wait(_LOOK_S)
+
+
+def _clusters(environment: Environment) -> set[int]:
+    sized = {cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.size is not None}
+    return sized | {registration.cluster_id for registration in environment.replicas.all()}

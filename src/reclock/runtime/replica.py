@@ -1,0 +1,100 @@
+"""The process of one replica: it announces itself, carries out what it is told, and gives signs of life until it is not wanted."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+
+from reclock.algebra.relations import INTEGER, Column, RelationDesc
+from reclock.algebra.timestamps import MINIMUM
+from reclock.catalog.objects import ClusterReplica
+from reclock.clusters.flight import ReplicaServer
+from reclock.consensus.processes.replicas import Incarnation
+from reclock.errors import ConsensusUnavailable, Fenced, InvalidOption, ReplicaSuperseded, UnknownObject
+from reclock.plan.relational import Constant, Finishing
+from reclock.runtime.environment import Environment
+
+_ONE_ROW = Constant(((1,),), RelationDesc((Column("one", INTEGER),)))
+
+_logger = structlog.get_logger(__name__)
+
+
+def find(environment: Environment, cluster: str, replica: str) -> ClusterReplica:
+    """The replica of that name, as the catalog has it. Raises ``UnknownObject``, ``InvalidOption`` if it has no size."""
+    snapshot = environment.catalog.sync()
+    owner = next((each for each in snapshot.clusters.values() if each.name == cluster), None)
+    if owner is None:
+        raise UnknownObject("cluster", cluster)
+    found = snapshot.replica_by_name(owner.id, replica)
+    if found is None:
+        raise UnknownObject("cluster replica", f"{cluster}.{replica}")
+    if found.size is None:
+        raise InvalidOption(f'cluster replica "{cluster}.{replica}" has no size', hint="that of a virtual cluster is no process")
+    return found
+
+
+def run(
+    environment: Environment,
+    replica: ClusterReplica,
+    *,
+    incarnation: Incarnation | None,
+    stopping: threading.Event,
+    ready: Callable[[str], None] = lambda address: None,
+) -> str:
+    """Be ``replica`` until ``stopping`` is set, another incarnation is there, it is dropped, or nobody leads or asks it any more.
+
+    Answers why it ends. Without an ``incarnation`` that was begun for it, it supersedes the one there is. Raises
+    ``ReplicaSuperseded`` if that is not the present one any more.
+    """
+    settings, registry = environment.settings, environment.replicas
+    assert replica.size is not None
+    size = environment.use_size(replica.size)
+    if incarnation is None:
+        incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
+        assert incarnation is not None
+    environment.engines.small.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
+    host, advertised = settings.replica_host, settings.replica_advertised_host
+    made = environment.make_replica(size=size)
+    with ReplicaServer(made, registry.token(replica.id, incarnation), host=host, advertised=advertised) as server:
+        registry.announce(replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms)
+        _logger.info("replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid())
+        ready(server.address)
+        if settings.replica_warm_up:
+            threading.Thread(target=_warm_up, args=(environment,), name="warm-up", daemon=True).start()
+        return _live(environment, replica, incarnation, stopping, server)
+
+
+def _live(
+    environment: Environment,
+    replica: ClusterReplica,
+    incarnation: Incarnation,
+    stopping: threading.Event,
+    server: ReplicaServer,
+) -> str:
+    settings, registry, seat = environment.settings, environment.replicas, environment.seat(f"compute {replica.cluster_id}")
+    led = time.monotonic()
+    while not stopping.wait(settings.replica_lease_ms / 4000):
+        try:
+            registry.beat(replica.id, incarnation, lease_ms=settings.replica_lease_ms)
+            if seat.is_taken():
+                led = time.monotonic()
+        except (ReplicaSuperseded, Fenced) as over:
+            return over.message
+        except ConsensusUnavailable as outage:  # without it nobody can be asked for anything new; it may come back
+            _logger.warning("no sign of life could be given", error=outage.message, detail=outage.detail)
+        if time.monotonic() - max(led, server.asked_at) > settings.replica_linger_ms / 1000 and not server.is_busy:
+            registry.lost(replica.id, incarnation, "nobody led or asked it")
+            return "nobody leads the cluster or asks this replica anything"
+    registry.lost(replica.id, incarnation, "it was stopped")
+    return "it was stopped"
+
+
+def _warm_up(environment: Environment) -> None:
+    try:
+        environment.engines.spark()
+    except Exception as error:  # whoever needs it meets the error again
+        _logger.warning("Spark does not start", error=str(error))

@@ -1,0 +1,39 @@
+"""What a process that stays records of itself: its replicas, its sessions and their statements."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from reclock.controllers.subscribes import OwnReplicas
+from reclock.introspection.reports import Reports
+from reclock.runtime.environment import Environment
+
+
+@contextmanager
+def reporting(environment: Environment) -> Iterator[None]:
+    """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
+    settings, manager = environment.settings, environment.collection_manager
+    actor, clock = environment.actor, environment.clock
+    replicas = OwnReplicas(environment.own_replicas, manager, actor, clock)
+    times = settings.introspection_sample_ms, settings.introspection_retention_ms
+    reports = environment.reports = Reports(manager, actor, clock, *times, environment.lags_ms)
+
+    def gather() -> None:
+        reports.step()
+        replicas.step()
+
+    stopping = threading.Event()
+    loop = partial(manager.loop, stopping, interval_ms=settings.introspection_interval_ms, gather=gather)
+    thread = threading.Thread(target=loop, name="introspection", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        environment.reports = None
+        replicas.close()
+        reports.close()
+        stopping.set()
+        thread.join()

@@ -1,0 +1,101 @@
+"""A replica that lives for one task: where nobody sees to the replicas of a cluster, its work is submitted as one of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from reclock.clusters.session import configuration
+from reclock.clusters.sizes import size_named
+from reclock.consensus.processes.replicas import Incarnation
+from reclock.controllers.implied import replicas_of
+from reclock.errors import InvalidOption, ReclockError
+from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.runtime.environment import Environment
+from reclock.runtime.replica import find, run
+
+_KNOWN_TO_SUBMIT = ("spark.driver.", "spark.kubernetes.", "spark.yarn.")
+
+
+def attended(environment: Environment) -> list[str]:
+    """The clusters, by id, that work for any process: virtual ones, and those whose replicas live or are seen to."""
+    catalog = environment.planner_catalog()
+    return [
+        name
+        for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1])
+        if not replicas_of(catalog, id) or environment.sized_controller(id).is_attended()
+    ]
+
+
+def submissions(environment: Environment, *, but: Sequence[str], at: int, owner: str) -> list[dict[str, object]]:
+    """What spark-submit is told for each cluster but those: the arguments of ``jobs/work_cluster.py``, and the options of its
+    replica's size that must be known before the driver starts. All others, the master among them, it takes itself.
+    """
+    catalog, found = environment.planner_catalog(), list[dict[str, object]]()
+    for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
+        if name not in but:
+            options = _options(environment, next((replica.size for replica in replicas_of(catalog, id)), None))
+            arguments = ["--home", str(environment.settings.home.absolute()), "--cluster", name, "--at", str(at), "--owner", owner]
+            early = {option: value for option, value in options.items() if option.startswith(_KNOWN_TO_SUBMIT)}
+            found.append({"application_args": arguments, "conf": early})
+    return found
+
+
+def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
+    """None of a size that is unknown here: the job itself says so, and fails alone."""
+    try:
+        sized = None if size is None else size_named(size, environment.replica_sizes)
+    except InvalidOption:
+        return {}
+    return configuration(environment.settings if sized is None else sized.applied_to(environment.settings))
+
+
+@contextmanager
+def living(environment: Environment) -> Iterator[None]:
+    """Inside the block this process is the first replica that a controller of ``environment`` has to start; it starts no other."""
+    orchestrator = environment.orchestrator = WithinThisProcess(environment)
+    try:
+        yield
+    finally:
+        orchestrator.close()
+
+
+class WithinThisProcess:
+    """See `Orchestrator`. Its one replica is a thread, which is asked, commanded and missed like any other replica."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._living: tuple[int, threading.Thread, threading.Event] | None = None
+        self._ended: list[Ended] = []
+
+    def has_room(self) -> bool:
+        return self._living is None or not self._living[1].is_alive()
+
+    def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
+        stopping = threading.Event()
+
+        def work() -> None:
+            try:
+                found = find(self._environment, replica.cluster, replica.name)
+                why = run(self._environment, found, incarnation=incarnation, stopping=stopping)
+            except Exception as error:  # the edge of the replica
+                why = error.message if isinstance(error, ReclockError) else f"{type(error).__name__}: {error}"
+            self._ended.append(Ended(replica.id, incarnation, why))
+
+        self._living = replica.id, threading.Thread(target=work, name=f"replica-{replica}", daemon=True), stopping
+        self._living[1].start()
+
+    def stop(self, replica_id: int) -> None:
+        if self._living is not None and self._living[0] == replica_id:
+            self._living[2].set()
+
+    def ended(self) -> list[Ended]:
+        found, self._ended = self._ended, []
+        return found
+
+    def close(self) -> None:
+        """The replica ends, if there is one."""
+        if self._living is not None:
+            self.stop(self._living[0])
+            self._living[1].join()

@@ -1,0 +1,285 @@
+"""Decoding is exact: every type, both formats, and the byte of the first record that does not fit."""
+
+import random
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from fixtures.malformed import GOOD, MANY, changed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    REAL,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Column,
+    RelationDesc,
+    TextLimit,
+    numeric,
+)
+from reclock.collections.schema import arrow_schema
+from reclock.definitions.sources import CsvFormat, JsonFormat, TextFormat
+from reclock.errors import DecodeFailed
+from reclock.formats.decode import decode
+from reclock.formats.messages import decode_messages
+from reclock.formats.records import quote_of, record_ends
+from reclock.formats.values import Unreadable, table
+
+CSV = CsvFormat(has_header=False)
+AT = {"partition": "0", "offsets": [1, 2, 3, 4]}
+PAIR = RelationDesc((Column("n", INTEGER, is_nullable=False), Column("w", TEXT)))
+
+
+def of(type):
+    return RelationDesc((Column("n", INTEGER), Column("v", type)))
+
+
+def csv_value(type, text):
+    return decode(f"1,{text}\n".encode(), CSV, of(type), key="k", offset=0)["v"].to_pylist()[0]
+
+
+def json_value(type, text):
+    return decode(f'{{"n":1,"v":{text}}}\n'.encode(), JsonFormat(), of(type), key="k", offset=0)["v"].to_pylist()[0]
+
+
+FIVE = datetime(2013, 1, 1, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        (BOOLEAN, "t", True),
+        (BOOLEAN, "FALSE", False),
+        (BOOLEAN, "Yes", True),
+        (BOOLEAN, "0", False),
+        (SMALLINT, "-32768", -32768),
+        (INTEGER, "2147483647", 2147483647),
+        (BIGINT, "-9223372036854775808", -(2**63)),
+        (REAL, "1.5", 1.5),
+        (DOUBLE, "-Infinity", float("-inf")),
+        (DOUBLE, "1e-7", 1e-7),
+        (numeric(38, 9), "12345678901234567890123456789.123456789", Decimal("12345678901234567890123456789.123456789")),
+        (numeric(10, 2), "-1.5", Decimal("-1.50")),
+        (TEXT, "NaN", "NaN"),
+        (TEXT, '"a ""quoted"", text\nof two lines"', 'a "quoted", text\nof two lines'),
+        (TEXT, "", None),
+        (TEXT, '""', ""),
+        (TEXT, " spaces ", " spaces "),
+        (INTEGER, "", None),
+        (BYTEA, r"\x00ff", b"\x00\xff"),
+        (DATE, "2020-02-29", date(2020, 2, 29)),
+        (TIMESTAMP, "2013-01-01 05:00:00.123456", datetime(2013, 1, 1, 5, 0, 0, 123456)),
+        (TIMESTAMPTZ, "2013-01-01T05:00:00Z", FIVE),
+        (TIMESTAMPTZ, "2013-01-01 05:00:00", FIVE),
+        (TIMESTAMPTZ, "2013-01-01 07:00:00+02", FIVE),
+        (TIMESTAMPTZ, "2013-01-01", FIVE.replace(hour=0)),
+    ],
+)
+def test_a_csv_field_is_the_value_it_spells(type, text, value):
+    assert csv_value(type, text) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        (BOOLEAN, "true", True),
+        (SMALLINT, "-5", -5),
+        (BIGINT, "9223372036854775807", 2**63 - 1),
+        (REAL, "1.5", 1.5),
+        (DOUBLE, "2", 2.0),
+        (numeric(38, 9), "0.1", Decimal("0.1")),
+        (numeric(10, 2), '"1.25"', Decimal("1.25")),
+        (TEXT, r'"\u00e9\n"', "é\n"),
+        (TEXT, "null", None),
+        (BYTEA, r'"\\x00ff"', b"\x00\xff"),
+        (DATE, '"2020-02-29"', date(2020, 2, 29)),
+        (TIMESTAMP, '"2013-01-01T05:00:00"', datetime(2013, 1, 1, 5)),
+        (TIMESTAMPTZ, '"2013-01-01 05:00:00"', FIVE),
+        (TIMESTAMPTZ, '"2013-01-01T06:00:00+01:00"', FIVE),
+    ],
+)
+def test_a_json_field_is_the_value_it_spells(type, text, value):
+    assert json_value(type, text) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        *[(BOOLEAN, "maybe"), (SMALLINT, "32768"), (INTEGER, "1.5"), (BIGINT, "x"), (REAL, "x"), (numeric(4, 2), "123.45")],
+        *[(numeric(4, 2), "1.234"), (BYTEA, "ff"), (BYTEA, r"\xf"), (DATE, "2019-02-29"), (TIMESTAMP, "soon")],
+        *[(TIMESTAMPTZ, "2013-01-01 25:00:00"), (INTEGER, '""')],
+    ],
+)
+def test_a_csv_field_that_does_not_fit_names_its_column(type, text):
+    with pytest.raises(DecodeFailed) as failure:
+        csv_value(type, text)
+    assert f'column "v" of type {type}' in failure.value.detail
+
+
+@pytest.mark.parametrize(
+    ("type", "text"),
+    [
+        *[(BOOLEAN, "1"), (SMALLINT, "40000"), (INTEGER, "1.5"), (INTEGER, '"1"'), (DOUBLE, '"1"'), (numeric(4, 2), "1.234")],
+        *[(TEXT, "1"), (TEXT, "{}"), (BYTEA, '"x"'), (DATE, '"x"'), (DATE, "1"), (TIMESTAMP, '"x"'), (TIMESTAMPTZ, "5")],
+    ],
+)
+def test_a_json_field_of_another_type_names_its_column(type, text):
+    with pytest.raises(DecodeFailed) as failure:
+        json_value(type, text)
+    assert f'column "v" of type {type}' in failure.value.detail
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_ten_thousand_malformed_records_are_each_an_error_that_names_them(name):
+    format = {"json": JsonFormat(), "csv": CSV, "text": TextFormat()}[name]
+    desc = RelationDesc((Column("w", TEXT),)) if name == "text" else MANY
+    chance, refused = random.Random(20261122), 0
+
+    def rows(buffer):
+        return decode(buffer, format, desc, key="k", offset=50).num_rows
+
+    for _ in range(10_000):
+        before, after = chance.choice([(0, 0), (0, 1), (2, 0), (1, 2)])
+        buffer = GOOD[name] * before + changed(GOOD[name], chance) + GOOD[name] * after
+        ends = [int(end) for end in record_ends(buffer, quote_of(format))]  # what is behind an open quote is not whole
+        starts, buffer = [0, *ends[:-1]], buffer[: ends[-1]] if ends else b""
+        blank = [name != "text" and not buffer[start:end].strip() for start, end in zip(starts, ends, strict=False)]
+        try:
+            assert rows(buffer) == len(ends) - sum(blank), buffer
+        except DecodeFailed as failure:
+            place = starts.index(failure.offset - 50)
+            assert place >= min(before, len(ends) - 1)
+            assert rows(buffer[: starts[place]]) == place - sum(blank[:place]), buffer
+            refused += 1
+    assert refused > 1_000
+
+
+def test_an_object_stands_on_one_line():
+    for bad in (b'{"n":1,\n"w":"a"}\n', b'{\n"n":1}\n', b'{"n":1}{"n":2}\n{"n":\n3}\n', b'{"n":1,"o":{}\n,"w":"a"}\n'):
+        with pytest.raises(DecodeFailed) as failure:
+            decode(b'{"n":1}\n' + bad, JsonFormat(), PAIR, key="k", offset=0)
+        assert failure.value.offset == 8
+    assert decode(b'\n {"n":1} \r\n \t\n{"n":2}\n\n', JsonFormat(), PAIR, key="k", offset=0)["n"].to_pylist() == [1, 2]
+
+
+BAD_CSV = [b"x,a\n", b",a\n", b"1\n", b"1,a,b\n", b"1,\xff\n", b"99999999999,a\n"]
+BAD_JSON = [
+    *[b'{"n":"x"}\n', b"{}\n", b'{"w":"a"}\n', b"[1]\n", b"nonsense\n", b'{"n":1\n', b'{"n":1,"w":"\xff"}\n'],
+    *[b'{"n":1}{"n":2}\n', b'{"n":1,"n":2}\n', b'{"n":1,"w":3}\n'],
+]
+
+
+@pytest.mark.parametrize(
+    ("bad", "format", "good"),
+    [*((bad, CSV, b'1,"a\nb"\n') for bad in BAD_CSV), *((bad, JsonFormat(), b'{"n":1}\n') for bad in BAD_JSON)],
+)
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (0, 3), (7, 0), (100, 100)])
+def test_the_first_bad_record_is_named_by_its_byte_and_can_be_skipped(bad, format, good, before, after):
+    buffer = good * before + bad + good * after + bad
+    start = 1000 + len(good) * before
+    with pytest.raises(DecodeFailed) as failure:
+        decode(buffer, format, PAIR, key="k", offset=1000)
+    assert (failure.value.partition, failure.value.offset) == ("k", start)
+    last = 1000 + len(buffer)
+    rows = decode(
+        buffer, format, PAIR, key="k", offset=1000, skips=[(start, start + 1), (last - 1, last + 5), (0, 1000), (last, last + 1)]
+    )
+    assert rows.num_rows == before + after
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["a", 'q"', "l\nm", ""])), max_size=8),
+    st.integers(0, 60),
+    st.integers(0, 60),
+)
+def test_skipping_drops_exactly_the_records_that_hold_a_skipped_byte(rows, start, length):
+    records = ['{},"{}"\n'.format(n, w.replace('"', '""')).encode() for n, w in rows]
+    kept, at = [], 0
+    for row, record in zip(rows, records, strict=True):
+        if not (length and start < at + len(record) and start + length > at):
+            kept.append(row)
+        at += len(record)
+    found = decode(b"".join(records), CSV, PAIR, key="k", offset=0, skips=[(start, start + length)] if length else [])
+    assert [(row["n"], row["w"]) for row in found.to_pylist()] == kept
+
+
+def test_a_header_orders_the_fields():
+    assert decode(b"x,1\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4).to_pylist() == [{"n": 1, "w": "x"}]
+    with pytest.raises(DecodeFailed, match="byte 4") as failure:
+        decode(b"x,y\n", CsvFormat(), PAIR, ["w", "n"], key="k", offset=4)
+    assert 'column "n" of type integer' in failure.value.detail
+
+
+@pytest.mark.parametrize("limit", [TextLimit(3), TextLimit(3, ignores_blanks=True)], ids=str)
+@pytest.mark.parametrize("format", [CSV, JsonFormat(), TextFormat()])
+def test_a_text_that_is_longer_than_its_column_does_not_decode(format, limit):
+    desc = RelationDesc((Column("n", TEXT, limit=limit),))
+
+    def lines(*texts):
+        write = (lambda text: f'{{"n":"{text}"}}') if isinstance(format, JsonFormat) else str
+        return [write(text).encode() + b"\n" for text in texts]
+
+    good = lines("abc", "é", "ab   ", "a b")
+    kept = ["abc", "é", "ab" if limit.ignores_blanks else "ab ", "a b"]
+    assert decode(b"".join(good), format, desc, key="k", offset=0)["n"].to_pylist() == kept
+    assert [column.to_pylist() for column in decode_messages([line[:-1] for line in good], format, desc, **AT)] == [kept]
+    bad = lines("x", "abcd", "abcde")
+    with pytest.raises(DecodeFailed, match=f"byte {len(bad[0])} ") as failure:
+        decode(b"".join(bad), format, desc, key="k", offset=0)
+    assert f"value too long for type {limit}" in failure.value.detail
+    with pytest.raises(DecodeFailed, match="offset 8 ") as failure:
+        decode_messages([line[:-1] for line in bad], format, desc, partition="0", offsets=[7, 8, 9])
+    assert f"value too long for type {limit}" in failure.value.detail
+
+
+def test_a_value_of_a_schema_that_is_longer_than_its_column_does_not_decode():
+    desc = RelationDesc((Column("n", TEXT, limit=TextLimit(2)),))
+    assert table([{"n": "é  "}, {}, {"n": "ab"}], desc)["n"].to_pylist() == ["é ", None, "ab"]
+    with pytest.raises(Unreadable, match='column "n": value too long for type character varying') as failure:
+        table([{"n": "ab"}, {"n": "abc"}, {"n": "abcd"}], desc)
+    assert failure.value.index == 1
+
+
+def test_json_ignores_what_is_not_declared_and_missing_is_null():
+    found = decode(b'{"z":{"a":[1]},"n":1}\n\n{"w":null,"n":2}\n', JsonFormat(), PAIR, key="k", offset=0)
+    assert found.to_pylist() == [{"n": 1, "w": None}, {"n": 2, "w": None}]
+
+
+def test_the_options_of_csv_are_obeyed():
+    odd = CsvFormat(has_header=False, delimiter=";", null_text=r"\N", quote="'")
+    found = decode(b"1;'a;''b'\r\n2;\\N\n3;\n4;'\\N'\n", odd, PAIR, key="k", offset=0)
+    assert [row["w"] for row in found.to_pylist()] == ["a;'b", None, "", r"\N"]
+    assert decode(b'1,"a\n', CsvFormat(quote=None), PAIR, key="k", offset=0)["w"].to_pylist() == ['"a']
+
+
+def test_a_byte_order_mark_at_the_start_of_an_object_is_no_data():
+    assert decode(b"\xef\xbb\xbf1,a\n", CSV, PAIR, key="k", offset=0).to_pylist() == [{"n": 1, "w": "a"}]
+
+
+@pytest.mark.parametrize("format", [CSV, JsonFormat()])
+def test_the_result_has_exactly_the_declared_schema(format):
+    types = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, numeric(10, 2), TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ)
+    desc = RelationDesc(tuple(Column(f"c{i}", type) for i, type in enumerate(types)))
+    nulls = (b"," * (len(types) - 1) if format == CSV else b"{}") + b"\n"
+    for buffer in (b"", nulls):
+        table = decode(buffer, format, desc, key="k", offset=0)
+        assert table.schema.equals(arrow_schema(desc, with_updates=False))
+        assert table.num_rows == buffer.count(b"\n")
+        assert isinstance(table, pa.Table)
+
+
+@pytest.mark.parametrize("before", [b"", b'{"n":1}\n', b"\n", b" "])
+def test_a_null_is_no_json_object(before):
+    """Arrow takes it for an object of NULLs, and where it comes first ends the process."""
+    with pytest.raises(DecodeFailed, match=f"byte {before.rfind(10) + 1} "):
+        decode(before + b'null\n{"n":2}\n', JsonFormat(), of(TEXT), key="k", offset=0)
