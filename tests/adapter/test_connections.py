@@ -48,7 +48,7 @@ def client(environment: Environment, source: str) -> dict[str, str]:
     """How the upstream of a source is reached."""
     [spec] = source_specs(environment, [source])
     connector: Any = spec.connector
-    return kafka_client(connector.connection, environment.means.reveal)
+    return kafka_client(connector.connection, environment.connection_context.resolve_secret)
 
 
 MADE = f"""
@@ -243,7 +243,7 @@ def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> N
         "PASSWORD = SECRET word, SSL MODE 'verify-full') WITH (validate = false)",
     )
     [entry] = [entry for entry in environment.planner_catalog().entries() if entry.name.item == "p"]
-    assert postgres_parameters(entry.connection, environment.means.reveal) == {  # type: ignore[union-attr]
+    assert postgres_parameters(entry.connection, environment.connection_context.resolve_secret) == {  # type: ignore[union-attr]
         "host": "h",
         "port": "5433",
         "dbname": "shop",

@@ -54,7 +54,7 @@ def test_it_says_what_is_missing(home: Path) -> None:
 def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard = threading.Event()
 
-    def silent(spec: object, means: object) -> object:
+    def silent(spec: object, context: object) -> object:
         heard.wait()
         raise UpstreamUnavailable("too late")
 
@@ -62,7 +62,7 @@ def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(home: 
     with Environment.open(home) as environment:
         *_, last = check_source(environment, "s", timeout_s=0.2)
         heard.set()
-    assert (last.is_fine, last.seen) == (False, "no answer within 0.2 seconds")
+    assert (last.ok, last.detail) == (False, "no answer within 0.2 seconds")
 
 
 def test_credentials_are_named_and_secrets_are_not(monkeypatch: pytest.MonkeyPatch) -> None:

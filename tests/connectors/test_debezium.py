@@ -76,8 +76,8 @@ BOUND: Bound = {"shop.transaction/0": (6, "shop.transaction"), "shop.public.a/0"
 
 
 def begun() -> tuple[dict[str, int], Any]:
-    increments, hindered = over("public.a", LATE).begin(BOUND)
-    return {str(own.partition): own.upper for own in increments}, hindered.get(LATE)
+    increments, blocked = over("public.a", LATE).begin(BOUND)
+    return {str(own.partition): own.upper for own in increments}, blocked.get(LATE)
 
 
 def test_a_table_that_comes_late_tells_what_it_waits_for(topics: Topics) -> None:

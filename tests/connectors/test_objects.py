@@ -115,7 +115,7 @@ def test_an_object_that_did_not_just_grow_is_a_definite_error(buckets, now, byte
 
     buckets.put("b.csv", b"1,x\n2,y\n")
     aside, grown = look(buckets, evidence, skips=[("a.csv", byte, byte + 1)])
-    assert (aside.key, aside.lower, aside.upper, aside.evidence.is_given_up) == ("a.csv", 8, 8, True)
+    assert (aside.key, aside.lower, aside.upper, aside.evidence.is_abandoned) == ("a.csv", 8, 8, True)
     assert (grown.key, grown.upper) == ("b.csv", 8)
     assert look(buckets, [aside.evidence, grown.evidence]) == []
     buckets.put("a.csv", b"1,x\n2,y\n3,z\n4,u\n")
@@ -228,17 +228,17 @@ def as_bound(*evidence):
 
 
 def test_the_newest_reading_of_an_object_counts_and_survives_the_lake():
-    first = Evidence("a.csv", 8, 7, "etag").given_up()
+    first = Evidence("a.csv", 8, 7, "etag").abandoned()
     second = Evidence("a.csv", 4, 5, "etag 2", number=2)
     other = Evidence("b.csv#2", 3, 4, "reading 2")
     assert newest_readings(as_bound(second, first, other)) == {"a.csv": second, "b.csv#2": other}
-    third = Evidence("a.csv", 2, 2, "x", number=3).given_up()
+    third = Evidence("a.csv", 2, 2, "x", number=3).abandoned()
     assert newest_readings(as_bound(first, third, second))["a.csv"] == third
 
 
 def test_a_restart_is_done_once_its_reading_has_begun():
-    given_up = Evidence("a.csv", 8, 7, "etag").given_up()
-    again = restarted({"a.csv": given_up}, {"a.csv": 2, "c.csv": 5})
+    abandoned = Evidence("a.csv", 8, 7, "etag").abandoned()
+    again = restarted({"a.csv": abandoned}, {"a.csv": 2, "c.csv": 5})
     assert again == {"a.csv": Evidence("a.csv", 0, 0, "", number=2)}
     begun = Evidence("a.csv", 4, 5, "etag 2", number=2)
     assert restarted({"a.csv": begun}, {"a.csv": 2}) == {"a.csv": begun}

@@ -80,7 +80,7 @@ def check(world, at):
     assert {row[2] for row in world.visible()} == {10, at}
     assert world.mapping() == [("a.csv", 10, 8), ("a.csv", at, 18), ("d/b.csv", at, 4)]
     assert world.frontiers.get("u4").claim is None
-    known = world.lineup().read_bound()[1]
+    known = world.source_collections().read_bound()[1]
     assert {key: kept[0] for key, kept in known.items()} == {"a.csv": 26, "d/b.csv": 4}
 
 
@@ -162,7 +162,7 @@ class Upserts(Upstream):
         self.kafka.send(self.topic, [(b"a", b"3"), (b"b", None), (b"c", b"4")], 0)
 
     def check(self, world, at):
-        version = world.lineup(self.source).outputs[""].pin()
+        version = world.source_collections(self.source).outputs[""].pin()
         assert self.rows(version.snapshot(Timestamp(10))) == [("a", "1", 1), ("b", "2", 1), ("x", "9", 1)]
         assert self.rows(version.snapshot(Timestamp(at))) == [("a", "3", 1), ("c", "4", 1), ("x", "9", 1)]
         changes = version.changes(Timestamp(11), Timestamp(99))
@@ -229,7 +229,7 @@ class Transfers(Upstream):
 
     def check(self, world, at):
         for output, money in zip(self.outputs, (70, 130), strict=True):
-            version = world.lineup(self.source).outputs[output].pin()
+            version = world.source_collections(self.source).outputs[output].pin()
             assert [row["money"] for row in version.snapshot(Timestamp(at)).to_pylist()] == [money]
             assert [row["money"] for row in version.snapshot(Timestamp(at - 1)).to_pylist()] == [100]
         assert {time for _, time, _ in world.mapping(self.source)} == {10, at}

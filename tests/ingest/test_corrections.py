@@ -99,7 +99,7 @@ def test_a_writer_that_lost_its_claim_cannot_undo_a_correction(world):
 
     earlier = [Binding(found.partition, stalled.at, found.size) for found in stalled.increments]
     with pytest.raises(ClaimConflict):
-        world.lineup().bind(earlier, stalled.at, check_claim=lost, now=Timestamp(30))
+        world.source_collections().bind(earlier, stalled.at, check_claim=lost, now=Timestamp(30))
     world.audit()
     world.publish(20)
     assert world.mapping() == [("a.csv", 10, 13)]

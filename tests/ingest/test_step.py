@@ -67,7 +67,7 @@ def test_nothing_is_visible_and_nothing_moves_before_publishing(world):
     assert (report.state, report.rows, report.size, report.bindings) == (State.STAGED, 1, 4, (("a.csv", 4),))
     assert world.publish(10).waiting == (EVENTS.name,)
     assert world.visible() == []
-    assert world.lineup().outputs[""].pin().files(upper=Timestamp(99)) == []
+    assert world.source_collections().outputs[""].pin().files(upper=Timestamp(99)) == []
     world.audit()
     assert world.visible() == []
     assert list(world.publish(10).steps) == [EVENTS.name]
@@ -78,12 +78,15 @@ def test_a_tick_with_nothing_new_writes_nothing_and_wants_no_spark(world):
     world.write("a.csv", "1,x\n2")
     world.tick(10)
     world.spark = no_spark
-    lineup = world.lineup()
-    before = [c.pin().number for c in (lineup.outputs[""], lineup.remap, lineup.evidence)], world.frontiers.get("u4")
+    collections = world.source_collections()
+    before = [c.pin().number for c in (collections.outputs[""], collections.remap, collections.evidence)], world.frontiers.get("u4")
     assert world.ingest(20).state is State.IDLE
     assert world.audit() is None
     assert not world.publish(20).steps
-    assert ([c.pin().number for c in (lineup.outputs[""], lineup.remap, lineup.evidence)], world.frontiers.get("u4")) == before
+    assert (
+        [c.pin().number for c in (collections.outputs[""], collections.remap, collections.evidence)],
+        world.frontiers.get("u4"),
+    ) == before
 
 
 def test_a_restored_object_is_verified_once_and_not_read_into_rows_again(world):

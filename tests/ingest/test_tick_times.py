@@ -63,7 +63,7 @@ def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alo
                     raise UpstreamUnavailable("nobody answers")
                 return []
 
-        monkeypatch.setattr(tick, "open_connector", lambda source, means: Meeting(source))
+        monkeypatch.setattr(tick, "open_connector", lambda source, context: Meeting(source))
         report = tick.run(environment, owner="test")
         assert [failure.name for failure in report.failed] == ["reclock.public.b"]
         assert [found.source for found in report.ingested] == ["reclock.public.a", "reclock.public.c"]

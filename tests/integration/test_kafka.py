@@ -15,7 +15,7 @@ from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, C
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors import kafka as connector
 from reclock.connectors.connector import HasHistory
-from reclock.connectors.factory import Means, open_connector
+from reclock.connectors.factory import ConnectionContext, open_connector
 from reclock.connectors.objects.object_store import LocalBuckets
 from reclock.definitions.connections import broker
 from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, KafkaConnector, SourceSpec, TextFormat
@@ -99,7 +99,7 @@ def test_a_compacted_topic_has_gaps(kafka, open_world):
     source = over(kafka, topic)
     world = open_world(source)
     kafka.send(topic, [(b"k", f"v{i}".encode()) for i in range(50)])
-    read = open_connector(source, Means(world.store))
+    read = open_connector(source, ConnectionContext(world.store))
     [first] = read.probe({})
 
     def rows() -> list[str]:
@@ -303,7 +303,7 @@ def test_what_is_published_is_acknowledged_for_monitoring(kafka, open_world):
     kafka.send(topic, [b"a", b"b"])
     world = open_world(source)
     world.tick(10)
-    open_connector(source, Means(world.store)).acknowledge({0: 2})
+    open_connector(source, ConnectionContext(world.store)).acknowledge({0: 2})
     consumer = Consumer({"bootstrap.servers": kafka.address, "group.id": "watched"})
     [committed] = consumer.committed([TopicPartition(topic, 0)], timeout=10)
     consumer.close()
@@ -328,7 +328,7 @@ def upserted(kafka, topic: str) -> SourceSpec:
 
 
 def at(world: World, source: SourceSpec, time: int) -> list[tuple[Any, ...]]:
-    rows = world.lineup(source).outputs[""].pin().snapshot(Timestamp(time)).to_pylist()
+    rows = world.source_collections(source).outputs[""].pin().snapshot(Timestamp(time)).to_pylist()
     assert all(row["mz_diff"] == 1 for row in rows)
     return sorted((row["key"], row["n"], row["w"]) for row in rows)
 
@@ -347,9 +347,9 @@ def test_an_upsert_keeps_one_row_a_key_at_every_time(kafka, open_world):
     assert at(world, source, 10) == [("a", 3, "x"), ("b", 2, None)]
     assert at(world, source, 20) == [("a", 3, "x"), ("c", 4, None)]
     assert at(world, source, 30) == [("a", 6, None), ("b", 5, None), ("c", 4, None)]
-    changes = world.lineup(source).outputs[""].pin().changes(Timestamp(20), Timestamp(21)).to_pylist()
+    changes = world.source_collections(source).outputs[""].pin().changes(Timestamp(20), Timestamp(21)).to_pylist()
     assert sorted((row["key"], row["mz_diff"]) for row in changes) == [("b", -1), ("c", 1)]  # what stays is not written again
-    output = world.lineup(source).outputs[""]
+    output = world.source_collections(source).outputs[""]
     before = output.pin().changes(Timestamp(0), Timestamp(31)).to_pylist()
     kafka.send(topic, [(b"a", None)], 1)  # not bound yet
     world.rebuild(source)
@@ -423,7 +423,7 @@ def test_history_ends_before_the_first_message_of_the_moment_or_later(kafka):
     kafka.send(topic, [b"b"], 0, timestamp=2_000)
     kafka.send(topic, [b"late"], 0, timestamp=1_500)
     kafka.send(topic, [b"c"], 1, timestamp=1_999)
-    opened = open_connector(over(kafka, topic), Means(LocalBuckets("")))
+    opened = open_connector(over(kafka, topic), ConnectionContext(LocalBuckets("")))
     assert isinstance(opened, HasHistory)
 
     def until(moment: int, bound: dict[Any, Any]) -> list[tuple[Any, int, int]]:

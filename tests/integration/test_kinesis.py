@@ -62,7 +62,7 @@ def test_each_tick_reclocks_what_is_new_and_sequence_numbers_are_exact(kinesis, 
     assert world.visible(source) == [("a", 10), ("b", 10), ("c", 10), ("d", 20)]
     assert world.mapping(source) == [(0, 10, b + 1), (0, 20, d - b), (1, 10, c + 1)]
     assert len(str(d)) == 56
-    assert world.lineup(source).read_frontier(99) == {0: d + 1, 1: c + 1}
+    assert world.source_collections(source).read_frontier(99) == {0: d + 1, 1: c + 1}
 
 
 def test_what_was_split_and_merged_follows_what_it_came_of(kinesis, open_world):
@@ -81,7 +81,7 @@ def test_what_was_split_and_merged_follows_what_it_came_of(kinesis, open_world):
     world.tick(30)
     assert world.visible(source) == [("a", 10), ("b", 20), ("c", 20), ("d", 20), ("e", 30)]
     endings = {int(own["ShardId"][-12:]): own["SequenceNumberRange"].get("EndingSequenceNumber") for own in kinesis.shards(stream)}
-    _, bound = world.lineup(source).read_bound()
+    _, bound = world.source_collections(source).read_bound()
     assert {shard: kept[3] for shard, kept in bound.items()} == {0: True, 1: True, 2: True, 3: False}
     assert [bound[shard][0] for shard in (0, 1, 2)] == [int(endings[shard]) + 1 for shard in (0, 1, 2)]
     assert world.ingest(35, source).state is State.IDLE

@@ -56,7 +56,7 @@ def test_a_source_begins_with_what_is_published_after_its_first_step(pubnub_serv
     world = open_world(source)
     [early] = pubnub_service.publish(source.connector.channel, "before")
     world.tick(10)
-    assert world.lineup(source).read_frontier(99)[4] > early * 100
+    assert world.source_collections(source).read_frontier(99)[4] > early * 100
     pubnub_service.publish(source.connector.channel, "after")
     world.tick(20)
     assert world.visible(source) == [('"after"', 20)]

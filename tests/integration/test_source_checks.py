@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 
 def checked(here: Lakehouse, name: str) -> dict[str, tuple[bool, str]]:
-    return {found.what: (found.is_fine, found.seen) for found in check_source(here.environment, name, timeout_s=60)}
+    return {found.name: (found.ok, found.detail) for found in check_source(here.environment, name, timeout_s=60)}
 
 
 def test_a_publication(upstream: Upstream, here: Lakehouse) -> None:

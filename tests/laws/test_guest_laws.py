@@ -154,9 +154,9 @@ class Shop:
 
     def check(self) -> None:
         upper = self.world.frontiers.get(HOST.id).upper
-        lineup = self.world.lineup(HOST)
+        collections = self.world.source_collections(HOST)
         bound = self.world.mapping(HOST)
-        begins = {name: lineup.outputs[name].pin().begins for name in self.outputs()}
+        begins = {name: collections.outputs[name].pin().begins for name in self.outputs()}
         times = {time for _, time, _ in bound} | {time for time in begins.values() if time < MAXIMUM}
         for time in sorted(times | {upper - 1}):
             if time >= upper:
@@ -167,7 +167,7 @@ class Shop:
                 number for number in range(len(self.transactions)) if any(f'"{number}:200"'.encode() in (m or b"") for m in log)
             }
             for name, table in self.outputs().items():
-                version = lineup.outputs[name].pin()
+                version = collections.outputs[name].pin()
                 if time < begins[name]:
                     with pytest.raises((NotBegun, NotReadable)):
                         version.snapshot(Timestamp(time))
@@ -230,8 +230,8 @@ def test_at_every_time_each_source_holds_its_part_of_what_is_bound(plan: list[tu
         for _ in range(3):
             shop.tick("second")
             shop.check()
-        lineup = shop.world.lineup(HOST)
-        assert all(lineup.outputs[name].pin().begins < MAXIMUM for name in shop.outputs())
+        collections = shop.world.source_collections(HOST)
+        assert all(collections.outputs[name].pin().begins < MAXIMUM for name in shop.outputs())
         known = sum(size for partition, _, size in shop.world.mapping(HOST) if partition == "shop.transaction/0")
         assert known == len(shop.topics.kept["shop.transaction"])
         shop.world.close()

@@ -151,7 +151,7 @@ def test_an_event_that_is_given_up_is_not_waited_for() -> None:
     log = [Ended("one", 0, {"a": 2}), Ended("two", 1, {"a": 2})]
     events = [Event(0, "one"), Event(1), Event(2, "two")]
     assert cut(log, set(), {"a/0": Stretch("a", events, 3)}).bound == ()
-    found = cut(log, set(), {"a/0": Stretch("a", events, 3, given_up=1)})
+    found = cut(log, set(), {"a/0": Stretch("a", events, 3, skipped=1)})
     assert ([ended.id for ended in found.bound], found.uppers) == (["one"], {"a/0": 2})
 
 

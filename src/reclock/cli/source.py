@@ -31,10 +31,10 @@ def check(
 
     missing = 0
     with errors_on_stderr(), Environment.open(home) as environment:
-        for finding in check_source(environment, name, timeout_s=seconds(timeout)):
-            missing += not finding.is_fine
+        for result in check_source(environment, name, timeout_s=seconds(timeout)):
+            missing += not result.ok
             if is_json:
-                print_json(finding)
+                print_json({"what": result.name, "is_fine": result.ok, "seen": result.detail})
                 continue
-            print(f"{'ok     ' if finding.is_fine else 'MISSING'}  {finding.what}: {finding.seen}", flush=True)
+            print(f"{'ok     ' if result.ok else 'MISSING'}  {result.name}: {result.detail}", flush=True)
     raise typer.Exit(1 if missing else 0)

@@ -43,7 +43,7 @@ from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
 from reclock.sinks.changes import Reader
 from reclock.sinks.emitter import Emitter
-from reclock.sinks.opening import SinkMeans, open_writer
+from reclock.sinks.factory import SinkContext, open_writer
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class VirtualReplica:
     measurements: Measurements
     sink: Callable[[GlobalId], SinkSpec]
     """A sink as the catalog has it. Raises ``UnknownObject``."""
-    sink_means: SinkMeans
+    sink_context: SinkContext
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
     _peeks: dict[str, Callable[[], None]] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class VirtualReplica:
     def emit(self, emit: Emit) -> Emitted:
         self._require(emit.catalog_ts)
         reader = Reader(self.lake, self.frontiers, self.settings, self.small(), self.large)
-        opened = partial(open_writer, means=self.sink_means)
+        opened = partial(open_writer, context=self.sink_context)
         emitter = Emitter(self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms)
         return emitter.emit(self.sink(emit.id), emit.at)
 

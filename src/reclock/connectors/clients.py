@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reclock.definitions.connections import Connection, Reveal
+from reclock.definitions.connections import Connection, SecretResolver
 
 
-def kafka_client(connection: Connection, reveal: Reveal) -> dict[str, str]:
+def kafka_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
     """What a client of librdkafka is configured with. Without a protocol it is the safest that the other options allow."""
-    options = connection.revealed(reveal)
+    options = connection.resolved_options(resolve_secret)
     is_sasl = any(name.startswith("SASL") for name in options)
     is_tls = any(name.startswith("SSL") for name in options) or is_sasl
     default = ("SASL_" if is_sasl else "") + ("SSL" if is_tls else "PLAINTEXT")
@@ -31,18 +31,18 @@ _LIBRDKAFKA = {
 _LIBPQ = {"HOST": "host", "PORT": "port", "DATABASE": "dbname", "USER": "user", "PASSWORD": "password", "SSL MODE": "sslmode"}
 
 
-def postgres_parameters(connection: Connection | str, reveal: Reveal) -> dict[str, str]:
+def postgres_parameters(connection: Connection | str, resolve_secret: SecretResolver) -> dict[str, str]:
     """What a client of PostgreSQL connects with, by libpq's names."""
     if isinstance(connection, str):
         from psycopg.conninfo import conninfo_to_dict
 
         return {name: str(value) for name, value in conninfo_to_dict(connection).items()}
-    return {_LIBPQ[name]: value for name, value in connection.revealed(reveal).items()}
+    return {_LIBPQ[name]: value for name, value in connection.resolved_options(resolve_secret).items()}
 
 
-def aws_client(connection: Connection, reveal: Reveal) -> dict[str, str]:
+def aws_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, str]:
     """What a client of a service of AWS is made with, by boto3's names. What is not said is found as AWS's tools find it."""
-    return {_BOTO3[name]: value for name, value in connection.revealed(reveal).items()}
+    return {_BOTO3[name]: value for name, value in connection.resolved_options(resolve_secret).items()}
 
 
 _BOTO3 = {
@@ -54,9 +54,9 @@ _BOTO3 = {
 }
 
 
-def registry_client(connection: Connection, reveal: Reveal) -> dict[str, Any]:
+def registry_client(connection: Connection, resolve_secret: SecretResolver) -> dict[str, Any]:
     """What a client of the schema registry is configured with."""
-    options = connection.revealed(reveal)
+    options = connection.resolved_options(resolve_secret)
     settings: dict[str, Any] = {"url": options["URL"], "timeout": 10, "max.retries": 1}
     if "USERNAME" in options:
         settings["basic.auth.user.info"] = f"{options['USERNAME']}:{options.get('PASSWORD', '')}"

@@ -22,11 +22,11 @@ Evidence = tuple[Any, ...]
 Bound = Mapping[Partition, Evidence]
 """Of every partition that was ever bound, what was kept when it was bound last."""
 
-Hindrance = str | SourceError
+BlockedReason = str | SourceError
 """What is waited for, or what is wrong."""
 
 Skip = tuple[str, int, int]
-"""A decision to give up the offsets ``[lower, upper)`` of a partition, spelled as people do."""
+"""A decision to give up the offsets ``[lower, upper)`` of a partition, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Increment:
     @property
     def name(self) -> str:
         """The partition as people spell it."""
-        return spelled(self.partition)
+        return format_partition(self.partition)
 
 
 PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "mz_is_deleted"
@@ -104,19 +104,19 @@ class Connector(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that a source needs of its upstream: what it is, whether it is there, and what was seen, without secrets."""
+class CheckResult:
+    """One thing that a source needs of its upstream, whether it is there, and what was seen, without secrets."""
 
-    what: str
-    is_fine: bool
-    seen: str
+    name: str
+    ok: bool
+    detail: str
 
 
 @runtime_checkable
 class Checks(Connector, Protocol):
     """A connector that can say what it needs of its upstream, besides what a probe tells."""
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         """What was found, one thing after another; each asks within a bounded time. Raises a ``SourceError`` where nothing that
         follows can be found out."""
 
@@ -130,7 +130,7 @@ class FailsByOutput(Connector, Protocol):
 
 
 @runtime_checkable
-class TrustsOutputs(Connector, Protocol):
+class AssumesCompleteOutputs(Connector, Protocol):
     """A connector that may tell a row as one that comes, where it knows that the output has none of its key."""
 
     def with_gaps(self) -> Connector:
@@ -138,7 +138,7 @@ class TrustsOutputs(Connector, Protocol):
 
 
 @runtime_checkable
-class Shared(Connector, Protocol):
+class SupportsGuests(Connector, Protocol):
     """A connector to whose outputs others may come, and go.
 
     One whose collection has a guest comes late. It begins with a step that has an increment of its name, of no offsets: that holds
@@ -148,7 +148,7 @@ class Shared(Connector, Protocol):
     def over(self, outputs: Mapping[str, RelationDesc]) -> Connector:
         """The same for these outputs."""
 
-    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
+    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
         """The increments of a step with which outputs begin, if any can; and what keeps the others, by name, from it. Raises a
         ``SourceError`` if that cannot be told of any."""
 
@@ -160,7 +160,7 @@ RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginn
 class Restarts(Connector, Protocol):
     """A connector that can read a partition that was given up again, from its beginning."""
 
-    def given_up(self, bound: Bound) -> list[str]:
+    def abandoned_partitions(self, bound: Bound) -> list[str]:
         """The names of what nothing more is read of, in order."""
 
     def next_reading(self, bound: Bound, name: str, stalled: str | None) -> int:
@@ -182,7 +182,7 @@ class HasHistory(Connector, Protocol):
 
 
 @runtime_checkable
-class Recalls(Connector, Protocol):
+class SupportsRebuild(Connector, Protocol):
     """A connector that can read again what was bound long ago, and tell that it is still the same."""
 
     def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
@@ -208,17 +208,17 @@ class ReadsOnce(Connector, Protocol):
         """
 
 
-def spelled(partition: Partition) -> str:
-    """A partition as people spell it in decisions and errors; of a source that has but one, nothing."""
+def format_partition(partition: Partition) -> str:
+    """The partition as decisions and errors name it; the empty string for the only partition of a source."""
     return "" if partition == () else str(partition)
 
 
-def given_up(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[int, int], ...]:
-    """The ranges of ``skips`` that are of ``partition``."""
-    return tuple((lower, upper) for name, lower, upper in skips if name == spelled(partition))
+def skipped_ranges(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[int, int], ...]:
+    """The offset ranges of ``partition`` that ``skips`` give up."""
+    return tuple((lower, upper) for name, lower, upper in skips if name == format_partition(partition))
 
 
-def left(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
-    """What of the offsets ``[lower, upper)`` is not given up."""
+def remaining_ranges(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
+    """The parts of the offsets ``[lower, upper)`` that ``skips`` do not give up."""
     whole = Range(partition, lower, upper, MINIMUM)
-    return [(range.lower, range.upper) for range in without(whole, given_up(partition, skips))]
+    return [(range.lower, range.upper) for range in without(whole, skipped_ranges(partition, skips))]

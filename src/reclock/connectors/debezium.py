@@ -19,7 +19,7 @@ from confluent_kafka import Message
 from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
-from reclock.connectors.connector import Bound, Evidence, Hindrance, Increment, Skip, given_up, left
+from reclock.connectors.connector import BlockedReason, Bound, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
 from reclock.connectors.kafka import TASK_OFFSETS, Kafka, Piece
 from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
@@ -63,24 +63,24 @@ class Debezium:
             bound, skips
         )
 
-    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, Hindrance]]:
+    def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:
         """All that belongs to what is bound, of those tables of which it is there."""
         increments: list[Increment] = []
-        hindered: dict[str, Hindrance] = {}
+        blocked: dict[str, BlockedReason] = {}
         for output in self.outputs:
             if not _is_late(output, bound):
                 continue
             try:
                 increments += self.over({output: self.outputs[output]})._caught_up(output, bound, skips)
             except _Waits as waits:  # nobody waits for it before it has begun
-                hindered[output] = str(waits)
+                blocked[output] = str(waits)
             except UpstreamUnavailable as error:  # Debezium makes a topic with its first event
-                hindered[output] = ": ".join(filter(None, (error.message, error.detail)))
+                blocked[output] = ": ".join(filter(None, (error.message, error.detail)))
             except SourceError as error:
                 if isinstance(error, DecodeFailed | UpstreamChanged):
                     error.hint = _INSTEAD  # there is no claim yet that could say what to skip
-                hindered[output] = error
-        return increments, hindered
+                blocked[output] = error
+        return increments, blocked
 
     def _caught_up(self, output: str, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         name = self._name(output)
@@ -142,7 +142,7 @@ class Debezium:
             topic, _, partition = own.name.rpartition("/")
             if topic not in tables:
                 continue
-            for lower, upper in left(own.partition, own.detail["begin"], own.upper, skips):
+            for lower, upper in remaining_ranges(own.partition, own.detail["begin"], own.upper, skips):
                 for at in range(lower, upper, TASK_OFFSETS):
                     end = min(at + TASK_OFFSETS, upper)
                     dropped = tuple(offset for offset in own.detail["dropped"] if at <= offset < end)
@@ -230,16 +230,16 @@ class Debezium:
         ended: then events of ``new`` ones lie behind. Only where a partition begins can this be.
         """
         name = reached.name.rpartition("/")[0]
-        ranges, given_up_events = given_up(reached.partition, skips), 0
+        ranges, skipped_events = skipped_ranges(reached.partition, skips), 0
         ended = new if is_trimmed and reached.lower == 0 else frozenset()
         events: list[Event] = []
         unknown: Event | None = None
         seen: set[tuple[str | None, int]] = set()
         for message in self._read_topic(reached, reached.detail["begin"], reached.upper):
-            is_given_up = any(lower <= message.offset() < upper for lower, upper in ranges)
-            event = Event(message.offset()) if is_given_up else self._event(message, reached.name)
+            is_skipped = any(lower <= message.offset() < upper for lower, upper in ranges)
+            event = Event(message.offset()) if is_skipped else self._event(message, reached.name)
             if unknown is None:
-                given_up_events += is_given_up
+                skipped_events += is_skipped
                 events.append(event)
                 if event.transaction is not None and event.transaction not in known and event.transaction not in new:
                     if not ended or event.transaction in ended:
@@ -247,7 +247,7 @@ class Debezium:
                     unknown, seen = event, {(own.transaction, own.order) for own in events}
             elif event.transaction in ended and (event.transaction, event.order) not in seen:  # it is not sent again
                 raise self._of_no_log(reached.name, unknown, event.offset)
-        return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, given_up_events)
+        return Stretch(name.removeprefix(f"{self.upstream.prefix}."), events, reached.upper, skipped_events)
 
     def _of_no_log(self, partition: str, event: Event, before: int) -> UpstreamChanged:
         topic = self.upstream.transaction_topic

@@ -14,7 +14,7 @@ from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.connector import Objects
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ObjectStore, S3Buckets
-from reclock.definitions.connections import Reveal, no_secrets
+from reclock.definitions.connections import SecretResolver, no_secrets
 from reclock.definitions.sources import (
     BytesFormat,
     CsvFormat,
@@ -34,30 +34,30 @@ from reclock.definitions.sources import (
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ConnectionContext:
     """What an environment has to reach upstreams with."""
 
     buckets: ObjectStore
     clock: Clock = system_clock
-    reveal: Reveal = no_secrets
+    resolve_secret: SecretResolver = no_secrets
 
 
-def open_connector(source: SourceSpec, means: Means) -> Connector:
+def open_connector(source: SourceSpec, context: ConnectionContext) -> Connector:
     """The source's connector. Nothing is reached yet."""
-    return _open(source.connector, source, means)
+    return _open(source.connector, source, context)
 
 
 @singledispatch
-def _open(upstream: Upstream, source: SourceSpec, means: Means) -> Connector:
+def _open(upstream: Upstream, source: SourceSpec, context: ConnectionContext) -> Connector:
     raise NotImplementedError(type(upstream).__name__)
 
 
 @_open.register
-def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: ObjectsConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     assert isinstance(source.format, CsvFormat | JsonFormat | TextFormat | BytesFormat)
     if upstream.connection is None:
-        return Objects(Unzipped(means.buckets, upstream.compression), upstream, source.format, source.desc)
-    client = aws_client(upstream.connection, means.reveal)
+        return Objects(Unzipped(context.buckets, upstream.compression), upstream, source.format, source.desc)
+    client = aws_client(upstream.connection, context.resolve_secret)
     buckets = S3Buckets(
         client.get("endpoint_url", ""),
         client.get("region_name", "us-east-1"),
@@ -70,57 +70,57 @@ def _(upstream: ObjectsConnector, source: SourceSpec, means: Means) -> Connector
 
 
 @_open.register
-def _(upstream: LoadGenerator, source: SourceSpec, means: Means) -> Connector:
-    return Generator(upstream, source.outputs, source.created_at, means.clock())
+def _(upstream: LoadGenerator, source: SourceSpec, context: ConnectionContext) -> Connector:
+    return Generator(upstream, source.outputs, source.created_at, context.clock())
 
 
 @_open.register
-def _(upstream: KafkaConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: KafkaConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.kafka import Kafka  # its client is a library that others need not load
 
     assert source.format is not None
-    upstream = replace(upstream, key_format=_reachable(upstream.key_format, means))
-    client = kafka_client(upstream.connection, means.reveal)
-    return Kafka(upstream, _reachable(source.format, means), source.desc, client)
+    upstream = replace(upstream, key_format=_reachable(upstream.key_format, context))
+    client = kafka_client(upstream.connection, context.resolve_secret)
+    return Kafka(upstream, _reachable(source.format, context), source.desc, client)
 
 
 @_open.register
-def _(upstream: DebeziumConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: DebeziumConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.debezium import Debezium
 
     assert source.format is not None
-    format = _reachable(source.format, means)
-    return Debezium(upstream, source.outputs, format, kafka_client(upstream.connection, means.reveal))
+    format = _reachable(source.format, context)
+    return Debezium(upstream, source.outputs, format, kafka_client(upstream.connection, context.resolve_secret))
 
 
-def _reachable(format: Any, means: Means) -> Any:
+def _reachable(format: Any, context: ConnectionContext) -> Any:
     """The format with all that it takes to read it."""
     if isinstance(format, SchemaFormat) and format.registry is not None:
-        return replace(format, client=registry_client(format.registry, means.reveal))
+        return replace(format, client=registry_client(format.registry, context.resolve_secret))
     return format
 
 
 @_open.register
-def _(upstream: KinesisConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: KinesisConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.kinesis import Kinesis
 
     assert source.format is not None
     if upstream.start == "LATEST":
         upstream = replace(upstream, start="TIMESTAMP", start_timestamp=source.created_at)
-    credentials = aws_client(upstream.connection, means.reveal) if upstream.connection is not None else {}
+    credentials = aws_client(upstream.connection, context.resolve_secret) if upstream.connection is not None else {}
     credentials = {name: value for name, value in credentials.items() if name.startswith("aws_")}
-    return Kinesis(upstream, source.format, source.desc, means.clock(), credentials=credentials)
+    return Kinesis(upstream, source.format, source.desc, context.clock(), credentials=credentials)
 
 
 @_open.register
-def _(upstream: PubNubConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: PubNubConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.pubnub import PubNub
 
     return PubNub(upstream, source.desc)
 
 
 @_open.register
-def _(upstream: PostgresConnector, source: SourceSpec, means: Means) -> Connector:
+def _(upstream: PostgresConnector, source: SourceSpec, context: ConnectionContext) -> Connector:
     from reclock.connectors.postgres.connector import Postgres
 
-    return Postgres(upstream, source.outputs, postgres_parameters(upstream.connection, means.reveal))
+    return Postgres(upstream, source.outputs, postgres_parameters(upstream.connection, context.resolve_secret))

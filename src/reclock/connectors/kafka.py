@@ -25,11 +25,11 @@ from reclock.connectors.connector import (
     OFFSET_COLUMN,
     PARTITION_COLUMN,
     Bound,
+    CheckResult,
     Evidence,
-    Finding,
     Increment,
     Skip,
-    left,
+    remaining_ranges,
 )
 from reclock.definitions.sources import Format, KafkaConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
@@ -101,7 +101,7 @@ class Kafka:
                 partition in bound
                 and upper > lower
                 and first[partition] > lower
-                and left(partition, lower, first[partition], skips)
+                and remaining_ranges(partition, lower, first[partition], skips)
             ):
                 raise self._changed(
                     partition,
@@ -128,7 +128,7 @@ class Kafka:
             if end[partition] < upper:
                 raise self._changed(partition, end[partition], f"ends at offset {end[partition]}", f"it is bound up to {upper}")
             lost = min(first[partition], upper)
-            if lost > begin[partition] and left(partition, begin[partition], lost, skips):
+            if lost > begin[partition] and remaining_ranges(partition, begin[partition], lost, skips):
                 raise self._changed(
                     partition, begin[partition], f"begins at offset {first[partition]}", "retention took messages before it"
                 )
@@ -146,7 +146,7 @@ class Kafka:
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Piece]:
         pieces = []
         for own in increments:
-            for lower, upper in left(own.partition, own.detail["begin"], own.upper, skips):
+            for lower, upper in remaining_ranges(own.partition, own.detail["begin"], own.upper, skips):
                 for at in range(lower, upper, TASK_OFFSETS):
                     pieces.append(Piece(int(own.name), at, min(at + TASK_OFFSETS, upper), own.evidence[0]))
         return pieces
@@ -164,17 +164,17 @@ class Kafka:
         finally:
             consumer.close()
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         admin = self._admin()
         user = self.client.get("sasl.username")
         topic_id, partitions = self._describe(admin, {})
         security = self.client.get("security.protocol", "plaintext")
         who = f'as "{user}"' if user else "as nobody in particular"
-        yield Finding("broker", True, f"{self.client['bootstrap.servers']} over {security}, {who}")
-        yield Finding("topic", True, f'"{self.upstream.topic}" has {len(partitions)} partitions and the id {topic_id}')
+        yield CheckResult("broker", True, f"{self.client['bootstrap.servers']} over {security}, {who}")
+        yield CheckResult("topic", True, f'"{self.upstream.topic}" has {len(partitions)} partitions and the id {topic_id}')
         first = self._list(admin, partitions, OffsetSpec.earliest())
         end = self._list(admin, partitions, OffsetSpec.latest())
-        yield Finding("messages", True, ", ".join(f"{p}: offsets {first[p]} to {end[p]}" for p in partitions))
+        yield CheckResult("messages", True, ", ".join(f"{p}: offsets {first[p]} to {end[p]}" for p in partitions))
 
     # --- in executors ---
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.connector import Bound, Evidence, Finding, Increment, Skip, given_up, left
+from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
 from reclock.definitions.sources import Format, KinesisConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamUnavailable
 from reclock.formats.messages import decode_messages
@@ -60,12 +60,12 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges ``given_up``."""
+    """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges ``skipped``."""
 
     shard: int
     begin: int
     last: int
-    given_up: tuple[tuple[int, int], ...]
+    skipped: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Kinesis:
         found = []
         for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
             if number not in stream.shards and not is_ended:
-                if left(number, offset, offset + 1, skips):
+                if remaining_ranges(number, offset, offset + 1, skips):
                     detail = f"it is bound up to {offset}; to give up what followed, SKIP from {offset} to {offset + 1}"
                     raise self._changed(int(str(number)), offset, "is gone, and not all of it was read", detail)
                 found.append(Increment(number, offset, offset, 0, (stream.created_at, complete_at, True)))
@@ -179,7 +179,7 @@ class Kinesis:
             if oldest is not None and int(oldest["SequenceNumber"]) == lower - 1:
                 return
         upper = lower + 1 if begin is None else begin
-        if left(shard, lower, upper, skips):
+        if remaining_ranges(shard, lower, upper, skips):
             what = f"may have lost records from {lower} on to retention before they were read"
             raise self._changed(shard, lower, what, f"to go on with what there is, SKIP from {lower} to {upper}")
 
@@ -202,35 +202,35 @@ class Kinesis:
         pieces = []
         for own in increments:
             begin, last = (own.detail.get(name) for name in ("begin", "last"))
-            if begin is not None and last is not None and left(own.partition, begin, last + 1, skips):
-                pieces.append(Piece(int(own.name), begin, last, given_up(own.partition, skips)))
+            if begin is not None and last is not None and remaining_ranges(own.partition, begin, last + 1, skips):
+                pieces.append(Piece(int(own.name), begin, last, skipped_ranges(own.partition, skips)))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A stream does not know its readers."""
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         stream = self._describe(self._client(), {})
-        yield Finding("stream", True, f'"{self.upstream.stream}" at "{self.upstream.endpoint or self.upstream.region}"')
+        yield CheckResult("stream", True, f'"{self.upstream.stream}" at "{self.upstream.endpoint or self.upstream.region}"')
         open_shards = [str(shard.number) for shard in stream.shards.values() if shard.ending is None]
-        yield Finding("shards", True, f"{len(stream.shards)}; open: {', '.join(open_shards)}")
-        yield Finding("retention", True, f"{stream.retention_ms // 3_600_000} hours")
+        yield CheckResult("shards", True, f"{len(stream.shards)}; open: {', '.join(open_shards)}")
+        yield CheckResult("retention", True, f"{stream.retention_ms // 3_600_000} hours")
 
     # --- in executors ---
 
     def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:
-        skips = [(str(task.shard), *range) for range in task.given_up]
+        skips = [(str(task.shard), *range) for range in task.skipped]
         position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(task.begin)}
         reached = None
         for page in self._pages(self._client(), task.shard, position):
             numbers = [int(record["SequenceNumber"]) for record in page.records]
-            if numbers and reached is None and left(task.shard, task.begin, numbers[0], skips):
+            if numbers and reached is None and remaining_ranges(task.shard, task.begin, numbers[0], skips):
                 what = f"no longer has sequence number {task.begin}"
                 raise self._changed(task.shard, task.begin, what, f"retention took it; what is left begins at {numbers[0]}")
             wanted = [
                 (number, record)
                 for number, record in zip(numbers, page.records, strict=True)
-                if number <= task.last and left(task.shard, number, number + 1, skips)
+                if number <= task.last and remaining_ranges(task.shard, number, number + 1, skips)
             ]
             if wanted:
                 yield "", self._decode(wanted, task.shard)

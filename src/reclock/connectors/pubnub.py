@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, Evidence, Finding, Increment, Skip, left
+from reclock.connectors.connector import Bound, CheckResult, Evidence, Increment, Skip, remaining_ranges
 from reclock.definitions.sources import PubNubConnector
 from reclock.errors import SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.reclocking.frontiers import SourceFrontier
@@ -124,7 +124,11 @@ class PubNub:
         for region, upper in sorted(reached.items()):
             lower = known.frontier.get(region, 0)
             increments.append(Increment(region, lower, upper, upper - lower, (cursor, now.timetoken)))
-        kept = [message.text for message in messages if left(message.region, message.offset, message.offset + TIMETOKEN_NS, skips)]
+        kept = [
+            message.text
+            for message in messages
+            if remaining_ranges(message.region, message.offset, message.offset + TIMETOKEN_NS, skips)
+        ]
         yield increments, [Texts(tuple(kept))] if kept else []
 
     def _hear(self, known: Known, now: Answer, skips: Sequence[Skip]) -> list[Heard]:
@@ -157,7 +161,7 @@ class PubNub:
         """Raises ``UpstreamChanged`` unless what may be missing before the timetoken ``first`` is given up."""
         region, lower = known.region, known.frontier[known.region]
         upper = max(lower + 1, first * TIMETOKEN_NS)
-        if left(region, lower, upper, skips):
+        if remaining_ranges(region, lower, upper, skips):
             raise UpstreamChanged(
                 str(region),
                 lower,
@@ -178,11 +182,11 @@ class PubNub:
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A channel does not know its readers."""
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         now = self._ask(0, None)
         if now is None:
             raise self._unavailable("no answer in time")
-        yield Finding("service", True, f"region {now.region}, timetoken {now.timetoken}")
+        yield CheckResult("service", True, f"region {now.region}, timetoken {now.timetoken}")
 
     # --- in executors ---
 

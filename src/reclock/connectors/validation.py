@@ -6,24 +6,24 @@ import time
 from collections.abc import Callable, Mapping
 
 from reclock.connectors.clients import aws_client, kafka_client, postgres_parameters, registry_client
-from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, Reveal
+from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, SecretResolver
 from reclock.errors import UpstreamUnavailable
 from reclock.formats import schema_registry as registry
 
 _PATIENCE_S = 10
 
 
-def validate(connection: Connection, reveal: Reveal) -> None:
+def validate(connection: Connection, resolve_secret: SecretResolver) -> None:
     """Raises ``UpstreamUnavailable`` with what the other end, or the way to it, has against it; ``SecretUnavailable``."""
-    _VALIDATORS[connection.kind](connection, reveal)
+    _VALIDATORS[connection.kind](connection, resolve_secret)
 
 
-def _kafka(connection: Connection, reveal: Reveal) -> None:
+def _kafka(connection: Connection, resolve_secret: SecretResolver) -> None:
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 
     said: list[KafkaError] = []
-    client = kafka_client(connection, reveal)
+    client = kafka_client(connection, resolve_secret)
     admin = AdminClient({**client, "log_level": 0, "error_cb": said.append})
     until = time.monotonic() + _PATIENCE_S
     while True:
@@ -40,11 +40,11 @@ def _kafka(connection: Connection, reveal: Reveal) -> None:
                 ) from error
 
 
-def _postgres(connection: Connection, reveal: Reveal) -> None:
+def _postgres(connection: Connection, resolve_secret: SecretResolver) -> None:
     import psycopg
     from psycopg.conninfo import make_conninfo
 
-    parameters = postgres_parameters(connection, reveal)
+    parameters = postgres_parameters(connection, resolve_secret)
     try:
         psycopg.connect(make_conninfo("", **parameters), connect_timeout=_PATIENCE_S).close()
     except psycopg.Error as error:
@@ -52,21 +52,21 @@ def _postgres(connection: Connection, reveal: Reveal) -> None:
         raise UpstreamUnavailable(f'cannot reach the server at "{parameters["host"]}"', detail=detail) from error
 
 
-def _registry(connection: Connection, reveal: Reveal) -> None:
-    registry.subjects(registry_client(connection, reveal))
+def _registry(connection: Connection, resolve_secret: SecretResolver) -> None:
+    registry.subjects(registry_client(connection, resolve_secret))
 
 
-def _aws(connection: Connection, reveal: Reveal) -> None:
+def _aws(connection: Connection, resolve_secret: SecretResolver) -> None:
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        boto3.client("sts", **{"region_name": "us-east-1", **aws_client(connection, reveal)}).get_caller_identity()
+        boto3.client("sts", **{"region_name": "us-east-1", **aws_client(connection, resolve_secret)}).get_caller_identity()
     except (BotoCoreError, ClientError) as error:
         raise UpstreamUnavailable("AWS does not take the connection", detail=str(error)) from error
 
 
-_VALIDATORS: Mapping[str, Callable[[Connection, Reveal], None]] = {
+_VALIDATORS: Mapping[str, Callable[[Connection, SecretResolver], None]] = {
     KAFKA: _kafka,
     POSTGRES: _postgres,
     SCHEMA_REGISTRY: _registry,

@@ -17,7 +17,7 @@ class SecretReference:
     reference: str
 
 
-Reveal = Callable[[SecretReference], str]
+SecretResolver = Callable[[SecretReference], str]
 """The value of a secret. Raises ``SecretUnavailable``."""
 
 
@@ -97,9 +97,9 @@ class Connection:
     def type_name(self) -> str:
         return self.kind.lower().replace(" ", "-")
 
-    def revealed(self, reveal: Reveal) -> dict[str, str]:
+    def resolved_options(self, resolve_secret: SecretResolver) -> dict[str, str]:
         """The options with the values of secrets: to be used, never kept or shown."""
-        return {name: reveal(value) if isinstance(value, SecretReference) else value for name, value in self.options}
+        return {name: resolve_secret(value) if isinstance(value, SecretReference) else value for name, value in self.options}
 
 
 def no_secrets(secret: SecretReference) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 from reclock.algebra.relations import DIFF_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
-from reclock.connectors.connector import spelled
+from reclock.connectors.connector import format_partition
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict
 from reclock.ingest.difference import RETRACTED
-from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import Audit, Phase, Step
+from reclock.ingest.source_collections import SourceCollections
 from reclock.quality.slice import AuditSlice
 
 AUDITABLE = (Phase.STAGED, Phase.AUDITED)
@@ -44,16 +44,16 @@ def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: La
     if claim is None:
         return None
     step = Step.from_payload(claim.payload)
-    lineup = Lineup.open(lake, source)
-    if step.phase not in AUDITABLE or lineup.has_landed(claim.at):
+    collections = SourceCollections.open(lake, source)
+    if step.phase not in AUDITABLE or collections.is_committed(claim.at):
         return None
-    return AuditCase(source, claim, step, audit_slice(source, step, frontier.upper, lineup))
+    return AuditCase(source, claim, step, audit_slice(source, step, frontier.upper, collections))
 
 
-def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup) -> AuditSlice:
+def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: SourceCollections) -> AuditSlice:
     """The numbers of one staged step, the bindings read back from the remap collection, the rows from the files' footers."""
-    bindings = [(spelled(binding.partition), binding.increment) for binding in lineup.read_bindings(step.at)]
-    frontier = {spelled(partition): offset for partition, offset in lineup.read_frontier(step.at).items()}
+    bindings = [(format_partition(binding.partition), binding.increment) for binding in collections.read_bindings(step.at)]
+    frontier = {format_partition(partition): offset for partition, offset in collections.read_frontier(step.at).items()}
     return AuditSlice(
         source=source.name,
         upper=upper,
@@ -67,9 +67,9 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, lineup: Lineup
         null_diffs=sum(file.null_counts.get(DIFF_COLUMN, 0) for file in step.files),
         covered={increment.name: increment.covered for increment in step.increments if increment.covered},
         staged_files=[
-            lineup.outputs[output].folder.absolute(file.path)
+            collections.outputs[output].folder.absolute(file.path)
             for output, files in step.staged.items()
-            if output in lineup.outputs
+            if output in collections.outputs
             for file in files
         ],
         updates_per_offset=source.connector.updates_per_offset,

@@ -13,8 +13,8 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.processes.statistics import Moved
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
-from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Phase, Step
+from reclock.ingest.source_collections import SourceCollections
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +53,24 @@ def commit_and_publish(
             standing = frontiers.get(source.id).claim
             if standing is None:
                 continue
-            lineup = Lineup.open(lake, source)
+            collections = SourceCollections.open(lake, source)
             # looked at before it is taken over: the lease of a step that cannot be committed is its writer's, or nobody's
-            if not _is_ready(source, standing, lineup):
+            if not _is_ready(source, standing, collections):
                 waiting.append(source.name)
                 continue
             claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
             if claim is None:
                 continue
-            if not _is_ready(source, claim, lineup):
+            if not _is_ready(source, claim, collections):
                 waiting.append(source.name)
                 continue
             step = Step.from_payload(claim.payload)
-            commits = len({*step.staged, *step.revived}) + len(step.failed) + len(lineup.begun_by(step.increments))
+            commits = len({*step.staged, *step.revived}) + len(step.failed) + len(collections.begun_by(step.increments))
             if commits > 1:  # one commit an output: from the first on there is no other way than forward
                 step = replace(step, phase=Phase.COMMITTING)
                 claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
             crashpoints.reach("ingest.before_commit")
-            lineup.commit(step.staged, step.increments, claim.at, step.failed, step.revived)
+            collections.commit(step.staged, step.increments, claim.at, step.failed, step.revived)
             crashpoints.reach("ingest.after_commit")
             claims[source.name], steps[source.name] = claim, step
         except ClaimConflict:
@@ -94,10 +94,10 @@ def _moved(at: Timestamp, step: Step, is_sparse: bool) -> Moved:
     return Moved(at, offsets, step.rows, sum(file.size_bytes for file in step.files))
 
 
-def _is_ready(source: SourceSpec, claim: Claim, lineup: Lineup) -> bool:
+def _is_ready(source: SourceSpec, claim: Claim, collections: SourceCollections) -> bool:
     """Whether the step may be committed, or was. Raises ``AuditFailed`` if a check stands against it."""
     step = Step.from_payload(claim.payload)
-    if lineup.has_landed(claim.at):
+    if collections.is_committed(claim.at):
         return True
     if step.blocking:
         raise AuditFailed(source.name, list(step.blocking))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DIFFERENCE = "difference"
 RETRACTED = "retracted"
-"""How the names of files begin that hold what an output had before it was emptied, or the difference to what replaced it. As
+"""How the names of files begin that hold what an output had before it was truncated, or the difference to what replaced it. As
 many rows as the output had may be in them."""
 
 
@@ -56,7 +56,7 @@ class DifferenceJob:
 
     def upsert(self, engines: Engines, rule: Replacement, state: Version | None) -> None:
         """Afterwards the target holds also the difference that its messages make to what was before them: ``state``, the output
-        (None, if it was emptied), and the rows that are in the target, none of which has a key of the output's."""
+        (None, if it was truncated), and the rows that are in the target, none of which has a key of the output's."""
         files = self._files(self._messages)
         if not files:
             return

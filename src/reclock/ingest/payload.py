@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import StagedFile
-from reclock.connectors.connector import Increment, Skip, left
+from reclock.connectors.connector import Increment, Skip, remaining_ranges
 from reclock.errors import InternalError, InvalidOption
 
 LAYOUT = 2
@@ -118,9 +118,9 @@ class Step:
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
 
-    def is_given_up(self, increment: Increment) -> bool:
+    def is_skipped(self, increment: Increment) -> bool:
         """Whether nothing of it is to be read."""
-        return not left(increment.partition, increment.lower, increment.upper, self.decisions.skip)
+        return not remaining_ranges(increment.partition, increment.lower, increment.upper, self.decisions.skip)
 
     def to_payload(self) -> dict[str, Any]:
         return {

@@ -13,7 +13,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
 from reclock.compute.engines.engine import CollectionInput, Input, TableInput
 from reclock.definitions.sources import PLACE_COLUMN, frontiers_desc
-from reclock.ingest.lineup import bindings_in
+from reclock.ingest.source_collections import bindings_in
 from reclock.reclocking.progress import progress_updates
 from reclock.reclocking.remap import Remap
 

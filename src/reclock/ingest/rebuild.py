@@ -18,12 +18,12 @@ from reclock.collections.files import StagedFile
 from reclock.collections.folder import rewrite_name
 from reclock.collections.lake import Lake
 from reclock.collections.version import Version
-from reclock.connectors.connector import Recalls, Skip
+from reclock.connectors.connector import Skip, SupportsRebuild
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
 from reclock.ingest.difference import DifferenceJob
-from reclock.ingest.lineup import Lineup, read_bindings
+from reclock.ingest.source_collections import SourceCollections, read_bindings
 from reclock.ingest.stage import StagingJob
 from reclock.ingest.upsert import ByOffset
 from reclock.reclocking.remap import Remap
@@ -54,7 +54,7 @@ class Rebuild:
     """The rebuild of one source. ``skips`` are the ranges that its steps were told to give up."""
 
     source: SourceSpec
-    connector: Recalls
+    connector: SupportsRebuild
     frontiers: Frontiers
     lake: Lake
     spark: Callable[[], SparkSession]
@@ -64,54 +64,54 @@ class Rebuild:
     def run(self) -> Rebuilt:
         """Once more, it makes the same rows again. Raises a ``SourceError``, and has changed nothing, if the upstream is not what
         it was; ``ClaimConflict`` if others always come first."""
-        lineup = Lineup.open(self.lake, self.source)
+        collections = SourceCollections.open(self.lake, self.source)
         for _ in range(_ATTEMPTS):
-            upper, versions = self._published(lineup)
+            upper, versions = self._published(collections)
             names = {output: rewrite_name(version.rewrites + 1) for output, version in versions.items()}
             try:
-                staged = self._stage(lineup, upper, names)
+                staged = self._stage(collections, upper, names)
             except SourceError:
-                self._discard(lineup, names)
+                self._discard(collections, names)
                 raise
             crashpoints.reach("rebuild.after_stage")
-            since = lineup.remap.pin().since
+            since = collections.remap.pin().since
             while names:
                 output = next(iter(names))
                 version, files = versions[output], staged[output]
-                if not lineup.outputs[output].replace(version, version.all_files, files, since=since, at=self.clock()):
+                if not collections.outputs[output].replace(version, version.all_files, files, since=since, at=self.clock()):
                     break
                 del names[output]
                 crashpoints.reach("rebuild.after_replace")
             else:
                 before = sum(file.rows for version in versions.values() for file in version.all_files)
                 return Rebuilt(upper, before, sum(file.rows for files in staged.values() for file in files))
-            self._discard(lineup, names)
+            self._discard(collections, names)
         raise ClaimConflict(self.source.name, detail="its files were always rewritten by others first")
 
-    def _published(self, lineup: Lineup) -> tuple[Timestamp, Mapping[str, Version]]:
+    def _published(self, collections: SourceCollections) -> tuple[Timestamp, Mapping[str, Version]]:
         """The published upper, and a version of each output that has all below it and nothing else."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             upper = self.frontiers.get(self.source.id).upper
-            versions = {name: output.pin() for name, output in lineup.outputs.items()}
+            versions = {name: output.pin() for name, output in collections.outputs.items()}
             if all(file.max_time < upper for version in versions.values() for file in version.all_files):
                 return upper, versions
             if time.monotonic() > deadline:
                 raise ClaimConflict(self.source.name, detail=f"a step from {upper} on is not published; run a tick")
             time.sleep(_POLL_S)
 
-    def _stage(self, lineup: Lineup, upper: Timestamp, names: Mapping[str, str]) -> dict[str, list[StagedFile]]:
+    def _stage(self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]) -> dict[str, list[StagedFile]]:
         """The rows of every binding below ``upper``, staged under these names."""
-        self._read(lineup, upper, names)
-        staged = {output: lineup.outputs[output].staged(name) for output, name in names.items()}
+        self._read(collections, upper, names)
+        staged = {output: collections.outputs[output].staged(name) for output, name in names.items()}
         if any(file.max_time >= upper for files in staged.values() for file in files):
             raise InternalError(f'a rebuild of "{self.source.name}" made times from {upper} on')
         return staged
 
-    def _read(self, lineup: Lineup, upper: Timestamp, names: Mapping[str, str]) -> None:
-        ranges = Remap.of(read_bindings(lineup.remap, MINIMUM, upper)).ranges(MINIMUM)
+    def _read(self, collections: SourceCollections, upper: Timestamp, names: Mapping[str, str]) -> None:
+        ranges = Remap.of(read_bindings(collections.remap, MINIMUM, upper)).ranges(MINIMUM)
         ranges.sort(key=lambda own: own.time)
-        increments = self.connector.recall(ranges, lineup.bound_at(Timestamp(upper - 1)), self.skips)
+        increments = self.connector.recall(ranges, collections.bound_at(Timestamp(upper - 1)), self.skips)
         pieces: list[tuple[Timestamp, Any]] = [
             (own.time, task)
             for own, increment in zip(ranges, increments, strict=True)
@@ -119,7 +119,7 @@ class Rebuild:
         ]
         tasks = [pieces[at : at + _PIECES_PER_TASK] for at in range(0, len(pieces), _PIECES_PER_TASK)]
         options, outputs, rule = self.lake.storage_options, self.source.outputs, ByOffset()
-        targets = {output: lineup.outputs[output].staging_uri(name) for output, name in names.items()}
+        targets = {output: collections.outputs[output].staging_uri(name) for output, name in names.items()}
         keyed = {output: desc for output, desc in outputs.items() if desc.key}
         messages = {output: rule.message_desc(desc) for output, desc in keyed.items()}
         StagingJob(self.connector, tasks, outputs, targets, options, messages).run(self.spark)
@@ -127,7 +127,7 @@ class Rebuild:
             DifferenceJob(desc, None, targets[output], options).replay(self.spark, rule)
 
     @staticmethod
-    def _discard(lineup: Lineup, names: Mapping[str, str]) -> None:
+    def _discard(collections: SourceCollections, names: Mapping[str, str]) -> None:
         """Nobody has committed them."""
         for output, name in names.items():
-            lineup.outputs[output].discard_staged(name)
+            collections.outputs[output].discard_staged(name)

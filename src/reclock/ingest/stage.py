@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StagingOutcome:
-    """What a reading says of outputs besides their rows: those that were ``emptied`` before the rows came, and those that
+    """What a reading says of outputs besides their rows: those that were ``truncated`` before the rows came, and those that
     ``failed``."""
 
-    emptied: Collection[str] = ()
+    truncated: Collection[str] = ()
     failed: Mapping[str, Failed] = field(default_factory=dict)
     changes: int | None = None
     """How many changes were found at the bound offsets, if the connector counts them."""
@@ -81,10 +81,10 @@ class StagingJob:
         if failures:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
         told = [json.loads(row.told) for row in outcome]
-        emptied = frozenset(output for each in told for output in each["emptied"])
+        truncated = frozenset(output for each in told for output in each["truncated"])
         failed = {output: Failed(**failed) for each in told for output, failed in each["failed"].items()}
         counts = [each["changes"] for each in told if each["changes"] is not None]
-        return StagingOutcome(emptied, failed, sum(counts) if counts else None)
+        return StagingOutcome(truncated, failed, sum(counts) if counts else None)
 
     def _run_tasks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -97,7 +97,7 @@ class StagingJob:
     def run_task(self, task: int) -> tuple[str | None, StagingOutcome]:
         """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
-        emptied: list[str] = []
+        truncated: list[str] = []
         failed: dict[str, Failed] = {}
         changes: int | None = None
         try:
@@ -108,19 +108,19 @@ class StagingJob:
                     for key in [key for key in writers if key[0] == output]:
                         writers.pop(key).discard()
                     if rows is None:
-                        emptied.append(output)
+                        truncated.append(output)
                     else:
                         failed[output] = Failed(rows.message, rows.detail)
                 elif rows.num_rows:
                     key = output, OFFSET_COLUMN in rows.column_names
                     if key not in writers:
-                        writers[key] = self._writer(*key, f"part-{task:05}-{emptied.count(output)}.parquet")
+                        writers[key] = self._writer(*key, f"part-{task:05}-{truncated.count(output)}.parquet")
                     writers[key].write(rows)
         except SourceError as failure:
             return encode_failure(failure), StagingOutcome()
         for writer in writers.values():
             writer.close()
-        return None, StagingOutcome(tuple(emptied), failed, changes)
+        return None, StagingOutcome(tuple(truncated), failed, changes)
 
     def _writer(self, output: str, is_of_messages: bool, name: str) -> StagedWriter:
         target = self.targets[output]

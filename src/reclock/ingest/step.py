@@ -19,16 +19,16 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.connectors.connector import (
+    AssumesCompleteOutputs,
+    BlockedReason,
     Bound,
     Connector,
     FailsByOutput,
     HasHistory,
-    Hindrance,
     Increment,
     ReadsOnce,
     Restarts,
-    Shared,
-    TrustsOutputs,
+    SupportsGuests,
 )
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
@@ -37,8 +37,8 @@ from reclock.errors import ClaimConflict, DecodeFailed, SourceError, UpstreamBus
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.difference import DifferenceJob, Engines
 from reclock.ingest.lease import HeldClaim
-from reclock.ingest.lineup import Lineup
 from reclock.ingest.payload import PASSED, Failed, Phase, Step
+from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.stage import StagingJob, StagingOutcome, decode_failure, encode_failure
 from reclock.ingest.upsert import replacement
 from reclock.reclocking.frontiers import SourceFrontier
@@ -75,11 +75,11 @@ class IngestReport:
     """The outputs of which nothing is known from ``at`` on."""
     revived: tuple[str, ...] = ()
     """The outputs that have rows again from ``at`` on."""
-    waiting: Mapping[GlobalId, Hindrance | None] = field(default_factory=dict)
+    waiting: Mapping[GlobalId, BlockedReason | None] = field(default_factory=dict)
     """The source itself, or those of its guests, that have not begun, with what keeps them from it, if that was looked at."""
     claimed_by: str | None = None
     """Who holds the claim of a source that is ``BUSY``, and for how long at most if that writer is gone."""
-    given_up: tuple[str, ...] = ()
+    abandoned: tuple[str, ...] = ()
     """The names of what nothing more is read of, until it is restarted."""
 
     @classmethod
@@ -95,7 +95,7 @@ class Probed:
 
     upper: Timestamp
     increments: tuple[Increment, ...]
-    hindered: Mapping[str, Hindrance]
+    blocked: Mapping[str, BlockedReason]
     """What keeps outputs that come late from beginning."""
 
 
@@ -125,7 +125,7 @@ def ingest(
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
     whole = connector
-    if isinstance(connector, FailsByOutput) and (failed := Lineup.open(lake, source).failed()):
+    if isinstance(connector, FailsByOutput) and (failed := SourceCollections.open(lake, source).failed()):
         connector = connector.without(failed)
     if isinstance(connector, Restarts):
         connector = connector.restarting(restarts())
@@ -167,7 +167,7 @@ class _Work:
             return None
         step = Step.from_payload(claim.payload)
         has_passed = step.phase in PASSED and not step.blocking
-        if has_passed or Lineup.open(self.lake, self.source).has_landed(claim.at):
+        if has_passed or SourceCollections.open(self.lake, self.source).is_committed(claim.at):
             published = commit_and_publish(
                 [self.source], claim.at, self.owner, frontiers=self.frontiers, lake=self.lake, lease_ms=self.lease_ms
             )
@@ -178,10 +178,10 @@ class _Work:
 
     def begin(self, at: Timestamp) -> IngestReport:
         """A new step, if there is anything new. The claim comes after the probe, so that an idle source costs no write."""
-        lineup = Lineup.open(self.lake, self.source)
-        if (work := self._over(lineup)) is not None:
+        collections = SourceCollections.open(self.lake, self.source)
+        if (work := self._over(collections)) is not None:
             return work.begin(at)
-        upper, bound = lineup.read_bound()
+        upper, bound = collections.read_bound()
         step, idle = Step(self.source.id, at, Phase.PROBING), IngestReport(self.source.name, at, State.IDLE)
         probed = None
         if not self._reads_once(bound):
@@ -198,60 +198,60 @@ class _Work:
         Nothing is known of a guest that has no collection yet.
         """
         if isinstance(self.connector, Restarts):
-            _, bound = Lineup.open(self.lake, self.source).read_bound()
-            report = replace(report, given_up=tuple(self.connector.given_up(bound)))
+            _, bound = SourceCollections.open(self.lake, self.source).read_bound()
+            report = replace(report, abandoned=tuple(self.connector.abandoned_partitions(bound)))
         if not self.source.guests:
             return report
-        lineup = Lineup.open(self.lake, self.source)
-        increments, hindered = (probed.increments, probed.hindered) if probed is not None else ((), {})
-        begun = {*lineup.read_bound()[1], *lineup.begun_by(increments)}
-        waiting: dict[GlobalId, Hindrance | None] = {}
+        collections = SourceCollections.open(self.lake, self.source)
+        increments, blocked = (probed.increments, probed.blocked) if probed is not None else ((), {})
+        begun = {*collections.read_bound()[1], *collections.begun_by(increments)}
+        waiting: dict[GlobalId, BlockedReason | None] = {}
         for guest in self.source.guests:
-            own = [name for name, output in lineup.outputs.items() if output.id.guest == guest]
+            own = [name for name, output in collections.outputs.items() if output.id.guest == guest]
             if not own or not begun.issuperset(own):
-                known = [hindered[name] for name in own if name in hindered]
+                known = [blocked[name] for name in own if name in blocked]
                 waiting[guest] = next((own for own in known if isinstance(own, SourceError)), next(iter(known), None))
         return replace(report, waiting=waiting)
 
     def _probe_unclaimed(self, step: Step, upper: Timestamp, bound: Bound) -> Probed:
         """What is new. A source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it."""
         try:
-            increments, hindered = self._ask(bound, step)
+            increments, blocked = self._ask(bound, step)
         except SourceError as failure:
             stalled = replace(step, error=encode_failure(failure))
             self.frontiers.claim(self.source.id, at=step.at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
             raise
         crashpoints.reach("ingest.after_probe")
-        return Probed(upper, tuple(increments), hindered)
+        return Probed(upper, tuple(increments), blocked)
 
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
         """From the step's phase to STAGED; None if the probe found nothing after all, and the claim is given up."""
-        lineup = Lineup.open(self.lake, self.source)
-        if (work := self._over(lineup)) is not None:  # what begins can only begin under the claim: now it is known what has
+        collections = SourceCollections.open(self.lake, self.source)
+        if (work := self._over(collections)) is not None:  # what begins can only begin under the claim: now it is known what has
             return work.carry(claim, step, None)
         with HeldClaim(self.frontiers, self.source.id, claim, self.lease_ms) as held:
             try:
                 if step.phase is Phase.PROBING:
-                    step = self._probe(step, lineup, probed, held)
+                    step = self._probe(step, collections, probed, held)
                     if not step.increments:
                         held.abandon()
                         return None
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_claimed")
                 if step.decisions.is_reread and not step.is_read:
-                    step = self._reread(step, lineup)
+                    step = self._reread(step, collections)
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_reread")
                 if step.phase is Phase.CLAIMED:
-                    lineup.check_frontier(step.increments, step.at)
+                    collections.check_frontier(step.increments, step.at)
                     bindings = mint(_reached(step), _bound(step), step.at)
-                    lineup.bind(bindings, step.at, check_claim=held.renew, now=self.now)
+                    collections.bind(bindings, step.at, check_claim=held.renew, now=self.now)
                     crashpoints.reach("ingest.after_bind")
                     step = replace(step, phase=Phase.BOUND)
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_bound")
                 if step.phase is Phase.BOUND:
-                    step = self._stage(step, lineup, held)
+                    step = self._stage(step, collections, held)
                     crashpoints.reach("ingest.after_stage")
                     held.amend(step.to_payload())
                     crashpoints.reach("ingest.after_staged")
@@ -261,109 +261,111 @@ class _Work:
                 raise
         return IngestReport.of(self.source, step)
 
-    def _over(self, lineup: Lineup) -> _Work | None:
+    def _over(self, collections: SourceCollections) -> _Work | None:
         """The same work over the outputs as they are, if some have come or gone since."""
-        if lineup.outputs.keys() == self.source.outputs.keys():
+        if collections.outputs.keys() == self.source.outputs.keys():
             return None
-        assert isinstance(self.connector, Shared)
-        outputs = {name: output.desc for name, output in lineup.outputs.items()}
+        assert isinstance(self.connector, SupportsGuests)
+        outputs = {name: output.desc for name, output in collections.outputs.items()}
         return replace(self, source=replace(self.source, subsources=outputs), connector=self.connector.over(outputs))
 
-    def _ask(self, bound: Bound, step: Step) -> tuple[Sequence[Increment], Mapping[str, Hindrance]]:
+    def _ask(self, bound: Bound, step: Step) -> tuple[Sequence[Increment], Mapping[str, BlockedReason]]:
         """What to bind, and what keeps outputs that come late from beginning."""
         if self.is_history:
             assert isinstance(self.connector, HasHistory)
             return self.connector.probe_until(bound, step.at, step.decisions.skip), {}
-        hindered: Mapping[str, Hindrance] = {}
-        if isinstance(self.connector, Shared):
-            increments, hindered = self.connector.begin(bound, step.decisions.skip)
+        blocked: Mapping[str, BlockedReason] = {}
+        if isinstance(self.connector, SupportsGuests):
+            increments, blocked = self.connector.begin(bound, step.decisions.skip)
             if increments:
-                return increments, hindered
-        return self.connector.probe(bound, step.decisions.skip), hindered
+                return increments, blocked
+        return self.connector.probe(bound, step.decisions.skip), blocked
 
     def _reads_once(self, bound: Bound) -> bool:
         return isinstance(self.connector, ReadsOnce) and self.connector.must_read_once(bound)
 
-    def _probe(self, step: Step, lineup: Lineup, probed: Probed | None, held: HeldClaim) -> Step:
+    def _probe(self, step: Step, collections: SourceCollections, probed: Probed | None, held: HeldClaim) -> Step:
         """What to bind. A probe from before the claim counts if no other step was published in between."""
-        upper, bound = lineup.read_bound()
+        upper, bound = collections.read_bound()
         if step.decisions.is_resnapshot or self._reads_once(bound):
-            return self._read_once(step, lineup, bound, held)
+            return self._read_once(step, collections, bound, held)
         if probed is not None and probed.upper == upper:
             increments = probed.increments
         else:
             increments = tuple(self._ask(bound, step)[0])
         return replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
 
-    def _read_once(self, step: Step, lineup: Lineup, bound: Bound, held: HeldClaim) -> Step:
+    def _read_once(self, step: Step, collections: SourceCollections, bound: Bound, held: HeldClaim) -> Step:
         """What to bind, and its rows, which are durable before anything is bound."""
         connector = self.whole if step.decisions.is_resnapshot else self.connector
         assert isinstance(connector, ReadsOnce)
-        step = self._new_staging(step, lineup, held)
+        step = self._new_staging(step, collections, held)
         assert step.staging is not None
         with connector.read_once(bound, step.decisions.skip, is_wanted=self.is_wanted) as (increments, tasks):
-            targets = lineup.staging_uris(step.staging)
+            targets = collections.staging_uris(step.staging)
             job = StagingJob(connector, _alone(tasks, step.at), self.source.outputs, targets, self.lake.storage_options)
             outcome = job.run(self.engines.spark)
         if step.decisions.is_resnapshot:
-            self._replace(step, lineup, targets, outcome)
+            self._replace(step, collections, targets, outcome)
         crashpoints.reach("ingest.after_read_once")
         step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
-        step = self._with_staged(step, lineup, outcome)
-        known = lineup.failed()  # an output that fails again has failed since then
+        step = self._with_staged(step, collections, outcome)
+        known = collections.failed()  # an output that fails again has failed since then
         failed = {name: failure for name, failure in step.failed.items() if name not in known}
         return replace(step, failed=failed, revived=tuple(sorted(known - outcome.failed.keys())) if increments else ())
 
-    def _replace(self, step: Step, lineup: Lineup, targets: Mapping[str, str], outcome: StagingOutcome) -> None:
+    def _replace(self, step: Step, collections: SourceCollections, targets: Mapping[str, str], outcome: StagingOutcome) -> None:
         """What was staged is all that there is now. Afterwards the difference that it makes to the outputs is staged instead."""
         for output, desc in self.source.outputs.items():
             if output in targets and output not in outcome.failed:
                 job = DifferenceJob(desc, step.at, targets[output], self.lake.storage_options)
-                job.replace(self.engines.spark, lineup.outputs[output].pin().without_errors)
+                job.replace(self.engines.spark, collections.outputs[output].pin().without_errors)
 
-    def _new_staging(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
+    def _new_staging(self, step: Step, collections: SourceCollections, held: HeldClaim) -> Step:
         """The step with a new name to stage under, in place of one that was never complete."""
         if step.staging is not None:
-            lineup.discard_staged(step.staging)  # so nobody can be committing it
+            collections.discard_staged(step.staging)  # so nobody can be committing it
         step = replace(step, staging=f"{step.at}-{uuid4().hex}", error=None)
         held.amend(step.to_payload())  # the name first: staged files of a claim are not garbage
         return step
 
-    def _stage(self, step: Step, lineup: Lineup, held: HeldClaim) -> Step:
+    def _stage(self, step: Step, collections: SourceCollections, held: HeldClaim) -> Step:
         """Read what is bound, and write it down where nobody looks yet. Raises what the upstream has wrong."""
         if step.is_read:
             return replace(step, phase=Phase.STAGED)
         if step.error is not None and isinstance(known := decode_failure(step.error), DecodeFailed) and self._is_read(known, step):
             raise known  # the same bytes would not decode any better
-        step = self._new_staging(step, lineup, held)
+        step = self._new_staging(step, collections, held)
         staging = step.staging
         assert staging is not None
         tasks = self._trusted().tasks(step.increments, step.decisions.skip)
         try:
-            outcome = self._read(tasks, step.at, lineup, lineup.staging_uris(staging))
+            outcome = self._read(tasks, step.at, collections, collections.staging_uris(staging))
         except SourceError:
-            lineup.discard_staged(staging)
+            collections.discard_staged(staging)
             raise
-        return self._with_staged(replace(step, phase=Phase.STAGED), lineup, outcome)
+        return self._with_staged(replace(step, phase=Phase.STAGED), collections, outcome)
 
     def _trusted(self) -> Connector:
         """The connector; told, if it matters to it, that the outputs lack what was given up once."""
-        if isinstance(self.connector, TrustsOutputs) and self.has_gaps():
+        if isinstance(self.connector, AssumesCompleteOutputs) and self.has_gaps():
             return self.connector.with_gaps()
         return self.connector
 
     def _is_read(self, failure: DecodeFailed, step: Step) -> bool:
         """Whether what failed is still to be read: the output that it was for may have gone."""
         own = [increment for increment in step.increments if increment.name == failure.partition]
-        return not isinstance(self.connector, Shared) or bool(self.connector.tasks(own, step.decisions.skip))
+        return not isinstance(self.connector, SupportsGuests) or bool(self.connector.tasks(own, step.decisions.skip))
 
-    def _with_staged(self, step: Step, lineup: Lineup, outcome: StagingOutcome) -> Step:
+    def _with_staged(self, step: Step, collections: SourceCollections, outcome: StagingOutcome) -> Step:
         """The step with the files that were staged under its name, durable from now on, but for outputs that failed."""
         assert step.staging is not None
-        staged = {output: files for output, files in lineup.staged(step.staging).items() if output not in outcome.failed}
+        staged = {output: files for output, files in collections.staged(step.staging).items() if output not in outcome.failed}
         return replace(step, staged=staged, failed=outcome.failed, changes=outcome.changes)
 
-    def _read(self, tasks: Sequence[Any], at: Timestamp, lineup: Lineup, targets: Mapping[str, str]) -> StagingOutcome:
+    def _read(
+        self, tasks: Sequence[Any], at: Timestamp, collections: SourceCollections, targets: Mapping[str, str]
+    ) -> StagingOutcome:
         """The rows of the tasks are in ``targets``: as they come, or as the difference that they make to the output by its key."""
         options, rule = self.lake.storage_options, replacement(self.source.connector)
         messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
@@ -373,23 +375,23 @@ class _Work:
         for output, desc in self.source.outputs.items():
             if output in outcome.failed:
                 continue
-            state = lineup.outputs[output].pin() if output in messages or output in outcome.emptied else None
-            if output in outcome.emptied and state is not None:
+            state = collections.outputs[output].pin() if output in messages or output in outcome.truncated else None
+            if output in outcome.truncated and state is not None:
                 DifferenceJob(desc, at, targets[output], options).retract(self.engines.spark, state)
                 state = None
             if output in messages:
                 DifferenceJob(desc, at, targets[output], options).upsert(self.engines, rule, state)
         return outcome
 
-    def _reread(self, step: Step, lineup: Lineup) -> Step:
+    def _reread(self, step: Step, collections: SourceCollections) -> Step:
         """The step over the upstream as it is now, to be bound anew: what is not published may have been corrected.
 
         Offsets of a corrected partition that were skipped are read again: they hold something else now.
         """
-        _, bound = lineup.read_bound()
+        _, bound = collections.read_bound()
         increments = []
         for claimed in step.increments:
-            if not claimed.size or step.is_given_up(claimed):
+            if not claimed.size or step.is_skipped(claimed):
                 increments.append(claimed)
             elif (found := self.connector.reread(claimed, bound.get(claimed.partition))) is not None:
                 increments.append(found)

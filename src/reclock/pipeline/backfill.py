@@ -17,13 +17,13 @@ from reclock import crashpoints
 from reclock.adapter.statements.decisions import skipped
 from reclock.adapter.statements.sources import source_specs
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.connector import HasHistory, Recalls
+from reclock.connectors.connector import HasHistory, SupportsRebuild
 from reclock.connectors.factory import open_connector
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
-from reclock.ingest.lineup import Lineup
 from reclock.ingest.rebuild import Rebuild, Rebuilt
+from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.step import IngestReport, State
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -96,7 +96,7 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
     Raises ``BackfillRefused`` with the reason, and has changed nothing; a ``SourceError`` if the source stalls, as in a tick.
     """
     spec = _spec(environment, source)
-    connector = open_connector(spec, environment.means)
+    connector = open_connector(spec, environment.connection_context)
     if not isinstance(connector, HasHistory):
         raise BackfillRefused(spec.name, "its upstream has no history", detail=spec.connector.lacks_history or None)
     at = interval.upper
@@ -137,8 +137,8 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
     Raises ``BackfillRefused`` if its upstream keeps nothing, a ``SourceError`` if it is not what it was: then nothing has changed.
     """
     spec = _spec(environment, source)
-    connector = open_connector(spec, environment.means)
-    if not isinstance(connector, Recalls):
+    connector = open_connector(spec, environment.connection_context)
+    if not isinstance(connector, SupportsRebuild):
         raise BackfillRefused(spec.name, "what was bound cannot be read again", detail=spec.connector.lacks_history or None)
     work = Rebuild(
         spec,
@@ -190,10 +190,10 @@ def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistor
     """Raises ``BackfillRefused`` if something belongs at ``at``, which is published, and is not there."""
     if at < frontier.since:
         raise BackfillRefused(spec.name, f"it begins at {frontier.since}, after {at}")
-    lineup = Lineup.open(environment.lake, spec)
-    if lineup.read_bindings(at):
+    collections = SourceCollections.open(environment.lake, spec)
+    if collections.read_bindings(at):
         return
-    missing = [increment for increment in connector.probe_until(lineup.bound_at(at), at) if increment.size]
+    missing = [increment for increment in connector.probe_until(collections.bound_at(at), at) if increment.size]
     if missing:
         raise BackfillRefused(
             spec.name,

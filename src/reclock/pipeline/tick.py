@@ -144,7 +144,7 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
     for id in spec.all_ids if report.state is not State.BLOCKED else ():
         waits_for = report.waiting.get(id)
         if id not in report.waiting:
-            detail, hint = _given_up(report.given_up)
+            detail, hint = _given_up(report.abandoned)
             environment.statuses.record(id, "running", detail=detail, hint=hint, at=environment.clock())
         elif isinstance(waits_for, str):
             environment.statuses.record(id, "starting", detail=waits_for, at=environment.clock())
@@ -191,7 +191,7 @@ def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, o
                 owner,
                 frontiers=environment.frontiers,
                 lake=environment.lake,
-                connector=open_connector(spec, environment.means),
+                connector=open_connector(spec, environment.connection_context),
                 engines=engines,
                 lease_ms=settings.claim_lease_ms,
                 is_history=is_history,
@@ -278,7 +278,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
 def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
     """Tell the upstream, which may be told again with the next step: failing to is no failure of the source."""
     try:
-        open_connector(source, environment.means).acknowledge({own.partition: own.upper for own in step.increments})
+        open_connector(source, environment.connection_context).acknowledge({own.partition: own.upper for own in step.increments})
     except SourceError as error:
         log.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
 

@@ -33,7 +33,7 @@ class AuditSlice:
     """How many changes the reading found at the bound offsets, if it counts them. It must where an offset says nothing about the
     number of rows: the changes of a PostgreSQL transaction may lie anywhere before the commit record that is bound."""
     retracted: int = 0
-    """How many rows of outputs that were emptied go besides."""
+    """How many rows of outputs that were truncated are retracted besides."""
 
     @property
     def rows_limit(self) -> int:

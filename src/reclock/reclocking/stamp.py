@@ -28,15 +28,15 @@ def intersects(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])
 
 
-def without(whole: Range, given_up: Sequence[tuple[int, int]]) -> list[Range]:
-    """What is left of ``whole`` when the half-open ranges ``given_up`` are taken out, in order."""
-    left: list[Range] = []
+def without(whole: Range, skipped: Sequence[tuple[int, int]]) -> list[Range]:
+    """The parts of ``whole`` outside the half-open ranges ``skipped``, in order."""
+    remaining: list[Range] = []
     lower = whole.lower
-    for start, end in sorted(given_up):
+    for start, end in sorted(skipped):
         if intersects((start, end), (lower, whole.upper)):
             if start > lower:
-                left.append(replace(whole, lower=lower, upper=start))
+                remaining.append(replace(whole, lower=lower, upper=start))
             lower = max(lower, end)
     if lower < whole.upper:
-        left.append(replace(whole, lower=lower))
-    return left
+        remaining.append(replace(whole, lower=lower))
+    return remaining

@@ -40,13 +40,13 @@ class Event:
 class Stretch:
     """What was read of one partition of a ``collection``: all its ``events`` below ``upper``, in order.
 
-    ``given_up`` is how many of them someone has decided to do without: nobody knows what they belong to.
+    ``skipped`` is how many of them a decision gave up: nobody knows which transactions they belong to.
     """
 
     collection: str
     events: Sequence[Event]
     upper: int
-    given_up: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     repeated, seen = _told_apart(known, read)
     spare: dict[str, int] = {}
     for stretch in read.values():
-        spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.given_up
+        spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
     whole: list[Ended] = []
     for ended in fresh(log, known):
         missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}

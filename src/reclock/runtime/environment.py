@@ -34,7 +34,7 @@ from reclock.collections.table_log import TableLog
 from reclock.collections.table_queues import TableQueues
 from reclock.collections.tables import Tables
 from reclock.config import Settings
-from reclock.connectors.factory import Means
+from reclock.connectors.factory import ConnectionContext
 from reclock.connectors.objects.object_store import open_object_store
 from reclock.consensus.credentials.passwords import Passwords
 from reclock.consensus.credentials.secrets import Secrets
@@ -70,7 +70,7 @@ from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.protocol.orchestration import Orchestrator
 from reclock.runtime.store_checks import StoreChecks, reserve_ids
 from reclock.runtime.system_relations import SYSTEM_OBJECTS, managed_ids, system_entries
-from reclock.sinks.opening import SinkMeans
+from reclock.sinks.factory import SinkContext
 from reclock.sql.catalog import PlannerCatalog, PlannerSettings
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Environment:
         return replica_sizes(self.settings.cluster_replica_sizes)
 
     @property
-    def means(self) -> Means:
+    def connection_context(self) -> ConnectionContext:
         """What sources are reached with."""
         settings = self.settings
         buckets = open_object_store(
@@ -278,7 +278,7 @@ class Environment:
             access_key_id=settings.s3_access_key_id,
             secret_access_key=settings.s3_secret_access_key.get_secret_value(),
         )
-        return Means(buckets, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name))
+        return ConnectionContext(buckets, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name))
 
     def planner_catalog(self) -> PlannerCatalog:
         """The catalog as statements see it: every change committed before the call."""
@@ -408,7 +408,7 @@ class Environment:
                 Usage(self.actor, self.clock, sample_ms, size),
             ),
             lambda id: sink_spec(self.planner_catalog(), id),
-            SinkMeans(self.settings, self.mark.id, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name)),
+            SinkContext(self.settings, self.mark.id, self.clock, lambda secret: self.secrets.get(secret.reference, secret.name)),
         )
 
     @cached_property

@@ -36,7 +36,7 @@ class JsonForm:
 
 
 def _object(columns: Sequence[Column]) -> str:
-    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({spelled(c)}, 'null')" for c in columns]
+    members = [f"{_text(json.dumps(c.name, ensure_ascii=False) + ':')} || coalesce({json_text(c)}, 'null')" for c in columns]
     return " || ".join(["'{'", " || ',' || ".join(members), "'}'"]) if members else "'{}'"
 
 
@@ -44,7 +44,7 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def spelled(column: Column) -> str:
+def json_text(column: Column) -> str:
     """The column as JSON; NULL if it is."""
     name = changes_column(column)
     match column.type.name:
@@ -59,7 +59,7 @@ def spelled(column: Column) -> str:
         case TypeName.TIMESTAMPTZ:
             return f"""'"' || strftime(make_timestamp(epoch_us({name})), {_SECONDS}) || 'Z"'"""
         case TypeName.REAL | TypeName.DOUBLE:
-            spelled = f"""CASE WHEN isnan({name}) THEN '"NaN"' WHEN {name} > 0 THEN '"Infinity"' ELSE '"-Infinity"' END"""
-            return f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN {name}::VARCHAR ELSE {spelled} END"
+            special = f"""CASE WHEN isnan({name}) THEN '"NaN"' WHEN {name} > 0 THEN '"Infinity"' ELSE '"-Infinity"' END"""
+            return f"CASE WHEN {name} IS NULL THEN NULL WHEN isfinite({name}) THEN {name}::VARCHAR ELSE {special} END"
         case _:
             return f"{name}::VARCHAR"

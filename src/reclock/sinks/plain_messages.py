@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from reclock.algebra.relations import Column, TypeName
-from reclock.sinks.json_messages import spelled
+from reclock.sinks.json_messages import json_text
 from reclock.sinks.messages import changes_column
 
 
@@ -21,7 +21,7 @@ class PlainForm:
         [column] = columns
         if column.type.name in (TypeName.TEXT, TypeName.BYTEA):
             return changes_column(column)
-        return f"trim({spelled(column)}, '\"')"
+        return f"trim({json_text(column)}, '\"')"
 
     def messages(self, found: pa.Array) -> list[bytes | None]:
         return list(found.cast(pa.binary()).to_pylist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
-from reclock.ingest.lineup import read_bindings
+from reclock.ingest.source_collections import read_bindings
 from reclock.introspection.overview import Overview, overview
 from reclock.protocol.introspection import IntrospectionType
 from reclock.quality.docs_index import latest, read_index

@@ -234,7 +234,7 @@ class Session:
                 self.transactions.run_alone(statement.tag, lambda: restart(statement, self.environment, self.users))
                 return Result(statement.tag)
             case ValidateConnection(connection=connection):
-                validate(connection, self.environment.means.reveal)
+                validate(connection, self.environment.connection_context.resolve_secret)
                 return Result(statement.tag)
             case statements.ShowVariable():
                 return self._show(statement)
@@ -346,8 +346,8 @@ class Session:
         owned = requirements(statement, catalog, self.users, self.variables.get("cluster")).owner_of
         parsed = without_temporary(parsed, statement, owned)
         if isinstance(statement, CreateConnection) and statement.is_validated:
-            validate(statement.connection, self.environment.means.reveal)
-        whole = purified(parsed, statement, self.environment.means.reveal)
+            validate(statement.connection, self.environment.connection_context.resolve_secret)
+        whole = purified(parsed, statement, self.environment.connection_context.resolve_secret)
         definition = Definition(whole, self._author, (catalog, statement) if whole is parsed else None)
         query = statement.query if isinstance(statement, statements.CreateTable) else None
 

@@ -15,7 +15,7 @@ from reclock.connectors.connector import Restarts, Skip
 from reclock.connectors.factory import open_connector
 from reclock.errors import ClaimConflict, InvalidOption, NothingClaimed, UpperMismatch, UpstreamChanged, UpstreamLost
 from reclock.ingest import payload
-from reclock.ingest.lineup import Lineup
+from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.stage import decode_failure
 from reclock.runtime.environment import Environment
 from reclock.sql import statements
@@ -63,10 +63,10 @@ def restart(statement: statements.RestartPartition, environment: Environment, us
     Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has no such partitions.
     """
     [spec] = source_specs(environment, [str(statement.name)])
-    connector = open_connector(spec, environment.means)
+    connector = open_connector(spec, environment.connection_context)
     if not isinstance(connector, Restarts):
         raise InvalidOption(f'nothing of "{statement.name}" can be restarted', detail="only objects can be read again")
-    _, bound = Lineup.open(environment.lake, spec).read_bound()
+    _, bound = SourceCollections.open(environment.lake, spec).read_bound()
     number = connector.next_reading(bound, statement.partition, _stalled_partition(environment, spec.id))
     details = {"decision": "restart", "partition": statement.partition, "reading": number}
     _log(statement, details, environment, users)

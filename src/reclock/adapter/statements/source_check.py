@@ -8,70 +8,70 @@ from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 
 from reclock.adapter.statements.sources import source_specs
-from reclock.connectors.connector import RESTART_HINT, Checks, Finding, ReadsOnce, Restarts
+from reclock.connectors.connector import RESTART_HINT, CheckResult, Checks, ReadsOnce, Restarts
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError
-from reclock.ingest.lineup import Lineup
+from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
 
 
-def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[Finding]:
-    """What is known of the source, then what its upstream answers, one finding after another; the last within ``timeout_s``.
+def check_source(environment: Environment, name: str, *, timeout_s: float) -> Iterator[CheckResult]:
+    """What is known of the source, then what its upstream answers, one result after another; the last within ``timeout_s``.
 
     Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
     """
     environment.await_storage(environment.planner_catalog())
     [spec] = source_specs(environment, [name])
     yield from _known(environment, spec)
-    found: SimpleQueue[Finding | None] = SimpleQueue()
+    found: SimpleQueue[CheckResult | None] = SimpleQueue()
 
     def ask() -> None:
         try:
-            for finding in _asked(environment, spec):
-                found.put(finding)
+            for result in _asked(environment, spec):
+                found.put(result)
         except ReclockError as error:
-            found.put(Finding("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
+            found.put(CheckResult("upstream", False, "; ".join(filter(None, (error.message, error.detail, error.hint)))))
         except Exception as failure:  # the edge of a thread
-            found.put(Finding("upstream", False, f"{type(failure).__name__}: {failure}"))
+            found.put(CheckResult("upstream", False, f"{type(failure).__name__}: {failure}"))
         found.put(None)
 
     threading.Thread(target=ask, name="source-check", daemon=True).start()
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            finding = found.get(timeout=max(deadline - time.monotonic(), 0.001))
+            result = found.get(timeout=max(deadline - time.monotonic(), 0.001))
         except Empty:
-            yield Finding("upstream", False, f"no answer within {timeout_s:g} seconds")
+            yield CheckResult("upstream", False, f"no answer within {timeout_s:g} seconds")
             return
-        if finding is None:
+        if result is None:
             return
-        yield finding
+        yield result
 
 
-def _known(environment: Environment, spec: SourceSpec) -> Iterator[Finding]:
+def _known(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     status = environment.statuses.current([spec.id]).get(spec.id)
     if status is None:
-        yield Finding("status", True, "no tick has come to it yet")
+        yield CheckResult("status", True, "no tick has come to it yet")
     else:
-        yield Finding("status", status.error is None, "; ".join(filter(None, (status.status, status.error, status.detail))))
+        yield CheckResult("status", status.error is None, "; ".join(filter(None, (status.status, status.error, status.detail))))
     frontier = environment.frontiers.get(spec.id)
     behind = f"{max(environment.clock() + 1 - frontier.upper, 0)} ms behind the clock"
     waits = ", waits for its backfill" if spec.id in environment.frontiers.backfilled() else ""
     claim = f", claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim is not None else ""
-    yield Finding("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
+    yield CheckResult("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
 
 
-def _asked(environment: Environment, spec: SourceSpec) -> Iterator[Finding]:
-    connector = open_connector(spec, environment.means)
+def _asked(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
+    connector = open_connector(spec, environment.connection_context)
     if isinstance(connector, Checks):
         yield from connector.check()
-    _, bound = Lineup.open(environment.lake, spec).read_bound()
+    _, bound = SourceCollections.open(environment.lake, spec).read_bound()
     if isinstance(connector, Restarts):
-        for name in connector.given_up(bound):
-            yield Finding("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
+        for name in connector.abandoned_partitions(bound):
+            yield CheckResult("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):
-        yield Finding("probe", True, "the first tick reads it from the beginning")
+        yield CheckResult("probe", True, "the first tick reads it from the beginning")
         return
     new = [increment for increment in connector.probe(bound) if increment.size]
-    yield Finding("probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound")
+    yield CheckResult("probe", True, f"{len(new)} partitions have something new, {len(bound)} are bound")

@@ -13,7 +13,7 @@ from sqlglot import exp
 from reclock.algebra.relations import TEXT, RelationDesc
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.connectors.clients import kafka_client, postgres_parameters, registry_client
-from reclock.definitions.connections import Connection, Reveal
+from reclock.definitions.connections import Connection, SecretResolver
 from reclock.definitions.sources import (
     AvroFormat,
     BytesFormat,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
 
-def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Reveal) -> ParsedStatement:
+def purified(parsed: ParsedStatement, planned: statements.Statement, resolve_secret: SecretResolver) -> ParsedStatement:
     """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer. ``planned`` is the
     statement as it was planned without that.
 
@@ -48,18 +48,18 @@ def purified(parsed: ParsedStatement, planned: statements.Statement, reveal: Rev
     node = parsed.node
     upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
     if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
-        return replace(parsed, node=_of_publication(node.copy(), upstream, reveal))
+        return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
     if isinstance(planned, statements.CreateSource) and isinstance(upstream, DebeziumConnector):
         if not isinstance(planned.source.format, AvroFormat):
             return parsed
-        return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, reveal))
+        return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, resolve_secret))
     if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
         copy = node.copy()
         for part, format in _formats(copy, planned.source.format, upstream):
             if isinstance(format, SchemaFormat) and not format.schema:
-                _set_schema(part, format, upstream.topic, reveal)
+                _set_schema(part, format, upstream.topic, resolve_secret)
         if upstream.end_timestamp is not None:
-            ends = _offsets_at(upstream, upstream.end_timestamp, reveal)
+            ends = _offsets_at(upstream, upstream.end_timestamp, resolve_secret)
             copy.args["connector"].set("end_timestamp", None)
             copy.args["connector"].set("end_offset", [exp.Literal.number(end) for end in ends])
         return replace(parsed, node=copy)
@@ -74,14 +74,14 @@ def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnect
     return [(clause, value)] if clause is not None else []
 
 
-def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal: Reveal) -> None:
+def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolve_secret: SecretResolver) -> None:
     """Write the schema into the clause: the one it has, compiled, or the newest of the topic's keys or values, by the usual name of
     their subject."""
     if format.registry is None:
         clause.set("schema", exp.Literal.string(compiled(clause.args["schema"].name)))
         return
     subject = f"{topic}-{'key' if format.is_document else 'value'}"
-    found = _latest(format.registry, subject, reveal)
+    found = _latest(format.registry, subject, resolve_secret)
     if isinstance(format, AvroFormat):
         clause.set("seed", exp.Literal.string(whole(found.text, found.imports)))
         return
@@ -94,20 +94,22 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, reveal
     clause.set("message", exp.Literal.string(format.message or names[0]))
 
 
-def _latest(connection: Connection, subject: str, reveal: Reveal) -> registry.Schema:
+def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> registry.Schema:
     try:
-        return registry.latest(registry_client(connection, reveal), subject)
+        return registry.latest(registry_client(connection, resolve_secret), subject)
     except registry.UnknownSchema as error:
         raise InvalidOption(str(error), hint="a producer registers what it needs with its first message") from error
 
 
-def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, reveal: Reveal) -> nodes.Statement:
+def _of_registry(
+    node: nodes.Statement, upstream: DebeziumConnector, format: AvroFormat, resolve_secret: SecretResolver
+) -> nodes.Statement:
     """Every table with the columns of its rows: those of the newest schema of its topic, where the statement leaves them open."""
     tables = []
     for table in node.args["tables"]:
         name = upstream_name(table)
         if not table.args.get("columns"):
-            found = _latest(format.registry, f"{upstream.prefix}.{name}-value", reveal)
+            found = _latest(format.registry, f"{upstream.prefix}.{name}-value", resolve_secret)
             columns = row_columns_of(whole(found.text, found.imports))
             table = _described(name, table.args.get("alias"), RelationDesc(columns))
         tables.append(table)
@@ -115,17 +117,19 @@ def _of_registry(node: nodes.Statement, upstream: DebeziumConnector, format: Avr
     return node
 
 
-def _offsets_at(upstream: KafkaConnector, timestamp: int, reveal: Reveal) -> list[int]:
+def _offsets_at(upstream: KafkaConnector, timestamp: int, resolve_secret: SecretResolver) -> list[int]:
     """Where every partition was at a moment that has passed."""
     from reclock.connectors.kafka import Kafka
 
     if timestamp > system_clock():
         raise InvalidOption("END TIMESTAMP lies in the future", detail="what the topic holds by then is not known yet")
-    topic = Kafka(upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, reveal))
+    topic = Kafka(upstream, BytesFormat(), RelationDesc(()), kafka_client(upstream.connection, resolve_secret))
     return topic.offsets_at(Timestamp(timestamp))
 
 
-def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnector, reveal: Reveal) -> nodes.CreateSourceStatement:
+def _of_publication(
+    node: nodes.CreateSourceStatement, upstream: PostgresConnector, resolve_secret: SecretResolver
+) -> nodes.CreateSourceStatement:
     """Every table with its columns, and the name of a slot that no other source has."""
     from psycopg import ProgrammingError
 
@@ -133,7 +137,7 @@ def _of_publication(node: nodes.CreateSourceStatement, upstream: PostgresConnect
 
     connector = node.args["connector"]
     try:
-        parameters = postgres_parameters(upstream.connection, reveal)
+        parameters = postgres_parameters(upstream.connection, resolve_secret)
     except ProgrammingError as error:
         raise InvalidOption(
             "the connection is not one of libpq's", detail=str(error).strip(), hint="host=… dbname=… user=…"

@@ -84,4 +84,4 @@ def _upstream(leftover: Leftover) -> PostgresConnector:
 def _let_go(environment: Environment, upstream: PostgresConnector) -> None:
     from reclock.connectors.postgres.connector import Postgres  # psycopg is a library that others need not load
 
-    Postgres(upstream, {}, postgres_parameters(upstream.connection, environment.means.reveal)).dismiss()
+    Postgres(upstream, {}, postgres_parameters(upstream.connection, environment.connection_context.resolve_secret)).dismiss()

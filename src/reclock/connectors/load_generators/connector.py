@@ -14,7 +14,7 @@ import pyarrow as pa
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, Evidence, Increment, Skip, left
+from reclock.connectors.connector import Bound, Evidence, Increment, Skip, remaining_ranges
 from reclock.connectors.load_generators.noise import Numbers, noise
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.sources import LoadGenerator
@@ -55,7 +55,7 @@ class Generator:
         return [Increment((), own.lower, own.upper, own.size) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[tuple[int, int]]:
-        ranges = [found for own in increments for found in left((), own.lower, own.upper, skips)]
+        ranges = [found for own in increments for found in remaining_ranges((), own.lower, own.upper, skips)]
         return [(at, min(at + TASK_OFFSETS, upper)) for lower, upper in ranges for at in range(lower, upper, TASK_OFFSETS)]
 
     def read(self, task: tuple[int, int]) -> Iterator[tuple[str, pa.Table]]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.connectors import connector as protocol
-from reclock.connectors.connector import Bound, Finding, Increment, Skip, given_up, left
+from reclock.connectors.connector import Bound, CheckResult, Increment, Skip, remaining_ranges, skipped_ranges
 from reclock.connectors.objects.compression import Unzipped
 from reclock.connectors.objects.notifications import NotificationQueue
 from reclock.connectors.objects.object_store import ListedObject, ObjectMissing
@@ -129,24 +129,24 @@ class Objects:
     def _increments(self, growths: Sequence[Growth], bound: Bound) -> list[Increment]:
         """What a probe found, and the end of each reading in the place of which another one begins."""
         ended = [
-            Growth(key, evidence.length, evidence.length, evidence.given_up())
+            Growth(key, evidence.length, evidence.length, evidence.abandoned())
             for key, evidence in newest_readings(bound).items()
-            if evidence.number < self.restarts.get(key, 0) and not evidence.is_given_up
+            if evidence.number < self.restarts.get(key, 0) and not evidence.is_abandoned
         ]
         return sorted((_increment(growth) for growth in [*growths, *ended]), key=lambda found: found.name)
 
     def restarting(self, restarts: Mapping[str, int]) -> Objects:
         return replace(self, restarts=restarts)
 
-    def given_up(self, bound: Bound) -> list[str]:
-        return sorted(key for key, evidence in self._known(bound).items() if evidence.is_given_up)
+    def abandoned_partitions(self, bound: Bound) -> list[str]:
+        return sorted(key for key, evidence in self._known(bound).items() if evidence.is_abandoned)
 
     def next_reading(self, bound: Bound, key: str, stalled: str | None) -> int:
         """Raises ``InvalidOption`` unless the object is given up, or its partition is ``stalled``."""
         newest = newest_readings(bound).get(key)
         if newest is None:
             raise InvalidOption(f'nothing of object "{key}" is bound', hint="it is read from its beginning when it is there")
-        if not newest.is_given_up and newest.partition != stalled:
+        if not newest.is_abandoned and newest.partition != stalled:
             raise InvalidOption(
                 f'object "{key}" is being read',
                 detail="a restart would read rows again that are published already",
@@ -170,9 +170,9 @@ class Objects:
         size = SPLIT_BYTES
         for growth in map(_growth, increments):
             partition = growth.evidence.partition
-            own = given_up(partition, skips)
+            own = skipped_ranges(partition, skips)
             for split in growth.splits:
-                if not left(partition, split.lower, split.upper, skips):
+                if not remaining_ranges(partition, split.lower, split.upper, skips):
                     continue
                 if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
                     tasks.append([])
@@ -208,19 +208,19 @@ class Objects:
         records = buffer[start - split.lower :] if start > split.lower else buffer
         return decode(records, self.format, self.desc, piece.header, key=piece.partition, offset=start, skips=piece.skips)
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         prefix = literal_prefix(self.connector.pattern)
         found = self.store.list(self.connector.bucket, prefix)
-        yield Finding("bucket", True, self.store.described(self.connector.bucket))
+        yield CheckResult("bucket", True, self.store.described(self.connector.bucket))
         if self.queue is not None:
-            yield Finding("queue", True, self.queue.check())
+            yield CheckResult("queue", True, self.queue.check())
         pattern = compile_pattern(self.connector.pattern)
         matching = [one for one in found if pattern.fullmatch(one.key)]
         count = f"{len(matching)} of {len(found)} objects" + (f' under "{prefix}"' if prefix else "")
-        yield Finding("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
+        yield CheckResult("objects", bool(matching), f'{count} match "{self.connector.pattern}"')
         for one in (self.store.measured(self.connector.bucket, one) for one in matching[:1]):
             size = sum(len(chunk) for chunk in self.store.read(self.connector.bucket, one.key, 0, min(one.size, _HEADER_BYTES)))
-            yield Finding("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
+            yield CheckResult("reading", True, f'{size} of {one.size} bytes of "{one.key}"')
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """A bucket is told nothing."""
@@ -274,7 +274,7 @@ def probe(
         key
         for key in listed.keys() | known
         if key not in listed or key not in evidence or listed[key].version != evidence[key].version
-        if key not in evidence or not evidence[key].is_given_up
+        if key not in evidence or not evidence[key].is_abandoned
         if key in listed or not evidence[key].is_deleted
         if key not in listed or listed[key].modified_at < until
     )
@@ -288,7 +288,7 @@ def probe(
             return grow(store, connector.bucket, measured, before, format, desc)
         except (UpstreamChanged, DecodeFailed) as error:
             if any(before.partition == skipped and lower <= error.offset < upper for skipped, lower, upper in skips):
-                return Growth(key, before.length, before.length, before.given_up())
+                return Growth(key, before.length, before.length, before.abandoned())
             return error
 
     if len(keys) < 2:

@@ -45,11 +45,11 @@ class Evidence:
         return partition_of(self.key, self.number)
 
     @property
-    def is_given_up(self) -> bool:
+    def is_abandoned(self) -> bool:
         """Whether nothing more is read of this reading."""
         return self.version == _GIVEN_UP
 
-    def given_up(self) -> Evidence:
+    def abandoned(self) -> Evidence:
         return replace(self, version=_GIVEN_UP)
 
     @property

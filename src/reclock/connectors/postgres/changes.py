@@ -230,10 +230,12 @@ class _ByKey:
         began, born = self._lineages(changes, rows, numbers)
         arrays += convert(self.name, RelationDesc(was(self.desc)), began, lsns)
         unsent = rows.sizes == UNSENT
-        spelled: list[str | None] = [None] * len(numbers)
+        unsent_columns: list[str | None] = [None] * len(numbers)
         for row in np.flatnonzero(unsent.any(axis=0)).tolist():
-            spelled[row] = spelled_unsent(np.flatnonzero(unsent[:, row]).tolist())
-        self._followed.add([*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(spelled, pa.string())])
+            unsent_columns[row] = spelled_unsent(np.flatnonzero(unsent[:, row]).tolist())
+        self._followed.add(
+            [*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(unsent_columns, pa.string())]
+        )
 
     def _lineages(self, changes: Changes, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
         """The key under which the lineage of each row began, by column, and by which change."""

@@ -26,7 +26,7 @@ from psycopg.conninfo import make_conninfo
 
 from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, Evidence, Finding, Found, Increment, Read, Skip, left
+from reclock.connectors.connector import Bound, CheckResult, Evidence, Found, Increment, Read, Skip, remaining_ranges
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres import slots as postgres_slots
 from reclock.connectors.postgres import types as postgres_types
@@ -170,7 +170,7 @@ class Postgres:
         return claimed
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
-        ranges = tuple(range for own in increments for range in left((), own.lower, own.upper, skips))
+        ranges = tuple(range for own in increments for range in remaining_ranges((), own.lower, own.upper, skips))
         gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
         return [Changes(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
 
@@ -194,28 +194,28 @@ class Postgres:
             if self._slot(connection) is not None:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", [self.upstream.slot])
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[CheckResult]:
         with self._connected() as connection:
             server = connection.info
-            yield Finding("server", True, f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"')
+            yield CheckResult("server", True, f'database "{server.dbname}" at {server.host}:{server.port}, as "{server.user}"')
             [level] = connection.execute("SHOW wal_level").fetchone() or [""]
-            yield Finding("wal_level", level == "logical", f"{level}; it must be logical")
+            yield CheckResult("wal_level", level == "logical", f"{level}; it must be logical")
             may = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
-            yield Finding("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
+            yield CheckResult("replication", bool(may and may[0]), f'whether "{server.user}" has the attribute REPLICATION')
             query = """SELECT t.schemaname || '.' || t.tablename, has_table_privilege(c.oid, 'SELECT')
                 FROM pg_publication_tables t JOIN pg_class c ON c.relname = t.tablename
                 JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = t.schemaname WHERE t.pubname = %s"""
             published = dict(connection.execute(query, [self.upstream.publication]).fetchall())
-            yield Finding("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
+            yield CheckResult("publication", bool(published), f'"{self.upstream.publication}" has {len(published)} tables')
             for table in self.outputs:
                 may_read = published.get(table, False)
                 seen = "in the publication" if table in published else "not in the publication"
-                yield Finding(f"table {table}", may_read, seen + ("" if may_read else "; SELECT is not granted"))
+                yield CheckResult(f"table {table}", may_read, seen + ("" if may_read else "; SELECT is not granted"))
             slot = self._slot(connection)
             if slot is None:
-                yield Finding("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
+                yield CheckResult("slot", True, f'"{self.upstream.slot}" is not there; the first tick makes it')
             else:
-                yield Finding("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
+                yield CheckResult("slot", not slot.is_lost, f'"{self.upstream.slot}" stands at {format_lsn(slot.confirmed)}')
 
     def describe(self) -> dict[str, Described]:
         """The tables of the publication, by ``schema.table``; with their keys, if that is how their changes say which row went:

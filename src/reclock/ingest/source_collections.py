@@ -27,7 +27,7 @@ from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
 
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
-"""What `Lineup.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
+"""What `SourceCollections.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
 
 _NONE: Mapping[str, Failed] = {}
 
@@ -60,7 +60,7 @@ def _summed(rows: Iterable[tuple[_Key, Mapping[str, Any]]]) -> dict[_Key, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lineup:
+class SourceCollections:
     """The collections of one source. Appending at a time twice is safe: what landed is recognised by its upper."""
 
     group: str
@@ -113,9 +113,9 @@ class Lineup:
         """What the remap collection binds at ``at``."""
         return read_bindings(self.remap, at, Timestamp(at + 1))
 
-    def has_landed(self, at: Timestamp) -> bool:
+    def is_committed(self, at: Timestamp) -> bool:
         """Whether rows of the step at ``at`` are in an output."""
-        return any(_has_landed(self.group, output, at) for output in self.outputs.values())
+        return any(_is_committed(self.group, output, at) for output in self.outputs.values())
 
     def bind(
         self,
@@ -138,7 +138,7 @@ class Lineup:
         else:
             rows = [(_row(binding.partition), binding.increment) for binding in bindings]
         updates = _updates(self.remap, rows, at)
-        if not _has_landed(self.group, self.remap, at):
+        if not _is_committed(self.group, self.remap, at):
             _append(self.group, self.remap, updates, at)
         elif set(self.read_bindings(at)) != set(bindings):
             replace_updates_at(self.remap, at, updates, check_claim=check_claim, now=now)
@@ -168,12 +168,12 @@ class Lineup:
         was dropped is left out."""
         for name, failure in failed.items():
             output = self.outputs[name]
-            if not _has_landed(self.group, output, at):
+            if not _is_committed(self.group, output, at):
                 output.fail(Failure(at, failure.message, failure.detail), expected_upper=output.upper())
         begun = self.begun_by(increments)
         for name in [name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs]:
             output, files = self.outputs[name], staged.get(name, ())
-            if _has_landed(self.group, output, at):
+            if _is_committed(self.group, output, at):
                 continue
             begins = at if name in begun else None
             try:
@@ -182,9 +182,9 @@ class Lineup:
                 else:
                     output.append_files(files, expected_upper=output.upper(), new_upper=Timestamp(at + 1), begins=begins)
             except UpperMismatch:
-                if not _has_landed(self.group, output, at):
+                if not _is_committed(self.group, output, at):
                     raise
-        if self.evidence is not None and not _has_landed(self.group, self.evidence, at):
+        if self.evidence is not None and not _is_committed(self.group, self.evidence, at):
             _, known = self.read_bound()
             own = [increment for increment in increments if increment.partition in known]
             changes = [(self._kept(increment.partition, *known[increment.partition]), -1) for increment in own]
@@ -192,7 +192,7 @@ class Lineup:
             _append(self.group, self.evidence, _updates(self.evidence, changes, at), at)
 
     def begun_by(self, increments: Iterable[Increment]) -> list[str]:
-        """The outputs that begin with a step of these increments: see ``reclock.connectors.connector.Shared``."""
+        """The outputs that begin with a step of these increments: see ``reclock.connectors.connector.SupportsGuests``."""
         named = {increment.partition for increment in increments}
         return [name for name, output in self.outputs.items() if output.id.guest is not None and name in named]
 
@@ -217,7 +217,7 @@ def _row(partition: Partition) -> tuple[Partition, ...]:
     return partition if isinstance(partition, tuple) else (partition,)
 
 
-def _has_landed(group: str, collection: Collection, at: Timestamp) -> bool:
+def _is_committed(group: str, collection: Collection, at: Timestamp) -> bool:
     upper = collection.upper()
     if upper > at + 1:
         raise ClaimConflict(group, detail=f'"{collection.id}" is complete below {upper}, beyond the claim at {at}')
@@ -232,10 +232,10 @@ def _updates(collection: Collection, rows: Iterable[tuple[tuple[object, ...], in
 
 def _append(group: str, collection: Collection, updates: pa.Table, at: Timestamp) -> None:
     """Append updates at ``at``, unless that was done before."""
-    if not updates.num_rows or _has_landed(group, collection, at):
+    if not updates.num_rows or _is_committed(group, collection, at):
         return
     try:
         collection.append(updates, expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
     except UpperMismatch:
-        if not _has_landed(group, collection, at):
+        if not _is_committed(group, collection, at):
             raise

@@ -8,7 +8,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import TEXT, Column, RelationDesc
-from reclock.connectors.factory import Means, open_connector
+from reclock.connectors.factory import ConnectionContext, open_connector
 from reclock.connectors.objects.object_store import LocalBuckets
 from reclock.definitions.connections import AWS, Connection, SecretReference
 from reclock.definitions.sources import KinesisConnector, ObjectsConnector, SourceSpec, TextFormat
@@ -18,8 +18,8 @@ LINES = RelationDesc((Column("text", TEXT),))
 
 def opened(upstream: Any) -> Any:
     """As executors get it."""
-    means = Means(LocalBuckets("/nowhere"), reveal=lambda secret: f"value of {secret.name}")
-    connector = open_connector(SourceSpec(GlobalId("u1"), "s", upstream, TextFormat(), LINES), means)
+    context = ConnectionContext(LocalBuckets("/nowhere"), resolve_secret=lambda secret: f"value of {secret.name}")
+    connector = open_connector(SourceSpec(GlobalId("u1"), "s", upstream, TextFormat(), LINES), context)
     return pickle.loads(pickle.dumps(connector))  # noqa: S301 what we just wrote
 
 

@@ -9,7 +9,7 @@ from reclock.algebra.timestamps import Clock
 from reclock.collections.folder import Folder
 from reclock.config import Settings
 from reclock.connectors.clients import kafka_client, registry_client
-from reclock.definitions.connections import Reveal, no_secrets
+from reclock.definitions.connections import SecretResolver, no_secrets
 from reclock.definitions.sinks import Avro, DeltaTarget, Json, KafkaTarget, Plain, SinkSpec, Target
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form, KeyForm, key_columns
@@ -18,53 +18,55 @@ from reclock.sinks.target import Writer
 
 
 @dataclass(frozen=True, slots=True)
-class SinkMeans:
+class SinkContext:
     """What an environment has to reach targets with. ``environment_id`` tells its sinks from those of all others."""
 
     settings: Settings
     environment_id: str
     clock: Clock
-    reveal: Reveal = no_secrets
+    resolve_secret: SecretResolver = no_secrets
 
 
-def open_writer(sink: SinkSpec, means: SinkMeans) -> Writer:
+def open_writer(sink: SinkSpec, context: SinkContext) -> Writer:
     """The sink's writer. Nothing is reached yet."""
-    return _open(sink.target, sink, means)
+    return _open(sink.target, sink, context)
 
 
 @singledispatch
-def _open(target: Target, sink: SinkSpec, means: SinkMeans) -> Writer:
+def _open(target: Target, sink: SinkSpec, context: SinkContext) -> Writer:
     raise NotImplementedError(type(target).__name__)
 
 
 @_open.register
-def _(target: DeltaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
+def _(target: DeltaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     from reclock.sinks.delta import DeltaWriter
 
-    root = means.settings.sinks_root
-    folder = Folder(f"{root.rstrip('/')}/{target.path}", means.settings.store_options(root))
-    return DeltaWriter(folder, f"{means.environment_id}/{sink.id}", sink.desc, means.clock)
+    root = context.settings.sinks_root
+    folder = Folder(f"{root.rstrip('/')}/{target.path}", context.settings.store_options(root))
+    return DeltaWriter(folder, f"{context.environment_id}/{sink.id}", sink.desc, context.clock)
 
 
 @_open.register
-def _(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Writer:
+def _(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Writer:
     from reclock.sinks.kafka import KafkaWriter  # its client is a library that others need not load
 
-    form, key_form = _form(target, sink, means), _key_form(target, sink, means)
+    form, key_form = _form(target, sink, context), _key_form(target, sink, context)
     encoder = Encoder(sink.desc, target.key, target.envelope, form, key_form)
-    return KafkaWriter(target, f"{means.environment_id}/{sink.id}", encoder, kafka_client(target.connection, means.reveal))
+    return KafkaWriter(
+        target, f"{context.environment_id}/{sink.id}", encoder, kafka_client(target.connection, context.resolve_secret)
+    )
 
 
-def _form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> Form:
+def _form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> Form:
     if isinstance(target.format, Json):
         return JsonForm()
     from reclock.sinks.avro_messages import AvroForm, value_schema
 
     schema = value_schema(sink.desc.columns, target.envelope, target.format)
-    return AvroForm(f"{target.topic}-value", schema, registry_client(target.format.registry, means.reveal))
+    return AvroForm(f"{target.topic}-value", schema, registry_client(target.format.registry, context.resolve_secret))
 
 
-def _key_form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> KeyForm:
+def _key_form(target: KafkaTarget, sink: SinkSpec, context: SinkContext) -> KeyForm:
     match target.key_format:
         case Json():
             return JsonForm()
@@ -74,4 +76,4 @@ def _key_form(target: KafkaTarget, sink: SinkSpec, means: SinkMeans) -> KeyForm:
             from reclock.sinks.avro_messages import AvroForm, record
 
             schema = record(key_columns(sink.desc, target.key), format)
-            return AvroForm(f"{target.topic}-key", schema, registry_client(format.registry, means.reveal))
+            return AvroForm(f"{target.topic}-key", schema, registry_client(format.registry, context.resolve_secret))
