@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.collections import tables
@@ -179,7 +179,7 @@ def test_a_table_that_was_filled_and_never_made_is_swept_away_once_its_lease_is_
 
     before = environment.lake.list()
     with monkeypatch.context() as patch:
-        patch.setattr(crashpoints, "reach", reach)
+        patch.setattr(failpoints, "on_reach", reach)
         with pytest.raises(Crash):
             run(ada, "CREATE TABLE t AS SELECT n FROM v")
     assert run(ada, "SHOW TABLES") == [("a",)]
@@ -188,7 +188,7 @@ def test_a_table_that_was_filled_and_never_made_is_swept_away_once_its_lease_is_
     run(ada, "CREATE TABLE t AS SELECT n FROM v")
     monkeypatch.setattr(tables, "STAGING_LEASE_MS", 0)
     with monkeypatch.context() as patch:
-        patch.setattr(crashpoints, "reach", reach)
+        patch.setattr(failpoints, "on_reach", reach)
         with pytest.raises(Crash):
             run(ada, "CREATE TABLE u AS SELECT n FROM v")
     assert len(maintenance.sweep(environment).orphans) == 1

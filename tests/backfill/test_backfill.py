@@ -197,7 +197,7 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(days: Days, monkeypa
         if name == point:
             raise Killed
 
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     with pytest.raises(Killed):
         days.give(1)
     monkeypatch.undo()
@@ -211,7 +211,7 @@ def test_processes_that_are_killed_leave_nothing_half_done(days: Days) -> None:
     fill(days)
     days.create()
     for point in ("ingest.after_claim", "ingest.after_bind"):
-        settings = os.environ | {"RECLOCK_CRASH_AT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
+        settings = os.environ | {"RECLOCK_FAILPOINT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
         command = [sys.executable, "-c", "from reclock.cli import app; app()", "backfill", "s", "--to", "2026-03-04"]
         done = subprocess.run(command, env=settings, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
@@ -314,7 +314,7 @@ def test_a_rebuild_that_is_stopped_anywhere_shows_the_old_or_the_new(
         if name == point:
             raise Killed
 
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     with pytest.raises(Killed):
         backfill.rebuild(days.environment, "s")
     monkeypatch.undo()
@@ -344,7 +344,7 @@ def test_a_rebuild_that_others_overtake_begins_again(days: Days, monkeypatch: py
         if name == "rebuild.after_stage" and ahead:
             ahead.pop(0)()
 
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     assert backfill.rebuild(days.environment, "s").rows == 5
     assert not ahead
     assert [{**row, "mz_timestamp": min(row["mz_timestamp"], days.now)} for row in updates(days)] == expected

@@ -16,7 +16,7 @@ from fixtures.replicas import QUICK, eventually, killing, processes
 from fixtures.server import RECLOCK, SqlServer, start_server
 from fixtures.sunk import delta_rows
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.runtime.environment import Environment
 
 SUM = "SELECT sum(a) FROM t"
@@ -132,7 +132,7 @@ def test_a_query_waits_for_the_only_replica_to_come_back(world: World) -> None:
 
 def test_a_sink_is_emitted_by_a_replica_of_its_cluster(world: World) -> None:
     world.sql("CREATE SINK k IN CLUSTER c FROM t INTO DELTA 't'")
-    said = world.tick(**{crashpoints.VARIABLE: "sinks.emit.after_claim"})  # the tick would die of emitting itself
+    said = world.tick(**{failpoints.VARIABLE: "sinks.emit.after_claim"})  # the tick would die of emitting itself
     assert "2 changes emitted" in said
     assert sum(delta_rows(world.home / "sinks" / "t").values()) == 2
     world.sql("DROP SINK k")

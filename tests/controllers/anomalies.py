@@ -44,17 +44,18 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
     """Answers statements on standard input, each in the session of its lane, until that ends."""
     import structlog
 
+    from reclock import failpoints
     from reclock.adapter.session.session import Session
-    from reclock.controllers import compute, storage
     from reclock.runtime.environment import Environment
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))  # answers alone go to standard output
     chance, answering = random.Random(seed), threading.Lock()
 
     def late(point: str) -> None:
-        time.sleep(chance.random() * DELAY_S if chance.random() < 0.7 else 0)
+        if point.startswith(("controllers.storage.", "controllers.compute.")):
+            time.sleep(chance.random() * DELAY_S if chance.random() < 0.7 else 0)
 
-    storage.reach = compute.reach = late  # type: ignore[attr-defined]
+    failpoints.on_reach = late
     if plant == "no wait":
         Environment.await_storage = lambda *_: None  # type: ignore[method-assign]
     with Environment.open(home) as environment:

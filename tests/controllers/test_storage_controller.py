@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.adapter.query import queries
 from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
@@ -152,8 +152,7 @@ def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
             other.storage_controller.step()
             monkeypatch.undo()
 
-    monkeypatch.setattr(crashpoints, "reach", sleep)
-    monkeypatch.setattr("reclock.controllers.storage.reach", sleep)
+    monkeypatch.setattr(failpoints, "on_reach", sleep)
     environment.storage_controller.step()
     assert environment.tables.log.known() == frozenset()
     assert not ids & environment.frontiers.get_all().keys()

@@ -16,7 +16,7 @@ from fixtures.debezium import Connector, event
 from fixtures.objects import EVENTS, World
 from fixtures.pubnub_server import channel_name
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
@@ -49,7 +49,7 @@ STEP_POINTS = [
     "ingest.before_commit",
     "ingest.after_commit",
     "ingest.after_publish",
-    "ingest.after_audit",
+    "after_audit",  # of this test alone: between the audit and the publication
 ]
 COMMIT_POINTS = [
     "collections.append.before_write",
@@ -93,7 +93,7 @@ def stop_at(monkeypatch, point, occurrence):
             if not ahead:
                 raise Killed(name)
 
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
 
 
 def run_until_killed(world, at, owner, source=EVENTS):
@@ -101,7 +101,8 @@ def run_until_killed(world, at, owner, source=EVENTS):
     try:
         world.ingest(at, source, owner)
         world.audit(source, owner)
-        crashpoints.reach("ingest.after_audit")
+        if failpoints.on_reach is not None:
+            failpoints.on_reach("after_audit")
         world.publish(at, owner=owner)
     except Killed:
         return True
@@ -364,7 +365,7 @@ def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, m
     """Each try gets one point further and is stopped there."""
     world = World(tmp_path, lambda: spark)
     fill(world)
-    in_order = [point for point in STEP_POINTS if point != "ingest.after_audit"]
+    in_order = [point for point in STEP_POINTS if point != "after_audit"]
     for number, point in enumerate(in_order):
         stop_at(monkeypatch, point, 1)
         at = 20 + number
@@ -397,9 +398,9 @@ world.tick(int(sys.argv[2]), owner=f"process {sys.argv[2]}")
 def run_process(home: Path, at: int, crash_at: str | None) -> int:
     """One tick in a process of its own; its exit status. A Spark it leaves behind ends with its standard input."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    environment.pop("RECLOCK_CRASH_AT", None)
+    environment.pop("RECLOCK_FAILPOINT", None)
     if crash_at:
-        environment["RECLOCK_CRASH_AT"] = crash_at
+        environment["RECLOCK_FAILPOINT"] = crash_at
     return subprocess.run(
         [sys.executable, "-c", TICK, str(home), str(at)], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ).returncode

@@ -40,7 +40,7 @@ def answers(world: World) -> list[object]:
 def maintain(home: Path, crash_at: str = "") -> int | None:
     retained = {"RETENTION_MS": "100", "INDEX_RETENTION_MS": "0", "VACUUM_GRACE_MS": "0", "CATALOG_RETENTION_MS": "0"}
     settings = {f"RECLOCK_{name}": value for name, value in retained.items()}
-    return command("maintain", "--home", str(home), **settings, RECLOCK_CRASH_AT=crash_at)
+    return command("maintain", "--home", str(home), **settings, RECLOCK_FAILPOINT=crash_at)
 
 
 @pytest.mark.parametrize("point", POINTS)

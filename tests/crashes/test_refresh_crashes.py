@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import pyarrow as pa
 import pytest
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
@@ -105,7 +105,7 @@ def test_a_crash_leaves_what_the_next_refresh_finishes(
             raise Crash(name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(crashpoints, "reach", crash)
+        patch.setattr(failpoints, "on_reach", crash)
         with pytest.raises(Crash):
             replica.refresh(30)
     if point == "refresh.after_claim":
@@ -144,7 +144,7 @@ def test_an_error_that_is_found_before_a_crash_has_its_time_afterwards(
     replica.write(30, "a")
     with raising(EvaluationError("broken"), 30):
         with monkeypatch.context() as patch:
-            patch.setattr(crashpoints, "reach", crash)
+            patch.setattr(failpoints, "on_reach", crash)
             with pytest.raises(Crash):
                 replica.refresh(30)
         replica.now += 3_600_000
@@ -214,7 +214,7 @@ def test_a_reader_that_comes_during_a_jump_does_not_find_the_times_that_it_forge
             with pytest.raises(NotReadable):
                 replica.holds.acquire([INDEX.source_id], Timestamp(10), owner="reader", lease_ms=60_000)
 
-    monkeypatch.setattr(crashpoints, "reach", read)
+    monkeypatch.setattr(failpoints, "on_reach", read)
     assert replica.refresh(40).times == (40,)
     assert replica.read(40) == {"a": 3}
 

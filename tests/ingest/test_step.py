@@ -440,4 +440,4 @@ def test_buckets_and_lake_may_be_on_an_s3_endpoint(tmp_path, spark, s3_endpoint)
 
 def reach_and(monkeypatch, point, act):
     """Have ``act`` happen the moment the step is at ``point``."""
-    monkeypatch.setattr("reclock.crashpoints.reach", lambda name: act() if name == point else None)
+    monkeypatch.setattr("reclock.failpoints.on_reach", lambda name: act() if name == point else None)

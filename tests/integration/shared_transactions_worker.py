@@ -1,4 +1,4 @@
-"""A tick over the environment of a test, by a process that may be killed in it: see ``reclock.crashpoints``."""
+"""A tick over the environment of a test, by a process that may be killed in it: see ``reclock.failpoints``."""
 
 import sys
 

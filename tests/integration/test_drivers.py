@@ -61,7 +61,7 @@ def grow(home: Path, name: str, numbers: range) -> None:
 def test_two_drivers_and_a_killed_one_lose_nothing_and_repeat_nothing(home: Path) -> None:
     for name in SOURCES:
         grow(home, name, range(100))
-    killed = start(home, "tick", RECLOCK_CRASH_AT="ingest.after_bind", RECLOCK_CLAIM_LEASE_MS="1")
+    killed = start(home, "tick", RECLOCK_FAILPOINT="ingest.after_bind", RECLOCK_CLAIM_LEASE_MS="1")
     killed.communicate()
     assert killed.returncode == -signal.SIGKILL
     assert select(home, "SELECT count(*) AS n FROM right AS OF AT LEAST 0") == [{"n": 0}]

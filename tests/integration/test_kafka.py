@@ -149,7 +149,7 @@ def test_what_retention_takes_while_it_is_claimed_is_found_out(kafka, open_world
     world = open_world(source)
     kafka.send(topic, [b"a", b"b", b"c"])
     monkeypatch.setattr(
-        "reclock.crashpoints.reach", lambda name: kafka.truncate(topic, 0, 2) if name == "ingest.after_bound" else None
+        "reclock.failpoints.on_reach", lambda name: kafka.truncate(topic, 0, 2) if name == "ingest.after_bound" else None
     )
     with pytest.raises(UpstreamChanged, match="no longer has offset 0"):
         world.ingest(10, source)

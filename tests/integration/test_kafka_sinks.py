@@ -165,7 +165,7 @@ def test_a_writer_that_was_overtaken_is_fenced(kafka: Broker, world: World, topi
             monkeypatch.undo()
             emit(world)
 
-    monkeypatch.setattr(target.crashpoints, "reach", sleep)
+    monkeypatch.setattr("reclock.failpoints.on_reach", sleep)
     with pytest.raises(ClaimConflict):
         emit(world)
     emit(world)

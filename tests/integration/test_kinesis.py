@@ -179,7 +179,7 @@ def test_what_expires_while_it_is_claimed_is_found_out(kinesis, open_world, monk
         if name == "ingest.after_bound":
             kinesis.age(25)
 
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     with pytest.raises(UpstreamChanged, match="no longer has sequence number") as failure:
         world.ingest(10, source)
     assert (failure.value.partition, failure.value.offset) == ("0", a)

@@ -50,7 +50,7 @@ def test_a_source_whose_slot_is_lost_is_copied_anew(
     upstream.run("DELETE FROM keyed WHERE id = 5")
     if lost == "in a step":
         with monkeypatch.context() as patched:
-            patched.setattr("reclock.crashpoints.reach", killing_at("ingest.after_bound"))
+            patched.setattr("reclock.failpoints.on_reach", killing_at("ingest.after_bound"))
             with pytest.raises(Killed):
                 here.tick()
     upstream.run(f"SELECT pg_drop_replication_slot('{slot}')")
@@ -126,7 +126,7 @@ def test_killed_at_the_beginning_it_begins_again(
     here.create(upstream)
 
     with monkeypatch.context() as patched:
-        patched.setattr("reclock.crashpoints.reach", killing_at(point))
+        patched.setattr("reclock.failpoints.on_reach", killing_at(point))
         with pytest.raises(Killed):
             here.tick()
     upstream.run("INSERT INTO t VALUES (2)")
@@ -142,7 +142,7 @@ def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakeho
     assert here.tick() == []
     assert len(upstream.slots()) == 1
     with monkeypatch.context() as patched:
-        patched.setattr("reclock.crashpoints.reach", killing_at("definitions.after_commit"))
+        patched.setattr("reclock.failpoints.on_reach", killing_at("definitions.after_commit"))
         with pytest.raises(Killed):
             here.sql("DROP SOURCE pg CASCADE")
     assert len(upstream.slots()) == 1
@@ -181,7 +181,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
 
     with monkeypatch.context() as patched:
         if moment == "before":
-            patched.setattr("reclock.crashpoints.reach", drop_before)
+            patched.setattr("reclock.failpoints.on_reach", drop_before)
         else:
             patched.setattr(postgres_slots, "create_slot", drop_while if moment == "while" else drop_after)
         with suppress(Killed):

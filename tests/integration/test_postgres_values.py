@@ -10,7 +10,7 @@ import pytest
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 from fixtures.sunk import delta_rows
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.errors import ErrorAtTime, InvalidOption, OutputFailed
@@ -166,7 +166,7 @@ def test_a_tick_that_dies_while_a_table_comes_back_is_gone_on_with(
     upstream.run("UPDATE t SET n = 1", "INSERT INTO u VALUES (1)")
     here.sql("ALTER SOURCE pg RESNAPSHOT")
     with monkeypatch.context() as patch:
-        patch.setattr(crashpoints, "reach", killing_at(point))
+        patch.setattr(failpoints, "on_reach", killing_at(point))
         with pytest.raises(Killed):
             here.tick()
     assert here.tick() == []

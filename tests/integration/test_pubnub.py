@@ -120,7 +120,7 @@ def test_what_was_heard_is_durable_before_it_is_bound(heard, monkeypatch):
             raise Killed
 
     service.publish(channel, "a")
-    monkeypatch.setattr("reclock.crashpoints.reach", reach)
+    monkeypatch.setattr("reclock.failpoints.on_reach", reach)
     with pytest.raises(Killed):
         world.ingest(20, source)
     monkeypatch.undo()

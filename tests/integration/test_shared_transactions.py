@@ -19,7 +19,7 @@ from fixtures.kafka import Broker
 from fixtures.memory_topics import InThisProcess
 
 import reclock
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import StorageCollectionId
 from reclock.errors import DependentObjects, InvalidOption, NotBegun, NotReadable
@@ -70,7 +70,7 @@ def statuses(environment: Environment) -> dict[str, tuple[str, str | None, str |
 
 def killed_at(point: str, home: Path) -> None:
     paths = [str(Path(reclock.__file__).parents[1]), str(Path(__file__).parents[1])]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), crashpoints.VARIABLE: point}
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths), failpoints.VARIABLE: point}
     assert subprocess.run([sys.executable, str(WORKER), str(home)], env=variables, timeout=DEADLINE_S).returncode == -signal.SIGKILL
 
 

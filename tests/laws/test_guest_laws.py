@@ -66,7 +66,7 @@ def at_point(point: str, nth: int, happens: Callable[[], None]) -> Iterator[None
                 happens()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reclock.crashpoints.reach", reach)
+        patch.setattr("reclock.failpoints.on_reach", reach)
         yield
 
 

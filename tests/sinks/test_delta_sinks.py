@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 from fixtures.maintained import World
 from fixtures.sunk import delta_history, delta_rows
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.own_engines import OwnEngines
 from reclock.compute import peek
@@ -165,7 +165,7 @@ def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: p
             monkeypatch.undo()
             emit(world, "k")
 
-    monkeypatch.setattr(crashpoints, "reach", sleep)
+    monkeypatch.setattr(failpoints, "on_reach", sleep)
     with pytest.raises(ClaimConflict):
         emit(world, "k")
     emit(world, "k")
@@ -209,7 +209,7 @@ def test_who_compacts_meanwhile_goes_first_and_hurts_nothing(world: World, monke
             compacted.append(table.optimize.compact()["numFilesRemoved"])
             table.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
-    monkeypatch.setattr(crashpoints, "reach", compact)
+    monkeypatch.setattr(failpoints, "on_reach", compact)
     assert emit(world, "k").commits == 1
     assert compacted == [3]
     assert delta_rows(world.home / "sinks" / "t") == Counter({(0,): 1, (2,): 1})
@@ -221,7 +221,7 @@ def test_who_changes_rows_meanwhile_is_noticed_before_the_commit(world: World, m
     emit(world, "k")
     change_table(world, "INSERT INTO t VALUES (1)")
     path = world.home / "sinks" / "t"
-    monkeypatch.setattr(crashpoints, "reach", lambda name: tamper_by_a_row(path) if name == "sinks.delta.before_commit" else None)
+    monkeypatch.setattr(failpoints, "on_reach", lambda name: tamper_by_a_row(path) if name == "sinks.delta.before_commit" else None)
     with pytest.raises(TargetChanged):
         emit(world, "k")
     assert delta_rows(path) == Counter({(9,): 1})

@@ -12,7 +12,7 @@ from fixtures.forks import command, die_at
 from fixtures.sunk import delta_rows
 from stores.stores_of_home import sql
 
-from reclock import crashpoints
+from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import CatalogUninitialized, ConfigurationError, ErrorAtTime, Fenced, InputStalled, ReclockError
@@ -156,7 +156,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
         held: list[bool] = []
         with monkeypatch.context() as patch:
-            patch.setattr(crashpoints, "reach", lambda point: held.append(sink in environment.holds.earliest()))
+            patch.setattr(failpoints, "on_reach", lambda point: held.append(sink in environment.holds.earliest()))
             back_up(environment, saved)
         assert held
         assert not any(held)  # the sink goes on beside the backup

@@ -37,7 +37,6 @@ from reclock.catalog.upgrade import (
 from reclock.consensus.database.waiting import InterruptibleLock, interruptible
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.crashpoints import reach
 from reclock.errors import (
     CatalogError,
     CatalogReadOnly,
@@ -50,6 +49,7 @@ from reclock.errors import (
     StatementTimeout,
     UpperMismatch,
 )
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 
 POLL_S = 0.01
@@ -166,12 +166,12 @@ class DurableCatalog(DurableCatalogState):
                 problem = find_problem(stored) if is_written else decide(stored, edit)
                 wanted = {} if is_written else {edit.row: edit.value}
                 updates = corrections(stored, wanted | audited(edited(stored, edit), event), at := self._write_ts(upper))
-                reach("catalog.mend.before_append")
+                failpoint("catalog.mend.before_append")
                 try:
                     self._log.compare_and_append(upper, new_upper := _beyond(updates, at), updates, leadership)
                 except UpperMismatch:  # an actor joined the new epoch and was faster
                     continue
-                reach("catalog.mend.after_append")
+                failpoint("catalog.mend.after_append")
                 self._apply_write(new_upper)
                 return Mended(leadership.epoch, problem)
             raise _kept_out()
@@ -190,12 +190,12 @@ class DurableCatalog(DurableCatalogState):
             epoch = max(header.epoch, known.epoch if known else 0) + 1
             leadership = Leadership(epoch, self._own_generation)
             updates = corrections(stored, encode_rows(leadership_objects(leadership)), at := self._write_ts(upper))
-            reach("catalog.mend.before_epoch")
+            failpoint("catalog.mend.before_epoch")
             try:
                 self._log.lead(upper, new_upper := _beyond(updates, at), updates, leadership)
             except UpperMismatch:
                 continue
-            reach("catalog.mend.after_epoch")
+            failpoint("catalog.mend.after_epoch")
             self._log.mirror(leadership)
             self._apply_write(new_upper)
             return leadership, event
@@ -226,14 +226,14 @@ class DurableCatalog(DurableCatalogState):
             led: Rows = {**rows, **encode_rows(leadership_objects(leadership))}
             target = upgrade(led, builtins)
             at = self._write_ts(upper)
-            reach("catalog.open.before_epoch")
+            failpoint("catalog.open.before_epoch")
             try:
                 self._log.lead(upper, Timestamp(at + 1), difference(rows, led, at), leadership)
             except UpperMismatch:
                 continue
-            reach("catalog.open.after_epoch")
+            failpoint("catalog.open.after_epoch")
             self._log.mirror(leadership)
-            reach("catalog.open.after_mirror")
+            failpoint("catalog.open.after_mirror")
             self._apply_write(Timestamp(at + 1))
             return _Led(leadership, Timestamp(at + 1), led, target)
         raise _kept_out()
@@ -245,14 +245,14 @@ class DurableCatalog(DurableCatalogState):
             if target.rows is rows:
                 return target.snapshot.at(upper)
             at = self._write_ts(upper)
-            reach("catalog.open.before_contents")
+            failpoint("catalog.open.before_contents")
             try:
                 self._log.compare_and_append(upper, Timestamp(at + 1), difference(rows, target.rows, at), led.leadership)
             except UpperMismatch:  # an actor joined the new epoch and was faster
                 upper, rows = self._read()
                 target = upgrade(rows, builtins)
                 continue
-            reach("catalog.open.after_contents")
+            failpoint("catalog.open.after_contents")
             self._apply_write(Timestamp(at + 1))
             return target.snapshot.at(Timestamp(at + 1))
         raise _kept_out()
@@ -377,13 +377,13 @@ class DurableCatalog(DurableCatalogState):
             if new_upper <= expected_upper:
                 raise CatalogError(f"the catalog's upper cannot move from {expected_upper} to {new_upper}")
             after = base.apply(changes, new_upper)  # refuses what does not fit before it is durable
-            reach("catalog.commit.before_append")
+            failpoint("catalog.commit.before_append")
             try:
                 self._log.compare_and_append(expected_upper, new_upper, [encode_change(change) for change in changes], leadership)
             except UpperMismatch:
                 self._require_leading(leadership, self.sync())
                 raise
-            reach("catalog.commit.after_append")
+            failpoint("catalog.commit.after_append")
             with interruptible(None):  # it is committed: no statement may fail any more
                 self._apply_write(new_upper)
             self._current = after

@@ -24,8 +24,8 @@ from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership import identity as environment
 from reclock.consensus.leadership.fence import Leadership
-from reclock.crashpoints import reach
 from reclock.errors import CatalogError, CatalogUninitialized, ConsensusOutcomeUnknown, UpperMismatch
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 
 ATTEMPTS = 100
@@ -82,7 +82,7 @@ def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
                 fence.check(connection, own)
             fence.advance(connection, following)
             environment.switch_catalog(connection, found=found, to=to)
-            reach("catalog.convert.before_switch_commit")
+            failpoint("catalog.convert.before_switch_commit")
 
         try:
             consensus.transact(work)
@@ -112,9 +112,9 @@ def convert(
     if found != sealed.wanted:
         row = min(row for row, _ in found.items() ^ sealed.wanted.items())
         raise CatalogError("the copy of the catalog is not what was copied", detail=f"the first difference is {' '.join(row)}")
-    reach("catalog.convert.before_switch")
+    failpoint("catalog.convert.before_switch")
     switch(sealed.leadership, sealed.next_leadership)
-    reach("catalog.convert.after_switch")
+    failpoint("catalog.convert.after_switch")
     return Converted(sealed.next_leadership.epoch, len(found), updates)
 
 
@@ -147,12 +147,12 @@ def _seal(source: CatalogLog, target: CatalogLog, oracle: TimestampOracle, deplo
         wanted = {**without_seal(led), **encode_rows(leadership_objects(next_leadership))}
         wanted |= audited([CatalogUpdate(*row, value, upper, 1) for row, value in rows.items()], event)
         at = max(oracle.write_ts(CATALOG), upper)
-        reach("catalog.convert.before_seal")
+        failpoint("catalog.convert.before_seal")
         try:
             source.lead(upper, Timestamp(at + 1), difference(rows, led, at), leadership)
         except UpperMismatch:
             continue
-        reach("catalog.convert.after_seal")
+        failpoint("catalog.convert.after_seal")
         source.mirror(leadership)
         return _Sealed(leadership, next_leadership, Timestamp(at + 1), wanted)
     raise CatalogError("the catalog cannot be led: other actors keep writing to it")
@@ -163,7 +163,7 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
     upper, found = _read(target)
     at = max(oracle.write_ts(CATALOG), upper, sealed.upper)
     updates = difference(found, sealed.wanted, at)
-    reach("catalog.convert.before_copy")
+    failpoint("catalog.convert.before_copy")
     new_upper = Timestamp(at + 1)
     if target.leadership() == sealed.leadership:  # both share the fence of one consensus, which is not raised before the switch
         leadership = sealed.leadership
@@ -172,7 +172,7 @@ def _copy(sealed: _Sealed, target: CatalogLog, oracle: TimestampOracle) -> int:
         leadership = sealed.next_leadership
         target.lead(upper, new_upper, updates, leadership)
     oracle.apply_write(CATALOG, new_upper)
-    reach("catalog.convert.after_copy")
+    failpoint("catalog.convert.after_copy")
     target.compact(new_upper, leadership)  # what it held before is no history of the source
     return len(updates)
 

@@ -35,8 +35,8 @@ from reclock.collections.log import TableLog, add, remove
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, Fenced, UpperMismatch
+from reclock.failpoints import failpoint
 
 T = TypeVar("T")
 Action = AddAction | RemoveAction
@@ -210,7 +210,7 @@ class PersistLog:
     def _create(self) -> None:
         parents = self._folder.make()
         TableLog.create(self._folder, SCHEMA, _PROPERTIES)
-        reach("catalog.persist.create.landed")
+        failpoint("catalog.persist.create.landed")
         for path in parents:
             fsync(path)
 
@@ -233,7 +233,7 @@ class PersistLog:
             except FileNotFoundError:  # it is garbage already if another has appended there
                 check(self._refresh())
                 raise
-            reach(f"catalog.persist.{what}.file_written")
+            failpoint(f"catalog.persist.{what}.file_written")
 
             def after(before: PersistState) -> PersistState:
                 return replace(before, upper=new_upper, leadership=leadership)
@@ -243,7 +243,7 @@ class PersistLog:
             except (Fenced, UpperMismatch):
                 self._folder.delete(file.path for file in files)
                 raise
-            reach(f"catalog.persist.{what}.landed")
+            failpoint(f"catalog.persist.{what}.landed")
             if self._known is not None and self._known.upper == expected_upper:
                 self._known.add(update_files.in_order(updates), new_upper)
             if len(state.appended) + 1 >= APPENDS_PER_MERGE:
@@ -296,9 +296,9 @@ class PersistLog:
             removed = [*state.appended, *_with_no_larger(others, sum(file.rows for file in state.appended))]
             table = update_files.read(self._folder, [file.path for file in removed], _ts < state.upper)
             added = self._write_merged(table, state.version)
-            reach("catalog.persist.merge.files_written")
+            failpoint("catalog.persist.merge.files_written")
             if self._log.commit(_replace(removed, added), state.transactions(state.rows)):
-                reach("catalog.persist.merge.landed")
+                failpoint("catalog.persist.merge.landed")
             self._delete_garbage()
         except FileNotFoundError:
             return  # another actor has just merged them
@@ -330,7 +330,7 @@ class PersistLog:
             check(state := self._refresh())
             if state.since < below:
                 self._commit(state, check, [], lambda before: replace(before, since=max(before.since, below)), 0, uuid4().hex)
-        reach("catalog.persist.compact.since_raised")
+        failpoint("catalog.persist.compact.since_raised")
         for _ in range(COMPACTION_ATTEMPTS):
             with suppress(_FilesReplaced):
                 return self._delete_cancelled(below, check)
@@ -356,7 +356,7 @@ class PersistLog:
                 raise _FilesReplaced
 
         added = self._write_merged(rewrite.table, last_version)
-        reach("catalog.persist.compact.files_written")
+        failpoint("catalog.persist.compact.files_written")
         with self._lock:
             try:
                 check_files(state := self._refresh())
@@ -365,7 +365,7 @@ class PersistLog:
             except (_FilesReplaced, Fenced):
                 self._folder.delete(file.path for file in added)
                 raise
-            reach("catalog.persist.compact.landed")
+            failpoint("catalog.persist.compact.landed")
             self._delete_garbage()
         return rewrite.deleted_updates
 
@@ -376,7 +376,7 @@ class PersistLog:
         for info in self._folder.walk(DATA):
             if info.path not in held and update_files.is_garbage(info.path, upper=state.upper, version=state.version):
                 self._folder.delete([info.path])
-                reach("catalog.persist.merge.deleted")
+                failpoint("catalog.persist.merge.deleted")
 
     # --- the table's log ---
 

@@ -12,8 +12,8 @@ from reclock.catalog.encoding import CatalogUpdate
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.leadership.fence import Leadership
-from reclock.crashpoints import reach
 from reclock.errors import CatalogError, CatalogImplementationsDiffer, Fenced, NotReadable, UpperMismatch
+from reclock.failpoints import failpoint
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class ShadowLog:
     def compact(self, below: Timestamp, leadership: Leadership) -> int:
         self._catch_up()
         deleted = self._primary.compact(below, leadership)
-        reach("catalog.shadow.compact.between")
+        failpoint("catalog.shadow.compact.between")
         self._catch_up()
         self._secondary.compact(below, leadership)
         return deleted
@@ -107,7 +107,7 @@ class ShadowLog:
     def _on_both(self, call: str, write: Callable[[CatalogLog], None], lower: Timestamp, upper: Timestamp) -> None:
         self._catch_up()
         refused = _refusal(write, self._primary)
-        reach(f"catalog.shadow.{call}.between")
+        failpoint(f"catalog.shadow.{call}.between")
         if refused is not None:
             self._catch_up()  # what the primary refused for, the secondary knows now
             also_refused = _refusal(write, self._secondary)

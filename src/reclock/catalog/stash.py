@@ -16,8 +16,8 @@ from reclock.catalog.objects import APPEND_ONLY
 from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.crashpoints import reach
 from reclock.errors import CatalogCorrupt, CatalogError, ConsensusOutcomeUnknown, NotReadable, UpperMismatch
+from reclock.failpoints import failpoint
 
 T = TypeVar("T")
 
@@ -134,12 +134,12 @@ class StashLog:
             _raise_since(connection, below)
 
         self._repeat_until_known(raise_since)
-        reach("catalog.stash.compact.since_raised")
+        failpoint("catalog.stash.compact.since_raised")
         deleted = 0
         while batches := self._consensus.read(lambda connection: _cancelling(connection, below)):
             for batch in batches:
                 deleted += self._repeat_until_known(fence.guard(leadership, partial(_delete, batch)))
-                reach("catalog.stash.compact.batch_deleted")
+                failpoint("catalog.stash.compact.batch_deleted")
         return deleted
 
     def mirror(self, leadership: Leadership) -> None:
@@ -232,7 +232,7 @@ def _delete(batch: Sequence[Mapping[str, object]], connection: sa.Connection) ->
     """How many were still there."""
     is_in_batch = [column == sa.bindparam(f"p_{column.name}") for column in _updates.primary_key]
     deleted = connection.execute(sa.delete(_updates).where(*is_in_batch), batch).rowcount
-    reach("catalog.stash.compact.before_commit")
+    failpoint("catalog.stash.compact.before_commit")
     return deleted
 
 
@@ -245,10 +245,10 @@ def _check_upper(connection: sa.Connection, expected: Timestamp) -> None:
 def _write(connection: sa.Connection, new_upper: Timestamp, updates: Sequence[CatalogUpdate], what: str) -> None:
     if updates:
         connection.execute(sa.insert(_updates), [_row(update) for update in updates])
-    reach(f"catalog.stash.{what}.updates_written")
+    failpoint(f"catalog.stash.{what}.updates_written")
     if connection.execute(sa.update(_upper).values(upper=new_upper)).rowcount == 0:
         connection.execute(sa.insert(_upper).values(id=1, upper=new_upper))
-    reach(f"catalog.stash.{what}.before_commit")
+    failpoint(f"catalog.stash.{what}.before_commit")
 
 
 def _chosen(only: Collection[str] | None) -> sa.ColumnElement[bool]:

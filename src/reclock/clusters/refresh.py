@@ -8,7 +8,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from reclock import crashpoints
 from reclock.algebra.error_intervals import ErrorInterval, with_answer, with_error
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
@@ -24,6 +23,7 @@ from reclock.consensus.frontiers.groups import Claim, Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
 from reclock.errors import EvaluationError, InternalError, SinceHeld, UnsupportedSql
+from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
@@ -72,7 +72,7 @@ class Refresher:
                 claim = self.frontiers.claim(
                     index.id, at=time, payload=payload, owner=self.owner, lease_ms=self.settings.claim_lease_ms
                 )
-                crashpoints.reach("refresh.after_claim")
+                failpoint("refresh.after_claim")
                 count, how = self._finish(index, claim)
                 updates += count
                 done.append(time)
@@ -120,7 +120,7 @@ class Refresher:
         with HeldClaim(self.frontiers, index.id, claim, self.settings.claim_lease_ms) as held:
             count, how = self._append(index, claim.at, is_repeated=is_repeated)
             self.frontiers.publish({index.id: held.claim}, Timestamp(claim.at + 1), since=Timestamp(claim.payload["since"]))
-        crashpoints.reach("refresh.after_publish")
+        failpoint("refresh.after_publish")
         return count, how
 
     def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, maintenance.How | None]:
@@ -148,7 +148,7 @@ class Refresher:
                 new_upper=Timestamp(at + 1),
                 errors=None if errors == version.errors else errors,
             )
-            crashpoints.reach("refresh.after_append")
+            failpoint("refresh.after_append")
         return count, how
 
     def _compute(self, kept: maintenance.Maintainer, inputs: Inputs, own: Version, at: Timestamp) -> pa.Table:

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from reclock import crashpoints
 from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with_answer, without_past
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
@@ -23,6 +22,7 @@ from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Failure, Version
 from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
+from reclock.failpoints import failpoint
 
 DESC_PROPERTY = "reclock.desc"
 MONOTONIC_PROPERTY = "reclock.is_monotonic"
@@ -134,11 +134,11 @@ class Collection:
             self._refresh()
             self._expect(expected_upper)
         path = f"{DATA}/append-{expected_upper}-{uuid4().hex}.parquet"
-        crashpoints.reach("collections.append.before_write")
+        failpoint("collections.append.before_write")
         file = write_file(self.folder, path, [checked], self._schema)
-        crashpoints.reach("collections.append.before_commit")
+        failpoint("collections.append.before_commit")
         self.append_files([file], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
-        crashpoints.reach("collections.append.after_commit")
+        failpoint("collections.append.after_commit")
 
     def append_files(
         self,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from reclock import crashpoints
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
 from reclock.collections.consolidate import advanced_updates, settled_updates
@@ -19,6 +18,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.selection import worth_rewriting
 from reclock.collections.version import Version
 from reclock.errors import VersionGone
+from reclock.failpoints import failpoint
 
 TARGET_FILE_BYTES = 256 << 20
 """Arrow bytes that go into one rewritten file; Parquet takes less."""
@@ -66,9 +66,9 @@ def compact(
         if len(removed) == 1 and rows_after == rows_before and keeps_last_times:
             collection.folder.delete(file.path for file in added)
             return None  # each row has one time already, though not the same one
-        crashpoints.reach("collections.compact.before_commit")
+        failpoint("collections.compact.before_commit")
         if collection.replace(version, removed, added, since=target, at=clock()):
-            crashpoints.reach("collections.compact.after_commit")
+            failpoint("collections.compact.after_commit")
             return Compaction(len(removed), len(added), rows_before, rows_after)
         collection.folder.delete(file.path for file in added)
     return None
@@ -128,7 +128,7 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
             is_garbage = upper is not None and upper < version.upper
         if is_garbage:
             garbage.append(info)
-    crashpoints.reach("collections.vacuum.before_delete")
+    failpoint("collections.vacuum.before_delete")
     collection.folder.delete(info.path for info in garbage)
     for name in {info.path.split("/")[1] for info in garbage if info.path.startswith(f"{STAGING}/")}:
         collection.folder.prune(f"{STAGING}/{name}")

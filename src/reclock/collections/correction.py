@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reclock import crashpoints
 from reclock.algebra.relations import TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.files import StagedFile, write_file
 from reclock.collections.folder import DATA, rewrite_name
 from reclock.errors import InternalError
+from reclock.failpoints import failpoint
 
 _ATTEMPTS = 100
 """How many other rewrites may come in between before a correction gives up."""
@@ -46,7 +46,7 @@ def replace_updates_at(
         if corrected.num_rows:
             path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"
             added.append(write_file(version.folder, path, [corrected], corrected.schema))
-        crashpoints.reach("collections.correct.before_commit")
+        failpoint("collections.correct.before_commit")
         if collection.replace(version, stale, added, at=now):
             return
         collection.folder.delete(file.path for file in added)

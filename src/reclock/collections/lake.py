@@ -9,7 +9,6 @@ from contextlib import suppress
 import pyarrow.fs as pafs
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from reclock import crashpoints
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.collections.collection import DESC_PROPERTY, INCARNATION_PROPERTY, MONOTONIC_PROPERTY, Collection
@@ -17,6 +16,7 @@ from reclock.collections.folder import LOG, Folder, fsync
 from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema, check_storable, encode_desc
 from reclock.errors import CollectionDamaged, CollectionExists, ForeignCollection, UnknownCollection
+from reclock.failpoints import failpoint
 
 IncarnationOf = Callable[[StorageCollectionId], str | None]
 """The incarnation that the collection of an object has; None for an object that is unknown."""
@@ -68,7 +68,7 @@ class Lake:
             TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
         except DeltaError as failure:
             raise CollectionDamaged(str(id), detail=str(failure).partition("\n")[0]) from failure
-        crashpoints.reach("collections.create.landed")
+        failpoint("collections.create.landed")
         for path in parents:
             fsync(path)
         collection = self.open(id)
@@ -109,7 +109,7 @@ class Lake:
             self._verified.discard(id)
         folder = self.folder_of(id)
         folder.hide(LOG)
-        crashpoints.reach("collections.drop.hidden")
+        failpoint("collections.drop.hidden")
         self._folder.delete_folder(str(id))
 
     def drop_all(self, source_id: GlobalId) -> None:

@@ -18,12 +18,12 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from reclock import crashpoints
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import LOG, Folder, fsync
 from reclock.errors import InternalError
+from reclock.failpoints import failpoint
 
 COMMITS_PER_CHECKPOINT = 50
 """How many commits a reader that opens the table has to replay at most, as a rule."""
@@ -137,7 +137,7 @@ class TableLog:
             if self.refresh() == read_version:
                 raise
             return False
-        crashpoints.reach("collections.commit.landed")
+        failpoint("collections.commit.landed")
         self.refresh()
         self.make_durable()
         if (read_version + 1) % COMMITS_PER_CHECKPOINT == 0:
@@ -209,7 +209,7 @@ class TableLog:
         if self._last_checkpoint() == self.version:
             return
         self._table.create_checkpoint()
-        crashpoints.reach("collections.checkpoint.written")
+        failpoint("collections.checkpoint.written")
         if self._folder.is_local:
             for name in os.listdir(self._folder.absolute(LOG)):
                 if name == "_last_checkpoint" or name.startswith(f"{self.version:020}.checkpoint"):

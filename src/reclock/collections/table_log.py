@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import sqlalchemy as sa
 
-from reclock import crashpoints
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
 from reclock.collections.keys import Keys
@@ -24,6 +23,7 @@ from reclock.consensus.database.tables import batches, frontiers, get_group
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import MAX_CLOCK_JUMP_MS, allocate_write, applied, record_write, require_plausible
 
 T = TypeVar("T")
@@ -237,9 +237,9 @@ class TableLog:
                 return outcomes
 
             try:
-                crashpoints.reach("tables.commit.before")
+                failpoint("tables.commit.before")
                 self._write(work)
-                crashpoints.reach("tables.commit.after")
+                failpoint("tables.commit.after")
                 return outcomes
             except ConsensusOutcomeUnknown:
                 if self._has_landed(token):

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import structlog
 
-from reclock import crashpoints
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
@@ -27,6 +26,7 @@ from reclock.collections.schema import arrow_schema
 from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog, rows_of_payload
 from reclock.collections.version import Version
 from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
+from reclock.failpoints import failpoint
 
 STAGED_FROM_BYTES = 1 << 20
 """From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
@@ -117,10 +117,10 @@ class Tables:
         collection = self._lake.open(table_id(table))
         name = f"table-{uuid.uuid4().hex}"
         self.log.reserve(name, lease_ms=STAGING_LEASE_MS)
-        crashpoints.reach("tables.stage.reserved")
+        failpoint("tables.stage.reserved")
         timed = updates_at(rows, Timestamp(0), collection.desc)
         write_file(collection.folder, f"{staging_path(name)}/rows.parquet", [timed], timed.schema)
-        crashpoints.reach("tables.stage.written")
+        failpoint("tables.stage.written")
         return Payload(staged=name)
 
     # --- reading ---
@@ -173,10 +173,10 @@ class Tables:
                 if self._lake.exists(table_id(table)):
                     _logger.warning("tables.apply_failed", table=table, error=str(failure))
                 # else it was dropped; whoever drops it clears the log too
-        crashpoints.reach("tables.apply.before_trim")
+        failpoint("tables.apply.before_trim")
         if uppers:
             self.log.trim(uppers)
-        crashpoints.reach("tables.apply.after_trim")
+        failpoint("tables.apply.after_trim")
         return sum(len(by_table[table]) for table in uppers)
 
     def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
@@ -187,10 +187,10 @@ class Tables:
             if not missing:
                 return upper
             try:
-                crashpoints.reach("tables.apply.before_append")
+                failpoint("tables.apply.before_append")
                 updates = self._updates(collection, missing)
                 collection.append(updates, expected_upper=upper, new_upper=Timestamp(missing[-1].at + 1))
-                crashpoints.reach("tables.apply.after_append")
+                failpoint("tables.apply.after_append")
             except (UpperMismatch, FileNotFoundError):
                 continue  # another one was faster, and may have swept up behind itself
         return collection.upper()
@@ -214,7 +214,7 @@ class Tables:
     def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp, incarnation: str = "") -> None:
         """The table is there afterwards, empty at ``at`` if it is new. The frontier group of all tables is the caller's."""
         self._lake.create(table_id(id), desc, incarnation=incarnation)
-        crashpoints.reach("tables.create.before_register")
+        failpoint("tables.create.before_register")
         self.log.register(id, at)
 
     def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp, incarnation: str = "") -> None:
@@ -223,10 +223,10 @@ class Tables:
         ``id`` is kept for it. Nobody knows of it yet: what is filled and never made is ``abandoned`` in time.
         """
         self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
-        crashpoints.reach("tables.fill.reserved")
+        failpoint("tables.fill.reserved")
         collection = self._lake.create(table_id(id), desc, incarnation=incarnation)
         collection.append(updates_at(rows, at, desc), expected_upper=MINIMUM, new_upper=Timestamp(at + 1))
-        crashpoints.reach("tables.fill.written")
+        failpoint("tables.fill.written")
 
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
         """Which of ``ids``, all of tables that the catalog does not have, are in the lake alone and will not be made."""
@@ -237,7 +237,7 @@ class Tables:
         """The table is gone afterwards, with all that was written to it."""
         self.forget(id)
         self._lake.drop(table_id(id))
-        crashpoints.reach("tables.drop.before_forget")
+        failpoint("tables.drop.before_forget")
         self.log.forget([id])
 
 

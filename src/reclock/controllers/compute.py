@@ -13,8 +13,8 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.controller import Controller, Follow, Pause
 from reclock.controllers.implied import compute_commands
-from reclock.crashpoints import reach
 from reclock.errors import UnknownObject
+from reclock.failpoints import failpoint
 from reclock.protocol.compute import CancelPeek, Dataflow, Emit, Emitted, Peek, PeekResponse, Refresh, Refreshed, Replica
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 
@@ -79,8 +79,8 @@ class ComputeController(Controller):
             assert catalog.snapshot is not None
             for command in compute_commands(self.replica.running(), catalog, self._cluster_id):
                 self.replica.carry_out(command)
-                reach("controllers.compute.after_command")
-            reach("controllers.compute.before_advance")
+                failpoint("controllers.compute.after_command")
+            failpoint("controllers.compute.before_advance")
             self.replica.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
             self._learn(catalog.snapshot.upper)
 

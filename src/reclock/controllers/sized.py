@@ -24,8 +24,8 @@ from reclock.controllers.elected import ElectedController
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of
 from reclock.controllers.racing import Race
 from reclock.controllers.upkeep import Restarts, upkeep
-from reclock.crashpoints import reach
 from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 from reclock.protocol.compute import (
     CancelPeek,
@@ -134,7 +134,7 @@ class SizedController(ElectedController):
         if term != self._term:  # another may have commanded meanwhile
             self._commanded.forget_commands()
             self._term = term
-        reach("controllers.sized.elected")
+        failpoint("controllers.sized.elected")
         catalog = self._follow()
         assert catalog.snapshot is not None
         upper = catalog.snapshot.upper
@@ -143,7 +143,7 @@ class SizedController(ElectedController):
             if registration.is_ready:
                 self._command(self._commanded.to(registration), catalog, term)
         if self._frontier < upper or not stays:
-            reach("controllers.sized.before_advance")
+            failpoint("controllers.sized.before_advance")
             self._seat.publish(term, upper, leaves=not stays)
         self._learn(upper)
         if not stays:
@@ -162,7 +162,7 @@ class SizedController(ElectedController):
                 incarnation = registry.begin(description.id, self._cluster_id, lease_ms=self._start_ms)
                 if incarnation is not None:
                     self._orchestrator.stop(description.id)  # the one before, if it hangs
-                    reach("controllers.sized.begun")
+                    failpoint("controllers.sized.begun")
                     self._orchestrator.start(description, incarnation)
         for id in todo.retire:
             registry.forget(id)
@@ -181,7 +181,7 @@ class SizedController(ElectedController):
                 if self._seat.take() != term:
                     raise TermOver(self.name, own=term)
                 link.replica.carry_out(command)
-                reach("controllers.sized.after_command")
+                failpoint("controllers.sized.after_command")
                 match command:
                     case CreateDataflow(dataflow):
                         link.running[dataflow.id] = dataflow

@@ -12,8 +12,8 @@ from reclock.consensus.leadership.elections import Seat, Term
 from reclock.controllers.controller import Follow
 from reclock.controllers.elected import AGAIN_S, ElectedController
 from reclock.controllers.implied import incarnations, storage_commands
-from reclock.crashpoints import reach
 from reclock.errors import TermOver
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.storage import NotCreated, StoragePlane
@@ -47,14 +47,14 @@ class StorageController(ElectedController):
         if stint is None or stint.term != term:
             plane = self._plane(term, partial(self._seat.publish, term, leaves=not stays))
             stint = self._stint = _Stint(term, plane)
-        reach("controllers.storage.elected")
+        failpoint("controllers.storage.elected")
         present = stint.plane.present() if stint.present is None else stint.present
         catalog = self._follow()  # after the election, so it has everything that an earlier leader saw
         assert catalog.snapshot is not None
         stint.present = incarnations(catalog)
         failures: list[NotCreated] = []
         for command in storage_commands(present, catalog):
-            reach("controllers.storage.before_command")
+            failpoint("controllers.storage.before_command")
             if self._seat.take() != term:
                 raise TermOver(self.name, own=term)
             answer = stint.plane.carry_out(command)
@@ -62,12 +62,12 @@ class StorageController(ElectedController):
                 stint.present = None
             if isinstance(answer, NotCreated):
                 failures.append(answer)
-            reach("controllers.storage.after_command")
+            failpoint("controllers.storage.after_command")
         stint.plane.report(failures)
         if stint.frontier < catalog.snapshot.upper or not stays:
-            reach("controllers.storage.before_advance")
+            failpoint("controllers.storage.before_advance")
             stint.plane.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
-            reach("controllers.storage.after_advance")
+            failpoint("controllers.storage.after_advance")
             stint.frontier = catalog.snapshot.upper
         self._learn(stint.frontier)
         if not stays:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import Claim
@@ -13,6 +12,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.processes.statistics import Moved
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, ClaimConflict, ReclockError
+from reclock.failpoints import failpoint
 from reclock.ingest.payload import PASSED, Phase, Step
 from reclock.ingest.source_collections import SourceCollections
 
@@ -69,9 +69,9 @@ def commit_and_publish(
             if commits > 1:  # one commit an output: from the first on there is no other way than forward
                 step = replace(step, phase=Phase.COMMITTING)
                 claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
-            crashpoints.reach("ingest.before_commit")
+            failpoint("ingest.before_commit")
             collections.commit(step.staged, step.increments, claim.at, step.failed, step.revived)
-            crashpoints.reach("ingest.after_commit")
+            failpoint("ingest.after_commit")
             claims[source.name], steps[source.name] = claim, step
         except ClaimConflict:
             waiting.append(source.name)
@@ -82,7 +82,7 @@ def commit_and_publish(
     are_sparse = {source.name: source.connector.reclocking.is_sparse for source in sources}
     count({groups[name]: _moved(claims[name].at, step, are_sparse[name]) for name, step in steps.items()})
     lost = _publish({groups[name]: claim for name, claim in claims.items()}, upper, frontiers)
-    crashpoints.reach("ingest.after_publish")
+    failpoint("ingest.after_publish")
     waiting += [name for name in claims if groups[name] in lost]
     published = {name: step for name, step in steps.items() if groups[name] not in lost}
     return Published(upper, published, failed, tuple(waiting))

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reclock import crashpoints
 from reclock.algebra.timestamps import MINIMUM, Clock, Timestamp
 from reclock.collections.files import StagedFile
 from reclock.collections.folder import rewrite_name
@@ -22,6 +21,7 @@ from reclock.connectors.connector import Skip, SupportsRebuild
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, InternalError, SourceError
+from reclock.failpoints import failpoint
 from reclock.ingest.difference import DifferenceJob
 from reclock.ingest.source_collections import SourceCollections, read_bindings
 from reclock.ingest.stage import StagingJob
@@ -73,7 +73,7 @@ class Rebuild:
             except SourceError:
                 self._discard(collections, names)
                 raise
-            crashpoints.reach("rebuild.after_stage")
+            failpoint("rebuild.after_stage")
             since = collections.remap.pin().since
             while names:
                 output = next(iter(names))
@@ -81,7 +81,7 @@ class Rebuild:
                 if not collections.outputs[output].replace(version, version.all_files, files, since=since, at=self.clock()):
                     break
                 del names[output]
-                crashpoints.reach("rebuild.after_replace")
+                failpoint("rebuild.after_replace")
             else:
                 before = sum(file.rows for version in versions.values() for file in version.all_files)
                 return Rebuilt(upper, before, sum(file.rows for files in staged.values() for file in files))

@@ -14,7 +14,6 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
-from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
@@ -34,6 +33,7 @@ from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, DecodeFailed, SourceError, UpstreamBusy
+from reclock.failpoints import failpoint
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.difference import DifferenceJob, Engines
 from reclock.ingest.lease import HeldClaim
@@ -189,7 +189,7 @@ class _Work:
             if not probed.increments:
                 return self.with_waiting(idle, probed)
         claim = self.frontiers.claim(self.source.id, at=at, payload=step.to_payload(), owner=self.owner, lease_ms=self.lease_ms)
-        crashpoints.reach("ingest.after_claim")
+        failpoint("ingest.after_claim")
         return self.with_waiting(self.carry(claim, step, probed) or idle, probed)
 
     def with_waiting(self, report: IngestReport, probed: Probed | None = None) -> IngestReport:
@@ -221,7 +221,7 @@ class _Work:
             stalled = replace(step, error=encode_failure(failure))
             self.frontiers.claim(self.source.id, at=step.at, payload=stalled.to_payload(), owner=self.owner, lease_ms=0)
             raise
-        crashpoints.reach("ingest.after_probe")
+        failpoint("ingest.after_probe")
         return Probed(upper, tuple(increments), blocked)
 
     def carry(self, claim: Claim, step: Step, probed: Probed | None) -> IngestReport | None:
@@ -237,24 +237,24 @@ class _Work:
                         held.abandon()
                         return None
                     held.amend(step.to_payload())
-                    crashpoints.reach("ingest.after_claimed")
+                    failpoint("ingest.after_claimed")
                 if step.decisions.is_reread and not step.is_read:
                     step = self._reread(step, collections)
                     held.amend(step.to_payload())
-                    crashpoints.reach("ingest.after_reread")
+                    failpoint("ingest.after_reread")
                 if step.phase is Phase.CLAIMED:
                     collections.check_frontier(step.increments, step.at)
                     bindings = mint(_reached(step), _bound(step), step.at)
                     collections.bind(bindings, step.at, check_claim=held.renew, now=self.now)
-                    crashpoints.reach("ingest.after_bind")
+                    failpoint("ingest.after_bind")
                     step = replace(step, phase=Phase.BOUND)
                     held.amend(step.to_payload())
-                    crashpoints.reach("ingest.after_bound")
+                    failpoint("ingest.after_bound")
                 if step.phase is Phase.BOUND:
                     step = self._stage(step, collections, held)
-                    crashpoints.reach("ingest.after_stage")
+                    failpoint("ingest.after_stage")
                     held.amend(step.to_payload())
-                    crashpoints.reach("ingest.after_staged")
+                    failpoint("ingest.after_staged")
             except SourceError as failure:
                 latest = Step.from_payload(held.claim.payload)
                 held.let_go(replace(latest, error=encode_failure(failure)).to_payload())
@@ -307,7 +307,7 @@ class _Work:
             outcome = job.run(self.engines.spark)
         if step.decisions.is_resnapshot:
             self._replace(step, collections, targets, outcome)
-        crashpoints.reach("ingest.after_read_once")
+        failpoint("ingest.after_read_once")
         step = replace(step, phase=Phase.CLAIMED, increments=tuple(increments), is_read=True, error=None)
         step = self._with_staged(step, collections, outcome)
         known = collections.failed()  # an output that fails again has failed since then

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reclock import crashpoints
 from reclock.adapter.statements.decisions import skipped
 from reclock.adapter.statements.sources import source_specs
 from reclock.algebra.timestamps import Timestamp
@@ -22,6 +21,7 @@ from reclock.connectors.factory import open_connector
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
+from reclock.failpoints import failpoint
 from reclock.ingest.rebuild import Rebuild, Rebuilt
 from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.step import IngestReport, State
@@ -124,7 +124,7 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
             raise ClaimConflict(spec.name)
         rows = report.rows
         outcome = Outcome.EMPTY if report.state is State.IDLE else Outcome.BOUND
-    crashpoints.reach("backfill.before_advance")
+    failpoint("backfill.before_advance")
     is_over = at + 1 >= frontier.upper and at + (at - interval.lower) > environment.clock()
     if is_waiting:
         environment.frontiers.advance_backfilled(spec.id, Timestamp(at + 1), is_over=is_over)

@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from reclock import crashpoints
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, MAXIMUM, Timestamp
 from reclock.catalog.persist import persist_folder
@@ -26,6 +25,7 @@ from reclock.consensus.database.copying import copy_all
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers, GroupFrontier
 from reclock.errors import BackupFailed, ConfigurationError, NotReadable, UnknownCollection
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import ConsensusOracle
 from reclock.runtime.environment import Environment
 
@@ -84,11 +84,11 @@ class _Attempt:
                     continue
                 held.enter_context(self.environment.shared_holds.held(frozenset({group}), frontier.since))
             before = self._states()
-            crashpoints.reach("backup.before_consensus")
+            failpoint("backup.before_consensus")
             consensus = Consensus.connect(f"sqlite:///{self.folder / CONSENSUS}")
             try:
                 copy_all(self.environment.consensus, consensus)
-                crashpoints.reach("backup.after_consensus")
+                failpoint("backup.after_consensus")
                 size_bytes = self._copy_catalog(ConsensusOracle(consensus, self.environment.clock))
                 copied = self._copy_collections(consensus, before)
                 time = ConsensusOracle(consensus, self.environment.clock).read_ts(EPOCH_MS)
@@ -117,7 +117,7 @@ class _Attempt:
             first = before.get(id, TableState(0, Timestamp(0)))
             version = version_below(folder, str(id), first, newest, _limit(groups.get(id.group)))
             copied[str(id)] = copy_table(folder, version, target, _EXTRAS)
-            crashpoints.reach("backup.collection_copied")
+            failpoint("backup.collection_copied")
         for write in staged:
             if write.payload.staged is not None:
                 id = StorageCollectionId.parse(f"{write.table}/table")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reclock import crashpoints
 from reclock.adapter.transaction import cleanup as leftovers
 from reclock.algebra.ids import INTROSPECTION, TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
@@ -20,6 +19,7 @@ from reclock.compute.engines.spool import Spool
 from reclock.consensus.frontiers.claims import GroupFrontier
 from reclock.controllers.implied import is_dropped
 from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
+from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog import RelationEntry, SecretEntry
 
@@ -177,7 +177,7 @@ def maintain(environment: Environment, group: str) -> GroupReport:
         since = advance_since(environment, before)
     except UnknownCollection:
         return GroupReport(name, before.since, before.since, (), {})
-    crashpoints.reach("maintenance.after_since")
+    failpoint("maintenance.after_since")
     reports: list[CollectionReport] = []
     failed: dict[str, ReclockError] = {}
     for id in _collections(environment, group):
@@ -248,9 +248,9 @@ def _maintain_collection(environment: Environment, id: StorageCollectionId, sinc
     files_before = len(collection.pin().all_files)
     is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
     compact(collection, since, keeps_last_times=is_bindings, clock=environment.clock)
-    crashpoints.reach("maintenance.after_compact")
+    failpoint("maintenance.after_compact")
     checkpoint(collection)
-    crashpoints.reach("maintenance.after_checkpoint")
+    failpoint("maintenance.after_checkpoint")
     begun_before = Timestamp(environment.clock() - environment.settings.vacuum_grace_ms)
     # Claims are read after that moment: what is staged for later ones is newer.
     claimed = _claimed_staging(environment, id.group)
@@ -292,7 +292,7 @@ def record_usage(environment: Environment) -> int:
     """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
     sizes = _sizes(environment)
     measured_at = environment.clock()
-    crashpoints.reach("maintenance.before_record")
+    failpoint("maintenance.before_record")
     for attempt in range(_ATTEMPTS):
         environment.catalog.sync()
         tx = environment.catalog.transaction()
@@ -304,7 +304,7 @@ def record_usage(environment: Environment) -> int:
         except UpperMismatch:
             if attempt == _ATTEMPTS - 1:
                 raise
-    crashpoints.reach("maintenance.after_record")
+    failpoint("maintenance.after_record")
     return sum(sizes.values())
 
 

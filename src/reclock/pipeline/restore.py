@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from reclock import crashpoints
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.catalog.changelog import DurableCatalog
@@ -30,6 +29,7 @@ from reclock.consensus.leadership import fence
 from reclock.consensus.leadership import identity as marks_of_environments
 from reclock.consensus.leadership.identity import EnvironmentMark
 from reclock.errors import ConfigurationError
+from reclock.failpoints import failpoint
 from reclock.oracle.oracle import ConsensusOracle
 from reclock.pipeline.backup import CATALOG_FOLDER, CONSENSUS, DATA, FORMAT, LAKE, MANIFEST
 from reclock.runtime.environment import Environment
@@ -66,17 +66,17 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
         if not may_replace and (known is not None or _own_folders(lake, settings, mark)):
             raise ConfigurationError("there is an environment already", hint="--replace puts the backup in its place")
         clear(consensus)
-        crashpoints.reach("restore.consensus_cleared")
+        failpoint("restore.consensus_cleared")
         for name in _own_folders(lake, settings, mark):
             lake.delete_folder(name)
-        crashpoints.reach("restore.lake_cleared")
+        failpoint("restore.lake_cleared")
         _copy_lake(backup / DATA, lake, settings, mark)
-        crashpoints.reach("restore.lake_copied")
+        failpoint("restore.lake_copied")
         _copy_consensus(backup / DATA / CONSENSUS, consensus)
-        crashpoints.reach("restore.consensus_copied")
+        failpoint("restore.consensus_copied")
         above = max(manifest["epoch"], known.epoch if known is not None else 0)
         epoch = _lead(settings, consensus, mark, above)
-        crashpoints.reach("restore.led")
+        failpoint("restore.led")
         lake.delete_folder("marks")  # of a process that was writing one when it was fenced
         consensus.transact(lambda connection: marks_of_environments.establish(connection, mark))
     finally:

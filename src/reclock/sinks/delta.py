@@ -19,7 +19,6 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from reclock import crashpoints
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.collections.files import parquet_writer
@@ -27,6 +26,7 @@ from reclock.collections.folder import Folder, fsync
 from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
+from reclock.failpoints import failpoint
 from reclock.sinks.target import Written
 
 SINK_PROPERTY = "reclock.sink"
@@ -98,10 +98,10 @@ class DeltaWriter:
         added = self._write(replaced)
         now = int(self._clock())
         removes = [RemoveAction(path, True, now, size, {}) for path, size in replaced.items()]
-        crashpoints.reach("sinks.delta.before_commit")
+        failpoint("sinks.delta.before_commit")
         if not log.commit([*added, *removes], {self._sink: at}):
             return None
-        crashpoints.reach("sinks.delta.after_commit")
+        failpoint("sinks.delta.after_commit")
         return sum(action.size for action in added)
 
     def close(self) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import structlog
 
-from reclock import crashpoints
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
@@ -23,6 +22,7 @@ from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
 from reclock.definitions.sinks import SinkSpec
 from reclock.errors import ReclockError, TargetChanged
+from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
 from reclock.protocol.compute import Emitted
@@ -85,7 +85,7 @@ class Emitter:
             at, payload = Timestamp(wanted.upper - 1), {"kind": "emit", "sink": sink.id}
             claim = self.frontiers.claim(sink.id, at=at, payload=payload, owner=self.owner, lease_ms=self.lease_ms)
         with HeldClaim(self.frontiers, sink.id, claim, self.lease_ms) as held:
-            crashpoints.reach("sinks.emit.after_claim")
+            failpoint("sinks.emit.after_claim")
             return self._write(sink, frontier, wanted, changes.stream, held)
 
     def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: Range, stream: Stream, held: HeldClaim) -> Emitted:
@@ -94,7 +94,7 @@ class Emitter:
             with closing(self.open(sink)) as writer:
                 progress = writer.begin()
                 _check(sink, frontier, progress)
-                crashpoints.reach("sinks.emit.begun")
+                failpoint("sinks.emit.begun")
                 if progress is not None and progress > wanted.needs:
                     wanted = Range(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
                 commits = changes = size = 0
@@ -103,12 +103,12 @@ class Emitter:
                     written = writer.emit(time, changed)
                     changes, size = changes + written.changes, size + written.bytes
                     commits, progress = commits + 1, Timestamp(time + 1)
-                    crashpoints.reach("sinks.emit.committed")
+                    failpoint("sinks.emit.committed")
         except BaseException:
             self._give_up(sink, held)
             raise
         self.frontiers.publish({sink.id: held.claim}, wanted.upper, since=progress or frontier.since)
-        crashpoints.reach("sinks.emit.published")
+        failpoint("sinks.emit.published")
         return Emitted(sink.name, wanted.upper, commits, changes, size)
 
     def _give_up(self, sink: SinkSpec, held: HeldClaim) -> None:

@@ -25,10 +25,10 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from reclock import crashpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.definitions.sinks import KafkaTarget
 from reclock.errors import ClaimConflict, SinkError, TargetChanged, TargetUnavailable
+from reclock.failpoints import failpoint
 from reclock.sinks.messages import Encoder
 from reclock.sinks.target import Written
 
@@ -73,9 +73,9 @@ class KafkaWriter:
                 progress = json.dumps({"progress": at + 1, "topic_id": self._topic_id})
                 self._producer.produce(self._target.progress_topic, progress.encode(), self._sink.encode())
                 self._producer.flush()
-                crashpoints.reach("sinks.kafka.before_commit")
+                failpoint("sinks.kafka.before_commit")
                 self._producer.commit_transaction(_TRANSACTION_MS / 1000)
-                crashpoints.reach("sinks.kafka.after_commit")
+                failpoint("sinks.kafka.after_commit")
             except BaseException:
                 with suppress(KafkaException):  # or the next writer does
                     self._producer.abort_transaction(_REQUEST_S)

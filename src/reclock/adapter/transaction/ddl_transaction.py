@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from reclock import crashpoints
 from reclock.adapter.context.cancellation import Interruption
 from reclock.adapter.session.statement_context import Author
 from reclock.adapter.transaction import cleanup as leftovers
@@ -19,6 +18,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
 from reclock.catalog.transaction import Transaction
 from reclock.errors import UpperMismatch
+from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql import statements
 from reclock.sql.catalog import PlannerCatalog
@@ -143,9 +143,9 @@ class Definitions:
                         left = leftovers.of(self._states[0].newest, dropped, self._environment)
                         self._environment.leftovers.put(left)  # first, lest nobody knows of it once the source is gone
                         change.keep_passwords()  # first too, lest the role can log in without one
-                        crashpoints.reach("definitions.before_commit")
+                        failpoint("definitions.before_commit")
                         self._environment.catalog.commit_transaction(change.tx)
-                        crashpoints.reach("definitions.after_commit")
+                        failpoint("definitions.after_commit")
                         change.forget_passwords()
                     break
                 except UpperMismatch:
