@@ -16,7 +16,7 @@ from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY, Config, Kind, Setting, StorageUsage
 from reclock.catalog.snapshot import Change
-from reclock.collections.log import TableLog
+from reclock.collections.delta_log import DeltaLog
 from reclock.errors import CatalogCorrupt, CatalogError, CatalogReadOnly, Fenced, NotReadable, UpperMismatch
 
 
@@ -49,7 +49,7 @@ def stored_updates(place: CatalogPlace) -> int:
 
 COUNTS: dict[str, Callable[[CatalogPlace], int]] = {
     "stash": lambda place: place.consensus.look(sa.text("SELECT count(*) FROM catalog_updates"))[0][0],  # type: ignore[arg-type]
-    "persist": lambda place: sum(file.rows for file in TableLog.open(place.folder).files()),
+    "persist": lambda place: sum(file.rows for file in DeltaLog.open(place.folder).files()),
 }
 
 

@@ -19,8 +19,8 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.known_updates import KnownUpdates
 from reclock.catalog.objects import APPEND_ONLY, Schema
 from reclock.catalog.persist import APPENDS_PER_MERGE, PersistLog
+from reclock.collections.delta_log import COMMITS_PER_CHECKPOINT
 from reclock.collections.folder import Folder
-from reclock.collections.log import COMMITS_PER_CHECKPOINT
 from reclock.errors import CatalogCorrupt, UpperMismatch
 
 

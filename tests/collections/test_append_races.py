@@ -10,8 +10,8 @@ from fixtures.lakes import DESC, FLIGHTS, rows_of, update, updates_of, updates_t
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import compact
+from reclock.collections.delta_log import DeltaLog
 from reclock.collections.lake import Lake
-from reclock.collections.log import TableLog
 from reclock.errors import UpperMismatch
 
 PROCESSES = 4
@@ -95,7 +95,7 @@ def test_appends_go_on_beside_compactions_of_another_handle(lake: Lake) -> None:
 
 def test_a_commit_is_tried_at_the_version_last_seen_and_nowhere_else(collection: Collection) -> None:
     """Though neither commit would conflict with the other for delta-rs."""
-    first, second = TableLog.open(collection.folder), TableLog.open(collection.folder)
+    first, second = DeltaLog.open(collection.folder), DeltaLog.open(collection.folder)
     assert first.commit([], {"one": 1})
     assert not second.commit([], {"two": 1})
     assert (second.transaction("one"), second.transaction("two"), second.version) == (1, None, 1)

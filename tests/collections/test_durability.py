@@ -11,8 +11,8 @@ from fixtures.lakes import DESC, FLIGHTS, put, rows_of, update, updates_table
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.collection import Collection
 from reclock.collections.compaction import checkpoint, compact
+from reclock.collections.delta_log import COMMITS_PER_CHECKPOINT
 from reclock.collections.lake import Lake
-from reclock.collections.log import COMMITS_PER_CHECKPOINT
 
 
 class Flushes(list[str]):

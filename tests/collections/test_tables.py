@@ -13,7 +13,7 @@ from reclock.collections import tables as tables_module
 from reclock.collections.compaction import vacuum
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
-from reclock.collections.table_log import Commit, Found, Payload, decide
+from reclock.collections.table_wal import Commit, Found, Payload, decide
 from reclock.collections.tables import Tables, _to_bytes, table_id
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers

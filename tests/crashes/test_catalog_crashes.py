@@ -18,7 +18,7 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import Cluster
 from reclock.catalog.persist import APPENDS_PER_MERGE, COMMITS_BESIDE_COMPACTION
-from reclock.collections.log import COMMITS_PER_CHECKPOINT, TableLog
+from reclock.collections.delta_log import COMMITS_PER_CHECKPOINT, DeltaLog
 from reclock.errors import NotReadable, UpperMismatch
 
 BEFORE_EPOCH, EPOCH_RAISED, OPENED = "before epoch", "epoch raised", "opened"
@@ -178,9 +178,9 @@ def test_a_commit_happens_or_does_not(place: CatalogPlace, point: str) -> None:
     assert [event.id for event in state.get_audit_logs()] == list(range(1, len(expected) + 2))
 
 
-def commit_until(state: DurableCatalogState, is_enough: Callable[[TableLog], bool], place: CatalogPlace) -> set[str]:
+def commit_until(state: DurableCatalogState, is_enough: Callable[[DeltaLog], bool], place: CatalogPlace) -> set[str]:
     names: set[str] = set()
-    while not is_enough(TableLog.open(place.folder)):
+    while not is_enough(DeltaLog.open(place.folder)):
         names.add(create_schema(state, f"s{len(names)}").name)
     return names
 
@@ -195,7 +195,7 @@ def commit_until(state: DurableCatalogState, is_enough: Callable[[TableLog], boo
         ("collections.checkpoint.written", lambda log: log.version % COMMITS_PER_CHECKPOINT == COMMITS_PER_CHECKPOINT - 1),
     ],
 )
-def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point: str, is_next: Callable[[TableLog], bool]) -> None:
+def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point: str, is_next: Callable[[DeltaLog], bool]) -> None:
     state = place.state()
     state.open(BUILTINS)
     expected = commit_until(state, is_next, place) | {"one", "two"}
@@ -205,7 +205,7 @@ def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point:
     assert {name for name in expected if follower.snapshot().schema_by_name(1, name)} == expected
     for number in range(APPENDS_PER_MERGE + 1):
         create_schema(follower, f"t{number}")
-    held = {file.path for file in TableLog.open(place.folder).files()}
+    held = {file.path for file in DeltaLog.open(place.folder).files()}
     assert {info.path for info in place.folder.walk("data")} == held
     assert open_again(place).get_audit_logs()[-1].object_name == "afterwards"
 
@@ -242,7 +242,7 @@ def test_files_of_a_compaction_that_died_go_once_it_cannot_land(place: CatalogPl
     state.open(BUILTINS)
     create_schema(state, "raw")
     crash(place, "compact", "catalog.persist.compact.files_written")
-    written = {info.path for info in place.folder.walk("data")} - {file.path for file in TableLog.open(place.folder).files()}
+    written = {info.path for info in place.folder.walk("data")} - {file.path for file in DeltaLog.open(place.folder).files()}
     assert written
     for number in range(COMMITS_BESIDE_COMPACTION + APPENDS_PER_MERGE):
         create_schema(state, f"s{number}")

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.collections import table_log
+from reclock.collections import table_wal
 from reclock.collections.collection import Collection
 from reclock.collections.group_commit import GroupCommit
-from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog
+from reclock.collections.table_wal import Commit, Payload, PendingWrite, TableWal
 from reclock.collections.tables import Tables, TableVersion, _to_bytes
 from reclock.consensus.leadership import fence
 from reclock.errors import WriteConflict
@@ -95,7 +95,7 @@ def applied_write_is_forgotten() -> None:
         if timeline != EPOCH_MS or next(turn) % 2:
             record(connection, timeline, ts)
 
-    oracle.record_write = table_log.record_write = record_write
+    oracle.record_write = table_wal.record_write = record_write
 
 
 @planted_in_oracle
@@ -117,9 +117,9 @@ def write_timestamp_is_read_then_written() -> None:
 @planted
 def acknowledged_before_it_is_durable() -> None:
     """The commit follows soon."""
-    commit = TableLog.commit
+    commit = TableWal.commit
 
-    def early(self: TableLog, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Timestamp]:
+    def early(self: TableWal, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Timestamp]:
         batch = choose()
 
         def later() -> None:
@@ -129,7 +129,7 @@ def acknowledged_before_it_is_durable() -> None:
         threading.Thread(target=later).start()
         return [Timestamp(0) for _ in batch]
 
-    TableLog.commit = early
+    TableWal.commit = early
 
 
 @planted
@@ -141,14 +141,14 @@ def fence_is_dropped() -> None:
 @planted
 def published_before_it_is_appended() -> None:
     """The record is there, and its time can be read, before its rows are."""
-    commit = TableLog.commit
+    commit = TableWal.commit
 
-    def torn(self: TableLog, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Any]:
+    def torn(self: TableWal, choose: Callable[[], Sequence[Commit]], **options: Any) -> list[Any]:
         batch = choose()
         empty = [replace(each, writes={table: _without_rows(payload) for table, payload in each.writes.items()}) for each in batch]
         outcomes = commit(self, empty, **options)
         time.sleep(0.03)
-        writes = table_log.OF_TABLES.writes
+        writes = table_wal.OF_TABLES.writes
         for outcome, each in zip(outcomes, batch, strict=True):
             for table, payload in each.writes.items():
                 change = sa.update(writes).where(writes.c.at == outcome, writes.c.table_id == table).values(ipc=payload.rows)
@@ -156,33 +156,33 @@ def published_before_it_is_appended() -> None:
                     self._consensus.transact(partial(_execute, change))
         return outcomes
 
-    TableLog.commit = torn
+    TableWal.commit = torn
 
 
 @planted
 def unknown_commit_is_repeated_blindly() -> None:
     """Without a look whether it landed."""
-    TableLog._has_landed = lambda self, token: False
+    TableWal._has_landed = lambda self, token: False
 
 
 @planted
 def unknown_commit_counts_as_done() -> None:
     """Without a look whether it landed."""
-    TableLog._has_landed = lambda self, token: True
+    TableWal._has_landed = lambda self, token: True
 
 
 @planted
 def conflicts_are_not_checked() -> None:
     """What a transaction read may have been written since."""
-    refusal = table_log._refusal
-    table_log._refusal = lambda commit, found, written: refusal(replace(commit, reads=frozenset()), found, written)
+    refusal = table_wal._refusal
+    table_wal._refusal = lambda commit, found, written: refusal(replace(commit, reads=frozenset()), found, written)
 
 
 @planted
 def conflicts_within_a_group_are_not_checked() -> None:
     """Of commits that go together each is compared with those before only."""
-    refusal = table_log._refusal
-    table_log._refusal = lambda commit, found, written: refusal(commit, found, {})
+    refusal = table_wal._refusal
+    table_wal._refusal = lambda commit, found, written: refusal(commit, found, {})
 
 
 @planted
@@ -249,13 +249,13 @@ def log_is_read_after_delta() -> None:
 @planted
 def times_beyond_the_reads_are_seen() -> None:
     """A reader takes all that the log holds, whatever time it reads at, as if it were of that time."""
-    pending = TableLog.pending
+    pending = TableWal.pending
 
-    def all_of_it(self: TableLog, tables: Any = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
+    def all_of_it(self: TableWal, tables: Any = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
         found = pending(self, tables)
         return [replace(write, at=min(write.at, through)) for write in found] if through is not None and tables else found
 
-    TableLog.pending = all_of_it
+    TableWal.pending = all_of_it
 
 
 @planted

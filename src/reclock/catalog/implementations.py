@@ -9,7 +9,7 @@ from reclock.catalog.log import CatalogLog
 from reclock.catalog.persist import PersistLog, persist_folder
 from reclock.catalog.shadow import ShadowLog
 from reclock.catalog.stash import StashLog
-from reclock.collections.log import TableLog
+from reclock.collections.delta_log import DeltaLog
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import identity as environment
@@ -63,7 +63,7 @@ def _refuse_to_forget(settings: Settings) -> None:
     """With consensus lost, the default would begin an empty catalog beside the one in the lake."""
     if settings.environment_id and not settings.catalog:
         folder = persist_folder(settings.lake_root, settings.environment_id, settings.lake_options)
-        if TableLog.exists(folder):
+        if DeltaLog.exists(folder):
             raise ConfigurationError(
                 f'consensus knows no environment "{settings.environment_id}", but the lake holds a catalog of it',
                 hint='set catalog to "persist" to go on with it, or to "stash" to begin anew',

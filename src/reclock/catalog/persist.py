@@ -29,9 +29,9 @@ from reclock.catalog.known_updates import KnownUpdates
 from reclock.catalog.objects import APPEND_ONLY
 from reclock.catalog.persist_state import PersistState, read_state
 from reclock.catalog.update_files import SCHEMA, Holds
+from reclock.collections.delta_log import DeltaLog, add, remove
 from reclock.collections.files import DataFile, StagedFile
 from reclock.collections.folder import DATA, LOG, Folder, fsync
-from reclock.collections.log import TableLog, add, remove
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
@@ -87,7 +87,7 @@ class PersistLog:
         self._folder = folder
         self._consensus = consensus
         self._lock = threading.RLock()
-        self._table: TableLog | None = None
+        self._table: DeltaLog | None = None
         self._state = PersistState()
         self._known: KnownUpdates | None = None
 
@@ -209,7 +209,7 @@ class PersistLog:
 
     def _create(self) -> None:
         parents = self._folder.make()
-        TableLog.create(self._folder, SCHEMA, _PROPERTIES)
+        DeltaLog.create(self._folder, SCHEMA, _PROPERTIES)
         failpoint("catalog.persist.create.landed")
         for path in parents:
             fsync(path)
@@ -395,7 +395,7 @@ class PersistLog:
         if self._table is None:
             if not self._found():
                 return self._state
-            self._table = TableLog.open(self._folder)
+            self._table = DeltaLog.open(self._folder)
         elif not self._folder.exists(LOG):
             raise CatalogCorrupt("file", LOG, detail="it is missing")
         if self._log.refresh() != self._state.version:
@@ -404,14 +404,14 @@ class PersistLog:
         return self._state
 
     def _found(self) -> bool:
-        if TableLog.exists(self._folder):
+        if DeltaLog.exists(self._folder):
             return True
         if self._folder.walk(DATA):
             raise CatalogCorrupt("file", LOG, detail="it is missing, though there are data files")
         return False
 
     @property
-    def _log(self) -> TableLog:
+    def _log(self) -> DeltaLog:
         assert self._table is not None
         return self._table
 

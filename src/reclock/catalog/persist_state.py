@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.catalog import update_files
 from reclock.catalog.update_files import Holds
+from reclock.collections.delta_log import DeltaLog, log_entry
 from reclock.collections.files import DataFile
 from reclock.collections.folder import LOG
-from reclock.collections.log import TableLog, log_entry
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, NotReadable, UpperMismatch
 
@@ -63,7 +63,7 @@ class PersistState:
         return [file for file in self.files if update_files.holds(file.path) is Holds.APPEND]
 
 
-def read_state(log: TableLog) -> PersistState:
+def read_state(log: DeltaLog) -> PersistState:
     """The state at the version that ``log`` has last seen. Raises ``CatalogCorrupt``."""
     if not log.version:
         return PersistState(0)

@@ -16,9 +16,9 @@ from reclock.algebra.error_intervals import ErrorIntervals, decode, encode, with
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
+from reclock.collections.delta_log import DeltaLog, add, remove
 from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, errors_path, staging_path
-from reclock.collections.log import TableLog, add, remove
 from reclock.collections.schema import arrow_schema, decode_desc
 from reclock.collections.version import Failure, Version
 from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
@@ -39,7 +39,7 @@ def _failure_path(at: Timestamp) -> str:
 class Collection:
     """An append-only changelog, complete below its physical upper. Safe for several threads and several processes."""
 
-    def __init__(self, id: StorageCollectionId, folder: Folder, log: TableLog) -> None:
+    def __init__(self, id: StorageCollectionId, folder: Folder, log: DeltaLog) -> None:
         properties = log.properties
         if DESC_PROPERTY not in properties:
             raise InternalError(f'the table at "{folder.uri}" is not a collection')

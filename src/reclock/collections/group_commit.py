@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.table_log import Commit, TableLog
+from reclock.collections.table_wal import Commit, TableWal
 from reclock.consensus.database.waiting import INTERRUPTIONS, LOOK_S, check
 
 
@@ -25,7 +25,7 @@ class GroupCommit:
     waits for the outcome.
     """
 
-    def __init__(self, log: TableLog) -> None:
+    def __init__(self, log: TableWal) -> None:
         self._log = log
         self._guard = threading.Lock()
         self._turn = threading.Lock()

@@ -12,8 +12,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.collections.collection import DESC_PROPERTY, INCARNATION_PROPERTY, MONOTONIC_PROPERTY, Collection
+from reclock.collections.delta_log import DeltaLog
 from reclock.collections.folder import LOG, Folder, fsync
-from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema, check_storable, encode_desc
 from reclock.errors import CollectionDamaged, CollectionExists, ForeignCollection, UnknownCollection
 from reclock.failpoints import failpoint
@@ -65,7 +65,7 @@ class Lake:
         if incarnation:
             properties[INCARNATION_PROPERTY] = incarnation
         try:
-            TableLog.create(folder, arrow_schema(desc, with_updates=True), properties)
+            DeltaLog.create(folder, arrow_schema(desc, with_updates=True), properties)
         except DeltaError as failure:
             raise CollectionDamaged(str(id), detail=str(failure).partition("\n")[0]) from failure
         failpoint("collections.create.landed")
@@ -93,14 +93,14 @@ class Lake:
     def _open(self, id: StorageCollectionId) -> Collection:
         folder = self.folder_of(id)
         try:
-            return Collection(id, folder, TableLog.open(folder))
+            return Collection(id, folder, DeltaLog.open(folder))
         except TableNotFoundError:
             raise UnknownCollection(str(id)) from None
         except DeltaError as failure:
             raise CollectionDamaged(str(id), detail=str(failure).partition("\n")[0]) from failure
 
     def exists(self, id: StorageCollectionId) -> bool:
-        return TableLog.exists(self.folder_of(id))
+        return DeltaLog.exists(self.folder_of(id))
 
     def drop(self, id: StorageCollectionId) -> None:
         """Delete the collection with all its files. One that is gone, or half gone, is no error: repeating finishes the work."""

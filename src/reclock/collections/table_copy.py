@@ -10,8 +10,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.collections.delta_log import DeltaLog, log_entry
 from reclock.collections.folder import LOG, WRITE_BUFFER_BYTES, Folder, fsync
-from reclock.collections.log import TableLog, log_entry
 from reclock.errors import BackupFailed
 
 _LOG_FILE = re.compile(rf"{LOG}/(\d{{20}})\.")
@@ -28,7 +28,7 @@ class TableState:
 def newest_state(folder: Folder, upper_name: str) -> TableState | None:
     """The table as it is; ``upper_name`` is the application transaction that says its upper. None if there is none."""
     try:
-        log = TableLog.open(folder)
+        log = DeltaLog.open(folder)
     except TableNotFoundError:
         return None
     return TableState(log.version, Timestamp(log.transaction(upper_name) or 0))
@@ -60,7 +60,7 @@ def copy_table(source: Folder, version: int, target: Folder, extras: tuple[str, 
     """
     try:
         table = DeltaTable(source.uri, version=version, storage_options=source.storage_options)
-        paths = set(TableLog(source, table).paths())
+        paths = set(DeltaLog(source, table).paths())
         paths |= {info.path for info in source.walk(LOG) if _is_up_to(info.path, version)}
         data_bytes = sum(_copy(source, path, target) for path in sorted(paths))
     except (FileNotFoundError, DeltaError) as gone:

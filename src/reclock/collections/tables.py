@@ -23,7 +23,7 @@ from reclock.collections.group_commit import GroupCommit
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_log import Commit, Payload, PendingWrite, TableLog, rows_of_payload
+from reclock.collections.table_wal import Commit, Payload, PendingWrite, TableWal, rows_of_payload
 from reclock.collections.version import Version
 from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
@@ -64,7 +64,7 @@ def rows_schema(desc: RelationDesc) -> pa.Schema:
 class Tables:
     """All tables of an environment. Safe for several threads and several processes."""
 
-    def __init__(self, lake: Lake, log: TableLog, *, apply_delay_ms: int | None = None) -> None:
+    def __init__(self, lake: Lake, log: TableWal, *, apply_delay_ms: int | None = None) -> None:
         """With a delay, this process applies what it commits, by itself, that long after."""
         self._lake = lake
         self.log = log

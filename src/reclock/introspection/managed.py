@@ -14,7 +14,7 @@ from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Clock, Timestamp
 from reclock.collections.consolidate import consolidated_rows
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.table_log import OF_INTROSPECTION, TableLog
+from reclock.collections.table_wal import OF_INTROSPECTION, TableWal
 from reclock.collections.tables import Tables, rows_schema
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
@@ -46,7 +46,7 @@ class Managed:
 
     def __post_init__(self) -> None:
         consensus, bound_ms = self.consensus.guarded(self._check), self.max_clock_jump_ms
-        log = TableLog(consensus, self.leadership, self.clock, OF_INTROSPECTION, max_clock_jump_ms=bound_ms)
+        log = TableWal(consensus, self.leadership, self.clock, OF_INTROSPECTION, max_clock_jump_ms=bound_ms)
         self.tables = Tables(self.lake, log, apply_delay_ms=self.apply_delay_ms)
 
     def rows(self, id: GlobalId, desc: RelationDesc, at: Timestamp | None = None) -> pa.Table:

@@ -20,7 +20,7 @@ from reclock.catalog.persist import persist_folder
 from reclock.catalog.persist_state import UPPER
 from reclock.collections.folder import ERRORS, STAGING, Folder, fsync
 from reclock.collections.table_copy import TableState, copy_table, newest_state, version_below
-from reclock.collections.table_log import TableLog
+from reclock.collections.table_wal import TableWal
 from reclock.consensus.database.copying import copy_all
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers, GroupFrontier
@@ -107,7 +107,7 @@ class _Attempt:
         """The bytes of each collection."""
         leadership = self.environment.leadership
         groups = Frontiers(consensus, leadership).get_all()
-        staged = TableLog(consensus, leadership, self.environment.clock).pending()
+        staged = TableWal(consensus, leadership, self.environment.clock).pending()
         copied = {}
         for id in sorted({*before, *self.environment.lake.list()}):
             folder, target = self.environment.lake.folder_of(id), Folder(str(self.folder / LAKE / str(id)))

@@ -30,8 +30,8 @@ from reclock.collections.arrangements import Arrangements
 from reclock.collections.folder import Folder
 from reclock.collections.lake import Lake
 from reclock.collections.marks import StoreMarks
-from reclock.collections.table_log import TableLog
 from reclock.collections.table_queues import TableQueues
+from reclock.collections.table_wal import TableWal
 from reclock.collections.tables import Tables
 from reclock.config import Settings
 from reclock.connectors.factory import ConnectionContext
@@ -258,7 +258,7 @@ class Environment:
     @property
     def tables(self) -> Tables:
         if self._tables is None:
-            log = TableLog(self.consensus, self.leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)
+            log = TableWal(self.consensus, self.leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)
             self._tables = Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
         return self._tables
 
@@ -317,7 +317,7 @@ class Environment:
             within, leadership = seat.within(term), self.leadership
             return Storage(
                 self.lake,
-                Tables(self.lake, TableLog(within, leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)),
+                Tables(self.lake, TableWal(within, leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)),
                 Frontiers(within, leadership),
                 ReadHolds(within, leadership),
                 Statuses(within, leadership),

@@ -21,9 +21,9 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Clock, Timestamp
+from reclock.collections.delta_log import DeltaLog
 from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder, fsync
-from reclock.collections.log import TableLog
 from reclock.collections.schema import arrow_schema
 from reclock.errors import ClaimConflict, TargetChanged, TargetUnavailable
 from reclock.failpoints import failpoint
@@ -50,13 +50,13 @@ class DeltaWriter:
     def __init__(self, folder: Folder, sink: str, desc: RelationDesc, clock: Clock) -> None:
         self._folder, self._sink, self._clock = folder, sink, clock
         self._schema = arrow_schema(desc, with_updates=False)
-        self._log: TableLog | None = None
+        self._log: DeltaLog | None = None
         self._progress: Timestamp | None = None
 
     def begin(self) -> Timestamp | None:
         """Who began earlier fails at the version of its next commit, once this one has committed anything."""
         try:
-            self._log = TableLog.open(self._folder)
+            self._log = DeltaLog.open(self._folder)
         except TableNotFoundError:
             return None
         except (DeltaError, OSError) as failure:
@@ -92,7 +92,7 @@ class DeltaWriter:
         self._progress = Timestamp(at + 1)
         return Written(int(count), size)
 
-    def _commit(self, log: TableLog, at: Timestamp) -> int | None:
+    def _commit(self, log: DeltaLog, at: Timestamp) -> int | None:
         """How many bytes were added; None if somebody else has committed, which has been seen then."""
         replaced = self._touched(log.paths())
         added = self._write(replaced)
@@ -120,12 +120,12 @@ class DeltaWriter:
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._database.sql(query).fetchall()
 
-    def _create(self) -> TableLog:
+    def _create(self) -> DeltaLog:
         parents = self._folder.make()
-        TableLog.create(self._folder, self._schema, {SINK_PROPERTY: self._sink, "delta.dataSkippingNumIndexedCols": "0"})
+        DeltaLog.create(self._folder, self._schema, {SINK_PROPERTY: self._sink, "delta.dataSkippingNumIndexedCols": "0"})
         for path in parents:
             fsync(path)
-        log = TableLog.open(self._folder)
+        log = DeltaLog.open(self._folder)
         if log.properties.get(SINK_PROPERTY) != self._sink or log.transaction(self._sink) is not None:
             raise self._overtaken(log)
         return log
@@ -188,11 +188,11 @@ class DeltaWriter:
     def _names(self) -> list[str]:
         return ['"' + name.replace('"', '""') + '"' for name in self._schema.names]
 
-    def _check_rows(self, log: TableLog) -> None:
+    def _check_rows(self, log: DeltaLog) -> None:
         if log.is_changed_since(self._sink):
             raise TargetChanged(f'somebody else changed rows of the table at "{self._folder.uri}"')
 
-    def _overtaken(self, log: TableLog) -> ClaimConflict:
+    def _overtaken(self, log: DeltaLog) -> ClaimConflict:
         found = log.transaction(self._sink)
         return ClaimConflict(self._sink, detail=f"another writer has committed the changes at {found}")
 
@@ -200,7 +200,7 @@ class DeltaWriter:
         return TargetUnavailable(f'cannot write the table at "{self._folder.uri}"', detail=str(failure))
 
 
-def _progress(log: TableLog, sink: str) -> Timestamp | None:
+def _progress(log: DeltaLog, sink: str) -> Timestamp | None:
     last = log.transaction(sink)
     return None if last is None else Timestamp(last + 1)
 

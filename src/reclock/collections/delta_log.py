@@ -35,7 +35,7 @@ _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_lo
 _logger = structlog.get_logger(__name__)
 
 
-class TableLog:
+class DeltaLog:
     """A table at the version last seen. Not thread-safe."""
 
     def __init__(self, folder: Folder, table: DeltaTable) -> None:
@@ -65,7 +65,7 @@ class TableLog:
         return True
 
     @classmethod
-    def open(cls, folder: Folder) -> TableLog:
+    def open(cls, folder: Folder) -> DeltaLog:
         """The table as it is now. Raises delta-rs's ``TableNotFoundError``."""
         return cls(folder, _open(folder))
 

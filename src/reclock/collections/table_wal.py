@@ -198,7 +198,7 @@ def rows_of_payload(ipc: bytes) -> pa.Table:
         return reader.read_all()
 
 
-class TableLog:
+class TableWal:
     """The log, as an actor of one epoch sees and writes it. Every write raises ``Fenced`` once that epoch is over."""
 
     def __init__(
