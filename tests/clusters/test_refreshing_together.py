@@ -12,7 +12,7 @@ import pytest
 from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
-from reclock.compute import index as maintenance
+from reclock.compute import maintenance
 from reclock.pipeline import tick
 
 

@@ -22,7 +22,7 @@ from reclock.collections.lake import Lake
 from reclock.compute import lookups
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine
-from reclock.compute.peek import engine_of, peek
+from reclock.compute.peeks import engine_of, peek
 from reclock.errors import EvaluationError
 from reclock.plan.relational import Filter, Finishing, Get, Ordering, Plan, Project
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar

@@ -17,7 +17,7 @@ from reclock.algebra.relations import BIGINT, INTEGER, TEXT, Column, RelationDes
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.refresh import Refresher
 from reclock.collections.lake import Lake
-from reclock.compute import index as maintenance
+from reclock.compute import maintenance
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus

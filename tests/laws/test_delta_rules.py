@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, TEXT, array
-from reclock.compute import delta, index
+from reclock.compute import delta, maintenance
 from reclock.compute.operators import groups, join, reduce, rules
 from reclock.compute.operators.rules import columns, select_list
 from reclock.plan.relational import (
@@ -207,7 +207,7 @@ def _of_one_input(right: Any, node: Any, step: Any) -> str:
 
 
 def _partners(state: rules.State) -> Callable[..., str]:
-    return lambda right, node, step: right(node, _Seen(step, rows=lambda part, _, among=None: step.rows(part, state, among)))
+    return lambda right, node, step: right(node, _Seen(step, rows=lambda part, _, keys=None: step.rows(part, state, keys)))
 
 
 def _blind(place: int) -> Callable[..., str]:
@@ -257,8 +257,8 @@ def _shown_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _null_is_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = rules.Among.condition
-    monkeypatch.setattr(rules.Among, "condition", lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="))
+    known = rules.KeyFilter.condition
+    monkeypatch.setattr(rules.KeyFilter, "condition", lambda *given: known(*given).replace("IS NOT DISTINCT FROM", "="))
 
 
 def _merged_by(function: str, planted: str) -> Plant:
@@ -288,14 +288,14 @@ def _raw_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _errors_leave_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The step after an error begins at the error."""
-    changed, last = index._changed, []
+    changed, last = maintenance._changed, []
 
-    def planted(maintainer: Any, engine: Any, given: Any, before: Any, time: Any, so_far: Any) -> Any:
+    def planted(maintainer: Any, engine: Any, given: Any, before: Any, time: Any, previous_result: Any) -> Any:
         begun = last[-1] if before is not None else None
         last.append(time)
-        return changed(maintainer, engine, given, begun, time, so_far)
+        return changed(maintainer, engine, given, begun, time, previous_result)
 
-    monkeypatch.setattr(index, "_changed", planted)
+    monkeypatch.setattr(maintenance, "_changed", planted)
 
 
 PLANTED: dict[str, tuple[str, Plant]] = {

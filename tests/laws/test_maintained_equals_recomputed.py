@@ -21,7 +21,7 @@ from reclock.algebra.updates import Row, Update
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput, Engine
-from reclock.compute.index import change_times, maintainer, refresh, refresh_times
+from reclock.compute.maintenance import change_times, maintainer, refresh, refresh_times
 from reclock.plan.relational import (
     Distinct,
     Except,

@@ -16,7 +16,7 @@ from fixtures.sunk import delta_history, delta_rows
 from reclock import failpoints
 from reclock.algebra.timestamps import Timestamp
 from reclock.clusters.own_engines import OwnEngines
-from reclock.compute import peek
+from reclock.compute import peeks
 from reclock.compute.engines.engine import Engine
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
 from reclock.pipeline import tick
@@ -132,7 +132,7 @@ def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch
         return engines.small
 
     monkeypatch.setattr(OwnEngines, "large", large)
-    monkeypatch.setattr(peek, "is_large", lambda *_: True)
+    monkeypatch.setattr(peeks, "is_large", lambda *_: True)
     source = world.create("s")
     world.write(source, 2000, "a", "b")
     world.sql("CREATE VIEW v AS SELECT count(*) AS n FROM s; CREATE SINK k FROM v INTO DELTA 'v'")

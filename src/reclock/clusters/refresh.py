@@ -14,10 +14,10 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute import index as maintenance
-from reclock.compute import peek
+from reclock.compute import maintenance, peeks
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.compute.failing_rows import with_row
+from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Claim, Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
@@ -111,7 +111,7 @@ class Refresher:
             return False
         return True
 
-    def _finish(self, index: Dataflow, claim: Claim, *, is_repeated: bool = False) -> tuple[int, maintenance.How | None]:
+    def _finish(self, index: Dataflow, claim: Claim, *, is_repeated: bool = False) -> tuple[int, MaintenanceMode | None]:
         """Append what the claim says, and publish it. Answers how many updates that gave and how they were found; none and None if
         they were there already, or the query has no answer at the claim's time.
 
@@ -123,7 +123,7 @@ class Refresher:
         failpoint("refresh.after_publish")
         return count, how
 
-    def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, maintenance.How | None]:
+    def _append(self, index: Dataflow, at: Timestamp, *, is_repeated: bool) -> tuple[int, MaintenanceMode | None]:
         """The collection of the index holds what it has at ``at`` afterwards, rows or an error. See ``_finish``."""
         own = self.lake.open(StorageCollectionId(index.id))
         version = own.pin()
@@ -134,7 +134,7 @@ class Refresher:
             try:
                 updates = self._compute(kept, inputs, version, at)
                 errors = with_answer(version.errors, at)
-                count, how = updates.num_rows, maintenance.way(kept, inputs, version.answered_through)
+                count, how = updates.num_rows, maintenance.maintenance_mode(kept, inputs, version.answered_through)
             except (*maintenance.NO_ANSWER, InternalError) as error:
                 if isinstance(error, InternalError) and not is_repeated:
                     raise
@@ -174,7 +174,7 @@ class Refresher:
         return errors[-1] if errors and errors[-1].upper is None else None
 
     def _engine(self, inputs: Inputs, at: Timestamp) -> Engine:
-        return self.large() if peek.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
+        return self.large() if peeks.is_large(inputs, at, self.settings.spark_threshold_bytes) else self.small
 
     def _versions(self, index: Dataflow) -> dict[StorageCollectionId, Version]:
         return {id: self.lake.open(id).pin() for id in collections(index.plan)}

@@ -17,7 +17,7 @@ from reclock.clusters.refresh import Refresher
 from reclock.collections.arrangements import Arrangements
 from reclock.collections.lake import Lake
 from reclock.collections.tables import Tables, table_id
-from reclock.compute import peek as peeks
+from reclock.compute import peeks
 from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Input, Inputs, TableInput
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers

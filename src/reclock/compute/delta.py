@@ -11,7 +11,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.operators import delta, has_delta, is_monotone, origin, snapshot
 from reclock.compute.operators import get as reading
-from reclock.compute.operators.rules import Among, Relation, Rendering, State, columns, consolidated
+from reclock.compute.operators.rules import KeyFilter, Relation, Rendering, State, columns, consolidated
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Get,
@@ -25,7 +25,7 @@ RESULT = StorageCollectionId(GlobalId("result"))
 """What the maintained result is called among the relations of a step."""
 
 
-def follows(plan: Plan, *, is_kept: bool = True) -> bool:
+def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
     """Whether the plan's changes can be made of those of its inputs: every operator's rule is enough.
 
     ``is_kept``: the result so far is there to be read.
@@ -37,7 +37,7 @@ def follows(plan: Plan, *, is_kept: bool = True) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class DeltaInputs:
     """The relations of a step: what the plan's collections hold, and the updates of those that changed, by id as text."""
 
     relations: Mapping[str, Relation]
@@ -47,11 +47,11 @@ class Inputs:
     as_of: Timestamp
 
 
-def render(plan: Plan, desc: RelationDesc | None, engine: str, given: Inputs) -> str:
+def render(plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInputs) -> str:
     """By what the plan's rows at ``as_of`` differ from those ``before``: columns ``c0`` … and ``mz_diff``, which is never zero.
 
     ``given`` has the result so far too, as ``RESULT``, a collection of ``desc`` that holds the plan's rows before; it is not kept
-    anywhere without a desc. The plan must be one that ``follows``.
+    anywhere without a desc. The plan must be one that ``has_delta_rules``.
     """
     step = _Step(plan, desc, engine, given)
     changes = step.changes(plan)
@@ -66,14 +66,14 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, given: Inputs) ->
 class _Step:
     """Writes common table expressions as they are asked for, each once."""
 
-    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, given: Inputs) -> None:
+    def __init__(self, plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInputs) -> None:
         nodes: dict[int, Plan] = {}
         rendering.list_nodes(plan, nodes)
         wanted, self._shown = rendering.wanted_columns(plan, nodes), {} if desc is None else _shown(plan, desc)
         for shown in self._shown.values():
             wanted[id(shown.input)] = frozenset(range(len(shown.input.desc)))
         self._given = given
-        self.rendering = Rendering(engine, given.as_of, given.relations, wanted, rendering.kept_rows(nodes))
+        self.rendering = Rendering(engine, given.as_of, given.relations, wanted, rendering.pushed_predicates(nodes))
         self._before = replace(self.rendering, as_of=given.before)
         self._names: dict[object, str] = {}
         self.expressions: list[str] = []
@@ -91,12 +91,12 @@ class _Step:
         names = [f"c{i}" if i in read else literal(self.rendering.engine, None, type) for i, type in enumerate(node.desc.types)]
         return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names))
 
-    def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
-        return self._once((id(node), state, among), lambda: self._select(node, state, among))
+    def rows(self, node: Plan, state: State, key_filter: KeyFilter | None = None) -> str:
+        return self._once((id(node), state, key_filter), lambda: self._select(node, state, key_filter))
 
-    def result(self, node: Plan, among: Among) -> str | None:
+    def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         shown = self._shown.get(id(node))
-        return None if shown is None else self.rows(shown, State.BEFORE, among)
+        return None if shown is None else self.rows(shown, State.BEFORE, key_filter)
 
     def updates(self, node: Get) -> tuple[Relation, Timestamp]:
         return self._given.changed[str(node.collection)], self._given.before
@@ -113,20 +113,20 @@ class _Step:
         self.expressions.append(f"{name} AS ({select})")
         return name
 
-    def _select(self, node: Plan, state: State, among: Among | None) -> str:
+    def _select(self, node: Plan, state: State, key_filter: KeyFilter | None) -> str:
         rendered = self.rendering if state is State.NOW else self._before
         if isinstance(node, Get):
-            return reading.rows(node, rendered, among)
+            return reading.rows(node, rendered, key_filter)
         parts = inputs(node)
-        origins = (None,) * len(parts) if among is None else origin(node, among.columns)
+        origins = (None,) * len(parts) if key_filter is None else origin(node, key_filter.columns)
         given = [
-            self.rows(part, state, None if among is None or own is None else Among(own, among.keys))
+            self.rows(part, state, None if key_filter is None or own is None else KeyFilter(own, key_filter.keys))
             for part, own in zip(parts, origins, strict=True)
         ]
         select = snapshot(node, rendered, given)
-        if among is None or any(own is not None for own in origins):
+        if key_filter is None or any(own is not None for own in origins):
             return select
-        return f"SELECT * FROM ({select}) AS i WHERE {among.condition([f'i.{name}' for name in columns(node)])}"
+        return f"SELECT * FROM ({select}) AS i WHERE {key_filter.condition([f'i.{name}' for name in columns(node)])}"
 
     def _is_changed(self, node: Plan) -> bool:
         if isinstance(node, Get):

@@ -19,7 +19,7 @@ from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines.engine import Engine, Inputs, TableInput
-from reclock.compute.peek import bytes_to_read
+from reclock.compute.peeks import bytes_to_read
 from reclock.compute.rendering import list_nodes
 from reclock.errors import EvaluationError, ReclockError
 from reclock.plan.relational import (
@@ -38,7 +38,7 @@ from reclock.plan.relational import (
     inputs,
     with_inputs,
 )
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 
 _log = structlog.get_logger(__name__)
 
@@ -198,9 +198,9 @@ def _could_fail(node: Plan) -> bool:
     """Whether an expression of the operator could raise an error for a row of its first input."""
     match node:
         case Map(scalars=scalars) | Filter(predicates=scalars) | FlatMap(arrays=scalars) | Join(residual=scalars):
-            return any(map(can_raise, scalars))
+            return any(map(could_error, scalars))
         case Reduce(aggregates=aggregates):
-            return any(can_raise(part) for aggregate in aggregates for part in (*aggregate.arguments, aggregate.filter))
+            return any(could_error(part) for aggregate in aggregates for part in (*aggregate.arguments, aggregate.filter))
         case _:
             return False
 

@@ -13,10 +13,10 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc, Ty
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.arrangements import Arrangements
 from reclock.compute.engines.engine import Answer, CollectionInput, Inputs, TableInput, result_schema
-from reclock.compute.rendering import kept_rows, list_nodes, visible
+from reclock.compute.rendering import list_nodes, pushed_predicates, visible
 from reclock.plan.relational import Filter, Finishing, Get, Plan, Project
 from reclock.plan.scalars import Call, Cast, ColumnRef, Literal, Scalar
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 
 NAME = "memory"
 
@@ -32,10 +32,10 @@ _AT_ONCE = 1_000
 """How many updates are looked through without an engine."""
 
 
-def narrowed(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
+def narrow_inputs(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangements) -> Inputs:
     """The inputs, those whose rows the plan names by values reduced to these rows' updates, where that is the better way."""
     found = {}
-    for get, column, values in named_rows(plan):
+    for get, column, values in point_lookups(plan):
         read = given[get.collection]
         if isinstance(read, CollectionInput):
             updates = _having(read, get.desc.names[column], values, as_of, arrangements)
@@ -44,7 +44,7 @@ def narrowed(plan: Plan, given: Inputs, as_of: Timestamp, arrangements: Arrangem
     return {**given, **found} if found else given
 
 
-def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) -> Answer | None:
+def answer_from_memory(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) -> Answer | None:
     """The plan's rows without any engine, if it asks no more of updates that were found than some of their columns."""
     shown = _shown(plan)
     if shown is None or finishing.order or finishing.limit is not None or finishing.offset:
@@ -55,7 +55,7 @@ def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) 
         return None
     rows = read.table.filter(pc.less_equal(read.table[TIME_COLUMN], as_of))
     for column, values in named:
-        rows = _among(rows, get.desc.names[column], values)
+        rows = _rows_with(rows, get.desc.names[column], values)
     rows = _repeated(rows, get.desc)
     if rows is None:
         return None
@@ -65,12 +65,12 @@ def answered(plan: Plan, finishing: Finishing, given: Inputs, as_of: Timestamp) 
     return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, table.to_batches()), lambda: None)
 
 
-def named_rows(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
+def point_lookups(plan: Plan) -> Iterator[tuple[Get, int, Values]]:
     """Each collection that is read once, and a column whose values in all rows that count are named: one of a key, if there is."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
     reads = [node for node in nodes.values() if isinstance(node, Get)]
-    kept = kept_rows(nodes)
+    kept = pushed_predicates(nodes)
     for get in reads:
         if sum(each.collection == get.collection for each in reads) > 1:
             continue
@@ -85,7 +85,7 @@ def _values(predicate: Scalar) -> tuple[int, Values] | None:
     """The column, and the values, none NULL, of which the predicate says it has one. Integers are equal whatever their width."""
     match predicate:
         case Call("=", (side, Literal(value, of)) | (Literal(value, of), side)) if value is not None:
-            if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer and not can_raise(side):
+            if isinstance(side, Cast) and side.type.is_integer and side.operand.type.is_integer and not could_error(side):
                 side = side.operand
             if isinstance(side, ColumnRef) and side.type.name in _ORDERED and (of == side.type or of.is_integer):
                 return side.index, frozenset({value})
@@ -101,10 +101,10 @@ def _having(given: CollectionInput, column: str, values: Values, as_of: Timestam
     updates = arrangements.having(given.version, given.files(as_of), column, values)
     if updates is None or given.tail is None:
         return updates
-    return pa.concat_tables([updates, _among(given.tail, column, values).select(updates.column_names)])
+    return pa.concat_tables([updates, _rows_with(given.tail, column, values).select(updates.column_names)])
 
 
-def _among(updates: pa.Table, column: str, values: Values) -> pa.Table:
+def _rows_with(updates: pa.Table, column: str, values: Values) -> pa.Table:
     named = pa.array(values)
     return updates.filter(pc.is_in(updates[column].cast(named.type), named))
 

@@ -16,7 +16,7 @@ from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.relational import Filter, Finishing, Get, Plan, collections, inputs
 from reclock.plan.scalars import Scalar
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Ti
     """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
-    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), kept_rows(nodes))
+    rendering = Rendering(engine, as_of, relations, wanted_columns(plan, nodes), pushed_predicates(nodes))
     names = {key: f"n{index}" for index, key in enumerate(nodes)}
     selects = {key: snapshot(node, rendering, [names[id(child)] for child in inputs(node)]) for key, node in nodes.items()}
     return Chain(tuple(f"{names[key]} AS ({select})" for key, select in selects.items()), names[id(plan)])
@@ -74,18 +74,18 @@ def difference(
     engine: str,
     relations: Mapping[str, Relation],
     as_of: Timestamp,
-    result_so_far: Sequence[tuple[Relation, Timestamp]],
+    previous_result: Sequence[tuple[Relation, Timestamp]],
 ) -> str:
-    """What must be added to the updates in ``result_so_far``, each up to a time, to get the plan at ``as_of``.
+    """What must be added to the updates in ``previous_result``, each up to a time, to get the plan at ``as_of``.
 
-    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``result_so_far`` has the desc's columns by name.
+    Columns ``c0`` … as in the plan, and ``mz_diff``, never zero; no row twice. ``previous_result`` has the desc's columns by name.
     """
     chain = render(plan, engine, relations, as_of)
     own = columns(plan)
     stored_columns = [f"{stored(engine, column)} AS c{index}" for index, column in enumerate(desc.columns)]
     parts = [f"SELECT {', '.join([*own, '1 AS n'])} FROM {chain.result}"] + [
         f"SELECT {', '.join([*stored_columns, f'- {DIFF_COLUMN} AS n'])} FROM {relation.name} WHERE {TIME_COLUMN} <= {until:d}"
-        for relation, until in result_so_far
+        for relation, until in previous_result
     ]
     groups = f"GROUP BY {', '.join(str(index + 1) for index in range(len(own)))} " if own else ""
     total = f"CAST(sum(n) AS BIGINT) AS {DIFF_COLUMN}"
@@ -130,11 +130,11 @@ def wanted_columns(plan: Plan, nodes: Mapping[int, Plan]) -> dict[int, frozenset
     return wanted
 
 
-def kept_rows(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
+def pushed_predicates(nodes: Mapping[int, Plan]) -> dict[int, tuple[Scalar, ...]]:
     """Of each Get that only a Filter reads, the predicates that cannot fail, whatever row they meet."""
     readers = Counter(id(child) for node in nodes.values() for child in inputs(node))
     return {
-        id(node.input): tuple(predicate for predicate in node.predicates if not can_raise(predicate))
+        id(node.input): tuple(predicate for predicate in node.predicates if not could_error(predicate))
         for node in nodes.values()
         if isinstance(node, Filter) and isinstance(node.input, Get) and readers[id(node.input)] == 1
     }

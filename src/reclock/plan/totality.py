@@ -31,15 +31,15 @@ _TOTAL = frozenset(
 """Operators that have a result for every argument."""
 
 
-def can_raise(scalar: Any) -> bool:
+def could_error(scalar: Any) -> bool:
     """Whether some row could make the scalar fail. Columns, constants and what is no scalar of a plan yet cannot."""
     match scalar:
         case Cast(operand, target):
-            return not _is_widening(operand.type, target) or can_raise(operand)
+            return not _is_widening(operand.type, target) or could_error(operand)
         case Call(function, arguments):
-            return function not in _TOTAL or any(can_raise(part) for part in arguments)
+            return function not in _TOTAL or any(could_error(part) for part in arguments)
         case Case(branches, otherwise):
-            return any(can_raise(part) for branch in branches for part in branch) or can_raise(otherwise)
+            return any(could_error(part) for branch in branches for part in branch) or could_error(otherwise)
         case _:
             return False
 

@@ -18,8 +18,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute import index as maintenance
-from reclock.compute import peek
+from reclock.compute import maintenance, peeks
 from reclock.compute.engines.engine import Engine, Inputs
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
@@ -143,13 +142,13 @@ class Reader:
         if not times:
             return arrow_schema(kept.desc, with_updates=True).empty_table(), ()
         computed = list(times) if wanted.with_snapshot else [wanted.needs, *times]
-        engine = self.large() if peek.is_large(inputs, wanted.upper, self.settings.spark_threshold_bytes) else self.small
+        engine = self.large() if peeks.is_large(inputs, wanted.upper, self.settings.spark_threshold_bytes) else self.small
         try:
-            found = maintenance.answers(kept, engine, inputs, None, None, computed)
+            found = maintenance.refresh_each(kept, engine, inputs, None, None, computed)
         except UnsupportedSql:
             if engine is self.small:
                 raise
-            found = maintenance.answers(kept, self.small, inputs, None, None, computed)
+            found = maintenance.refresh_each(kept, self.small, inputs, None, None, computed)
         errors: ErrorIntervals = ()
         for time in computed:
             error = found.errors.get(time)

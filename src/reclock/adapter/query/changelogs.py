@@ -18,7 +18,7 @@ from reclock.collections.consolidate import advanced_updates, streamed_changes
 from reclock.collections.schema import arrow_schema
 from reclock.collections.tables import Tables
 from reclock.collections.version import Version
-from reclock.compute.index import change_times
+from reclock.compute.maintenance import change_times
 from reclock.errors import NotReadable, VersionGone
 from reclock.runtime.environment import Environment
 

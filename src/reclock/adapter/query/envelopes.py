@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
 from reclock.collections.consolidate import streamed
-from reclock.compute.engines.engine import fitted, result_schema
+from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.compute.operators.topk import order_by
 from reclock.definitions.sinks import Envelope
 from reclock.sql.statements import Subscribe
@@ -24,7 +24,7 @@ def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterato
     def read() -> Iterator[pa.RecordBatch]:
         try:
             for batch in updates:
-                yield fitted(batch, plain)
+                yield cast_to(batch, plain)
         except Exception as failure:  # the engine that reads them would raise an error of its own
             failures.append(failure)
             raise

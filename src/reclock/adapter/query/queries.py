@@ -22,7 +22,7 @@ from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.compute.index import maintainer
+from reclock.compute.maintenance import maintainer
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import dataflow
@@ -205,7 +205,7 @@ class Query:
 
     def _described(self, index: IndexEntry) -> str:
         kept = dataflow(self.catalog, index)
-        how = maintainer(kept.plan, kept.desc).how
+        how = maintainer(kept.plan, kept.desc).mode
         return f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)}, {how})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:

@@ -15,7 +15,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
 from reclock.compute.engines.engine import result_schema
-from reclock.compute.index import maintainer
+from reclock.compute.maintenance import maintainer
 from reclock.controllers.implied import dataflow
 from reclock.definitions.sinks import KafkaTarget
 from reclock.errors import InternalError
@@ -101,7 +101,7 @@ def _sink_facts(sink: SinkEntry) -> SinkFacts:
 
 def _maintenance(catalog: PlannerCatalog, index: IndexEntry) -> str:
     kept = dataflow(catalog, index)
-    return maintainer(kept.plan, kept.desc).how
+    return maintainer(kept.plan, kept.desc).mode
 
 
 def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:

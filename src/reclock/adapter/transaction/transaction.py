@@ -16,7 +16,7 @@ from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollect
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.keys import Keys
 from reclock.collections.tables import rows_of, table_id, updates_at
-from reclock.compute.lookups import named_rows
+from reclock.compute.lookups import point_lookups
 from reclock.errors import (
     CatalogMoved,
     CollectionDamaged,
@@ -285,7 +285,7 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
     tables: dict[GlobalId, Keys | None] = {
         id.source_id: None for id in collections(definition) if id.has_times and id.collection is CollectionType.TABLE
     }
-    for get, column, values in named_rows(definition):
+    for get, column, values in point_lookups(definition):
         if get.collection.source_id in tables:
             tables[get.collection.source_id] = Keys(get.desc.names[column], values)
     return tables

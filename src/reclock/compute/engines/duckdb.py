@@ -24,7 +24,7 @@ from reclock.compute.engines.database import (
     is_of_another,
     open_database,
 )
-from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, SoFar, by_rules, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.operators.rules import Relation
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
@@ -66,32 +66,34 @@ class DuckDbEngine:
 
         return self._answer(prepare, rendering.visible(plan.desc, finishing))
 
-    def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
+    def difference(
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
+    ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
-            session.register("added", result_so_far.added)
+            session.register("added", previous_result.added)
             parts = [(Relation("added", is_counted=True), MAXIMUM)]
-            if result_so_far.version is not None:
-                own = _updates(session, "own", CollectionInput(result_so_far.version), result_so_far.through)
-                parts.append((Relation(own, is_counted=True), result_so_far.through))
+            if previous_result.version is not None:
+                own = _updates(session, "own", CollectionInput(previous_result.version), previous_result.through)
+                parts.append((Relation(own, is_counted=True), previous_result.through))
             return rendering.difference(plan, desc, NAME, relations, as_of, parts)
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
     def changes(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, result_so_far: SoFar
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, previous_result: PreviousResult
     ) -> Answer:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             changed = _changed(session, inputs, before, as_of)
-            if result_so_far.version is None:
-                session.register("result", result_so_far.added)
+            if previous_result.version is None:
+                session.register("result", previous_result.added)
                 relations[str(delta.RESULT)] = Relation("result", is_counted=True)
             else:
-                result = CollectionInput(result_so_far.version, result_so_far.added)
-                read = _updates(session, "result", result, result_so_far.through)
+                result = CollectionInput(previous_result.version, previous_result.added)
+                read = _updates(session, "result", result, previous_result.through)
                 relations[str(delta.RESULT)] = Relation(read, is_counted=True)
-            return delta.render(plan, desc, NAME, delta.Inputs(relations, changed, before, as_of))
+            return delta.render(plan, desc, NAME, delta.DeltaInputs(relations, changed, before, as_of))
 
         return self._answer(prepare, desc.columns, with_diff=True)
 
@@ -99,7 +101,7 @@ class DuckDbEngine:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             if after is not None and by_rules(plan, inputs, after):
-                step = delta.Inputs(relations, _changed(session, inputs, after, as_of), after, as_of)
+                step = delta.DeltaInputs(relations, _changed(session, inputs, after, as_of), after, as_of)
                 return delta.render(plan, None, NAME, step)
             before = None if after is None else (relations | _bind(session, earlier, after, prefix="earlier"), after)
             return rendering.comparison(plan, NAME, (relations, as_of), before)
@@ -162,7 +164,7 @@ class _Query:
             try:
                 with self._session.sql(self._sql).to_arrow_reader(BATCH_ROWS) as reader:
                     for batch in reader:
-                        yield fitted(batch, schema)
+                        yield cast_to(batch, schema)
                         has_answered = True
                 return
             except (duckdb.Error, pa.ArrowException, OSError) as error:

@@ -15,7 +15,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
-from reclock.compute.delta import follows
+from reclock.compute.delta import has_delta_rules
 from reclock.compute.operators.rules import Relation
 from reclock.plan.relational import Finishing, Plan
 
@@ -95,7 +95,7 @@ def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = F
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
+class PreviousResult:
     """What a maintained result holds: the updates in ``version`` up to ``through``, if any, and those in ``added``."""
 
     version: Version | None
@@ -132,9 +132,9 @@ class Engine(Protocol):
         desc: RelationDesc,
         inputs: Inputs,
         as_of: Timestamp,
-        result_so_far: SoFar,
+        previous_result: PreviousResult,
     ) -> Answer:
-        """The updates that lead from ``result_so_far`` to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
+        """The updates that lead from ``previous_result`` to the plan at ``as_of``: the columns of ``desc``, and ``mz_diff``.
 
         Consolidated; empty if nothing changed.
         """
@@ -147,11 +147,11 @@ class Engine(Protocol):
         inputs: Inputs,
         before: Timestamp,
         as_of: Timestamp,
-        result_so_far: SoFar,
+        previous_result: PreviousResult,
     ) -> Answer:
         """The same as ``difference``, made of what changed in ``inputs`` since ``before``, at which the result so far is the plan.
 
-        The plan is one that ``delta.follows``, and the inputs are readable ``before`` too.
+        The plan is one that ``has_delta_rules``, and the inputs are readable ``before`` too.
         """
         ...
 
@@ -166,7 +166,7 @@ class Engine(Protocol):
 
 def by_rules(plan: Plan, inputs: Inputs, after: Timestamp | None) -> bool:
     """Whether ``compare`` reads little but what changed: all inputs have times, and every operator has a rule."""
-    return after is not None and all(given.tells_apart(after) for given in inputs.values()) and follows(plan, is_kept=False)
+    return after is not None and all(given.tells_apart(after) for given in inputs.values()) and has_delta_rules(plan, is_kept=False)
 
 
 def result_type(type: ScalarType) -> pa.DataType:
@@ -182,7 +182,7 @@ def result_schema(columns: tuple[Column, ...]) -> pa.Schema:
     return pa.schema([pa.field(column.name, result_type(column.type)) for column in columns])
 
 
-def fitted(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
+def cast_to(batch: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.RecordBatch | pa.Table:
     """The engine's columns, by position, as exactly ``schema``. A relation without columns keeps its rows."""
     if not len(schema):  # arrays would not say how many
         rows = pa.RecordBatch.from_struct_array(pa.nulls(batch.num_rows, pa.struct([])))

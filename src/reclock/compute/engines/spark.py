@@ -13,7 +13,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.version import Version
 from reclock.compute import delta, rendering
-from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, SoFar, by_rules, fitted, result_schema
+from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
@@ -59,38 +59,40 @@ class SparkEngine:
         columns, are_few = rendering.visible(plan.desc, finishing), most is not None and most <= _FEW_ROWS
         return self._answer(sql, self._frames(relations, inputs, as_of), columns, are_few=are_few)
 
-    def difference(self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, result_so_far: SoFar) -> Answer:
+    def difference(
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
+    ) -> Answer:
         relations = _relations(inputs, as_of)
         added, own = (Relation(_unique(), is_counted=True) for _ in range(2))
         parts = [(added, MAXIMUM)]
-        if result_so_far.version is not None:
-            parts.append((own, result_so_far.through))
+        if previous_result.version is not None:
+            parts.append((own, previous_result.through))
         sql = rendering.difference(plan, desc, NAME, relations, as_of, parts)
         frames = self._frames(relations, inputs, as_of)
-        frames[added.name] = self._table(result_so_far.added)
-        if result_so_far.version is not None:
-            frames[own.name] = self.updates(result_so_far.version, result_so_far.through)
+        frames[added.name] = self._table(previous_result.added)
+        if previous_result.version is not None:
+            frames[own.name] = self.updates(previous_result.version, previous_result.through)
         return self._answer(sql, frames, desc.columns, with_diff=True)
 
     def changes(
-        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, result_so_far: SoFar
+        self, plan: Plan, desc: RelationDesc, inputs: Inputs, before: Timestamp, as_of: Timestamp, previous_result: PreviousResult
     ) -> Answer:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         changed = self._changed(frames, inputs, before, as_of)
         result = Relation(_unique(), is_counted=True)
-        frames[result.name] = self._table(result_so_far.added)
-        if result_so_far.version is not None:
-            kept = self.updates(result_so_far.version, result_so_far.through)
+        frames[result.name] = self._table(previous_result.added)
+        if previous_result.version is not None:
+            kept = self.updates(previous_result.version, previous_result.through)
             frames[result.name] = kept.unionByName(frames[result.name])
-        step = delta.Inputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
+        step = delta.DeltaInputs({**relations, str(delta.RESULT): result}, changed, before, as_of)
         return self._answer(delta.render(plan, desc, NAME, step), frames, desc.columns, with_diff=True)
 
     def compare(self, plan: Plan, inputs: Inputs, as_of: Timestamp, after: Timestamp | None, earlier: Inputs) -> Answer:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         if after is not None and by_rules(plan, inputs, after):
-            step = delta.Inputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
+            step = delta.DeltaInputs(relations, self._changed(frames, inputs, after, as_of), after, as_of)
             return self._answer(delta.render(plan, None, NAME, step), frames, plan.desc.columns, with_diff=True)
         before = None
         if after is not None:
@@ -165,7 +167,7 @@ class SparkEngine:
                 for name, frame in frames.items():
                     frame.createOrReplaceTempView(name)
                 for batch in found.of(self._session.sql(sql), are_few=are_few):
-                    yield fitted(batch, schema)
+                    yield cast_to(batch, schema)
             except (PySparkException, Py4JError, OSError) as error:
                 raise (QueryCanceled() if found.is_cancelled else _failure(error)) from error
             finally:

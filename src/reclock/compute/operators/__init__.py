@@ -13,7 +13,7 @@ An operator has these rules, each a ``singledispatch`` function over the plan's 
 ``delta(node, step)``
     The changes of the node's output, made of its inputs' changes and of what it may read of their rows, before or after, and of the
     result it is part of. ``has_delta(node, is_shown)`` says whether it can be; a plan of which a node says no is recomputed and
-    compared (``compute.index``).
+    compared (``compute.maintenance``).
 
 ``is_monotone(node)``
     Whether more input rows never give fewer output rows; the proof is in its docstring.

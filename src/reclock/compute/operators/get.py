@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
-from reclock.compute.operators.rules import Among, Rendering, Step, delta, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import KeyFilter, Rendering, Step, delta, demand, origin, select_list, snapshot
 from reclock.plan.functions.sql_names import identifier, literal, raised, type_sql
 from reclock.plan.relational import Get
 
@@ -16,7 +16,7 @@ def _(node: Get, rendering: Rendering, inputs: Sequence[str]) -> str:
     return rows(node, rendering)
 
 
-def rows(node: Get, rendering: Rendering, among: Among | None = None) -> str:
+def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -> str:
     """The collection's rows at the rendering's time, or some of them."""
     engine = rendering.engine
     relation = rendering.relations[str(node.collection)]
@@ -24,11 +24,11 @@ def rows(node: Get, rendering: Rendering, among: Among | None = None) -> str:
     if not relation.is_counted:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {relation.name}"
     source, until = relation.name, " AND ".join([f"{TIME_COLUMN} <= {rendering.as_of:d}", *_kept(node, rendering, read)])
-    if among is not None:
+    if key_filter is not None:
         inner = [f"{expression} AS c{i}" for i, expression in enumerate(read) if expression is not None]
         source = f"(SELECT {', '.join([*inner, DIFF_COLUMN])} FROM {source} WHERE {until}) AS r"
         read = [None if expression is None else f"r.c{i}" for i, expression in enumerate(read)]
-        until = among.condition([f"r.c{i}" for i in range(len(read))])
+        until = key_filter.condition([f"r.c{i}" for i in range(len(read))])
     if relation.is_single:
         return f"SELECT {select_list(_all(node, engine, read))} FROM {source} WHERE {until}"
     if relation.is_monotonic:

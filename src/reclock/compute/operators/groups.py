@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
-from reclock.compute.operators.rules import EMPTY_ROW, Among, State, Step, columns, select_list, snapshot
+from reclock.compute.operators.rules import EMPTY_ROW, KeyFilter, State, Step, columns, select_list, snapshot
 from reclock.plan.relational import Plan, inputs
 
 Merge = Callable[[str], str]
@@ -39,10 +39,10 @@ def regrouped(
 
     def computed(state: State, keys: str) -> str:
         parts = zip(inputs(node), groups, strict=True)
-        rows = [step.rows(part, state, Among(columns, keys)) for part, columns in parts]
+        rows = [step.rows(part, state, KeyFilter(columns, keys)) for part, columns in parts]
         return step.define(snapshot(node, step.rendering, rows))
 
-    had = None if shown is None else step.result(node, Among(shown, touched))
+    had = None if shown is None else step.result(node, KeyFilter(shown, touched))
     if had is None or merge is None or shown is None:
         return _difference(node, had or computed(State.BEFORE, touched), [computed(State.NOW, touched)])
     [part], [(changed, own)] = inputs(node), changes
@@ -51,7 +51,7 @@ def regrouped(
     lossy = step.define(f"SELECT DISTINCT {_named(own)} FROM {changed} WHERE n < 0")
 
     def is_lossy(relation: Plan, columns: tuple[int, ...]) -> str:
-        return Among(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])
+        return KeyFilter(columns, lossy).condition([f"i.c{index}" for index in range(len(relation.desc))])
 
     # Groups that lost a row are not merged at all: a sum of what they had and of what came may overflow.
     whole_had = step.define(f"SELECT * FROM {had} AS i WHERE NOT {is_lossy(node, shown)}")

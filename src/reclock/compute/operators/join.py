@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
-    Among,
+    KeyFilter,
     Rendering,
     State,
     Step,
@@ -22,7 +22,7 @@ from reclock.compute.operators.rules import (
     snapshot,
 )
 from reclock.plan.relational import Join, JoinKind
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 
 
 @snapshot.register
@@ -44,26 +44,26 @@ def _(node: Join, step: Step) -> str:
     condition = _condition(node, step.rendering.engine)
     parts = []
     if changed := step.changes(node.left):
-        partners = step.rows(node.right, State.NOW, _among(right, left, changed, step))
+        partners = step.rows(node.right, State.NOW, _key_filter(right, left, changed, step))
         parts.append(f"SELECT {_pair(node)}, l.n AS n FROM {changed} AS l JOIN {partners} AS r ON {condition}")
     if changed := step.changes(node.right):
-        partners = step.rows(node.left, State.BEFORE, _among(left, right, changed, step))
+        partners = step.rows(node.left, State.BEFORE, _key_filter(left, right, changed, step))
         parts.append(f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON {condition}")
     # A row that goes on one side still meets one that comes on the other, and what came of that goes with the next part.
     return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
 
 
-def _among(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: Step) -> Among | None:
+def _key_filter(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: Step) -> KeyFilter | None:
     """The rows of the other side that may meet one that changed."""
     if not own:
         return None
-    return Among(theirs, step.define(f"SELECT DISTINCT {select_list([f'c{index}' for index in own])} FROM {changed}"))
+    return KeyFilter(theirs, step.define(f"SELECT DISTINCT {select_list([f'c{index}' for index in own])} FROM {changed}"))
 
 
 @has_delta.register
 def _(node: Join, is_shown: bool) -> bool:
     """Pairs that never were must not be asked a question that can fail."""
-    return not any(can_raise(each) for each in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
+    return not any(could_error(each) for each in node.residual) if node.kind is JoinKind.INNER else bool(node.keys)
 
 
 @is_monotone.register

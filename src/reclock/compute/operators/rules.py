@@ -53,7 +53,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Among:
+class KeyFilter:
     """Only rows whose values in ``columns`` are, NULL or not, a row of the relation ``keys``, which has as many columns."""
 
     columns: tuple[int, ...]
@@ -90,11 +90,11 @@ class Step(Protocol):
         """
         ...
 
-    def rows(self, node: Plan, state: State, among: Among | None = None) -> str:
-        """The node's rows before the step or after it, of which ``among`` may ask for some."""
+    def rows(self, node: Plan, state: State, key_filter: KeyFilter | None = None) -> str:
+        """The node's rows before the step or after it; with a ``key_filter``, only those that it names."""
         ...
 
-    def result(self, node: Plan, among: Among) -> str | None:
+    def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         """The node's rows before the step, as far as the maintained result has them; None if it shows too little of them."""
         ...
 

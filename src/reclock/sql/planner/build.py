@@ -9,7 +9,7 @@ from typing import Any
 from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
 from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK, Union
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 from reclock.sql.planner.coercion import coerce, common_type
 from reclock.sql.planner.rewrite import columns_of, is_nullable, move_columns
 
@@ -112,9 +112,9 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
         pair = _key(condition, width)
         if pair is not None:
             keys.append(pair)
-        elif used and max(used) < width and kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI) and not can_raise(condition):
+        elif used and max(used) < width and kind in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI) and not could_error(condition):
             to_left.append(condition)
-        elif used and min(used) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not can_raise(condition):
+        elif used and min(used) >= width and kind not in (JoinKind.RIGHT, JoinKind.FULL) and not could_error(condition):
             to_right.append(move_columns(condition, lambda i: i - width))
         else:
             residual.append(condition)
@@ -139,7 +139,7 @@ def join(left: Plan, right: Plan, kind: JoinKind, conditions: Iterable[Any]) -> 
 
 def _key(condition: Any, width: int) -> tuple[Any, Any] | None:
     """The left and the right expression of an equality between both sides that cannot fail; both of one type."""
-    if not isinstance(condition, Call) or condition.function != "=" or can_raise(condition):
+    if not isinstance(condition, Call) or condition.function != "=" or could_error(condition):
         return None
     a, b = condition.arguments
     sides = [columns_of(a), columns_of(b)]

@@ -24,7 +24,7 @@ from reclock.plan.relational import (
     Union,
 )
 from reclock.plan.scalars import Call, ColumnRef
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 from reclock.sql.planner.build import filter_rows, join, project
 from reclock.sql.planner.rewrite import columns_of, move_columns
 
@@ -53,14 +53,14 @@ def _filtered(plan: Plan, predicates: Iterable[Any]) -> Plan:
     safe: list[Any] = []
     unsafe: list[Any] = []
     for predicate in predicates:
-        (unsafe if can_raise(predicate) else safe).append(predicate)
+        (unsafe if could_error(predicate) else safe).append(predicate)
     return filter_rows(_sunk(plan, safe) if safe else plan, unsafe)
 
 
 def _sunk(plan: Plan, predicates: Sequence[Any]) -> Plan:
     match plan:
         case Filter(input=input, predicates=own):
-            if any(can_raise(each) for each in own):
+            if any(could_error(each) for each in own):
                 return Filter(_filtered(input, predicates), own)
             return _filtered(input, [*own, *(each for each in predicates if each not in own)])
         case Project(input=input, indexes=indexes):

@@ -18,7 +18,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDes
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
 from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
-from reclock.plan.totality import can_raise
+from reclock.plan.totality import could_error
 from reclock.sql.consumption import consume, tracked_copy
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
@@ -353,7 +353,7 @@ def _equal_columns(condition: Any) -> list[ColumnRef]:
     """The columns of the subquery that ``condition`` says are equal to something of the query around."""
     if not isinstance(condition, Call) or condition.function != "=":
         return []
-    sides = [side.operand if isinstance(side, Cast) and not can_raise(side) else side for side in condition.arguments]
+    sides = [side.operand if isinstance(side, Cast) and not could_error(side) else side for side in condition.arguments]
     pairs = zip(sides, sides[::-1], strict=True)
     return [mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)]
 

@@ -16,7 +16,7 @@ from reclock.collections.compaction import compact
 from reclock.collections.lake import Lake
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import CollectionInput
-from reclock.compute.index import How, RefreshTimes, change_times, maintainer, refresh, refresh_times
+from reclock.compute.maintenance import MaintenanceMode, RefreshTimes, change_times, maintainer, refresh, refresh_times
 from reclock.errors import InternalError
 from reclock.plan.relational import Reduce
 from reclock.plan.scalars import ColumnRef
@@ -100,7 +100,7 @@ def test_a_refresh_writes_only_what_changed_at_each_time(tmp_path: Path) -> None
     plan = Reduce(get(FLIGHTS, DESC), (0,), (aggregate("max", ColumnRef(1, BIGINT)),), desc_of(TEXT, BIGINT))
     desc = DESC
     kept = maintainer(plan, desc)
-    assert kept.how is How.FROM_CHANGES
+    assert kept.mode is MaintenanceMode.FROM_CHANGES
     own = lake.create(INDEX, desc)
     engine = DuckDbEngine([str(tmp_path)])
     inputs = {FLIGHTS: CollectionInput(source.pin())}

@@ -19,8 +19,8 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import Version
-from reclock.compute.delta import follows
-from reclock.compute.engines.engine import Engine, Inputs, SoFar
+from reclock.compute.delta import has_delta_rules
+from reclock.compute.engines.engine import Engine, Inputs, PreviousResult
 from reclock.errors import ErrorAtTime, EvaluationError, InternalError, OutputFailed, ReclockError
 from reclock.plan.relational import Plan
 
@@ -28,8 +28,8 @@ NO_ANSWER = (EvaluationError, OutputFailed, ErrorAtTime)
 """The errors that say that a plan has no answer at a time, whoever computes it and how often."""
 
 
-class How(StrEnum):
-    """The way an index follows its inputs, as EXPLAIN and introspection name it."""
+class MaintenanceMode(StrEnum):
+    """The way an index has_delta_rules its inputs, as EXPLAIN and introspection name it."""
 
     FROM_CHANGES = "maintained from changes"
     """Changes of the inputs, and what they touch, are all that a refresh reads."""
@@ -43,14 +43,14 @@ class Maintainer:
 
     plan: Plan
     desc: RelationDesc
-    how: How
+    mode: MaintenanceMode
 
 
 def maintainer(plan: Plan, desc: RelationDesc) -> Maintainer:
     """The way to maintain ``plan``. Types must agree; the names of the maintained columns are the desc's."""
     if plan.desc.types != desc.types:
         raise InternalError("the plan of an index does not have the types of its collection")
-    return Maintainer(plan, desc, How.FROM_CHANGES if follows(plan) else How.RECOMPUTED)
+    return Maintainer(plan, desc, MaintenanceMode.FROM_CHANGES if has_delta_rules(plan) else MaintenanceMode.RECOMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,61 +128,66 @@ def refresh(
     computed: then it holds nothing). Consolidated at each time, so an input change that does not show leaves nothing. Raises the
     error of the first time at which the plan has no answer.
     """
-    found = answers(maintainer, engine, inputs, own, previous, times)
+    found = refresh_each(maintainer, engine, inputs, own, previous, times)
     for error in found.errors.values():
         raise error
     return found.updates
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class RefreshResult:
     """The updates of each time at which the plan has an answer, and the errors of the other times."""
 
     updates: pa.Table
     errors: Mapping[Timestamp, ReclockError]
 
 
-def answers(
+def refresh_each(
     maintainer: Maintainer,
     engine: Engine,
     inputs: Inputs,
     own: Version | None,
     previous: Timestamp | None,
     times: Sequence[Timestamp],
-) -> Answers:
+) -> RefreshResult:
     """As ``refresh``, past the times at which the plan has no answer: the next answer is made from the one before these."""
     schema = arrow_schema(maintainer.desc, with_updates=True)
     updates, errors, before = schema.empty_table(), dict[Timestamp, ReclockError](), previous
     stored = None if own is None or previous is None else own.without_errors
     for time in times:
-        so_far = SoFar(stored, Timestamp(0 if stored is None else stored.upper - 1), updates)
+        previous_result = PreviousResult(stored, Timestamp(0 if stored is None else stored.upper - 1), updates)
         try:
-            changed = _changed(maintainer, engine, inputs, before, time, so_far)
+            changed = _changed(maintainer, engine, inputs, before, time, previous_result)
         except NO_ANSWER as error:
             errors[time] = error
             continue
         before = time
         updates = pa.concat_tables([updates, _at(changed, time, schema)])
-    return Answers(updates, errors)
+    return RefreshResult(updates, errors)
 
 
 def _changed(
-    maintainer: Maintainer, engine: Engine, inputs: Inputs, before: Timestamp | None, time: Timestamp, so_far: SoFar
+    maintainer: Maintainer,
+    engine: Engine,
+    inputs: Inputs,
+    before: Timestamp | None,
+    time: Timestamp,
+    previous_result: PreviousResult,
 ) -> pa.Table:
     """What changes between the result so far, which is that ``before``, and the plan at ``time``.
 
     Rows that came and went since ``before`` are among the changes of the inputs, and so are times at which an input had an error:
     an error over these says nothing about ``time``, so the plan is then computed there.
     """
-    if before is not None and way(maintainer, inputs, before) is How.FROM_CHANGES:
+    if before is not None and maintenance_mode(maintainer, inputs, before) is MaintenanceMode.FROM_CHANGES:
         with suppress(EvaluationError, ErrorAtTime):
-            return engine.changes(maintainer.plan, maintainer.desc, inputs, before, time, so_far).batches.read_all()
-    return engine.difference(maintainer.plan, maintainer.desc, inputs, time, so_far).batches.read_all()
+            return engine.changes(maintainer.plan, maintainer.desc, inputs, before, time, previous_result).batches.read_all()
+    return engine.difference(maintainer.plan, maintainer.desc, inputs, time, previous_result).batches.read_all()
 
 
-def way(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> How:
+def maintenance_mode(maintainer: Maintainer, inputs: Inputs, before: Timestamp | None) -> MaintenanceMode:
     """How the first refresh after ``before`` is made; None is one that was never made."""
-    return maintainer.how if before is not None and _readable(inputs, before) else How.RECOMPUTED
+    return maintainer.mode if before is not None and _readable(inputs, before) else MaintenanceMode.RECOMPUTED
 
 
 def _readable(inputs: Inputs, at: Timestamp) -> bool:

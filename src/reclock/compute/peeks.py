@@ -39,8 +39,8 @@ def peek(
     ``large`` is called only if more than ``threshold_bytes`` of Parquet must be read. A plan that the large engine cannot write is
     answered by the small one, which spills to disk.
     """
-    narrowed = lookups.narrowed(plan, inputs, as_of, arrangements)
-    answer = lookups.answered(plan, finishing, narrowed, as_of)
+    narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
+    answer = lookups.answer_from_memory(plan, finishing, narrowed, as_of)
     if answer is not None:
         return answer
     if is_large(narrowed, as_of, threshold_bytes):
@@ -75,7 +75,7 @@ def engine_of(
     plan: Plan, finishing: Finishing, inputs: Inputs, as_of: Timestamp, *, arrangements: Arrangements, threshold_bytes: int
 ) -> str:
     """What would answer. A column that is looked up by for the first time is not in memory yet."""
-    narrowed = lookups.narrowed(plan, inputs, as_of, arrangements)
-    if lookups.answered(plan, finishing, narrowed, as_of) is not None:
+    narrowed = lookups.narrow_inputs(plan, inputs, as_of, arrangements)
+    if lookups.answer_from_memory(plan, finishing, narrowed, as_of) is not None:
         return lookups.NAME
     return "spark" if is_large(narrowed, as_of, threshold_bytes) else "duckdb"
