@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from reclock.adapter.query import envelopes, subscription
-from reclock.adapter.query.queries import Query
+from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
@@ -104,7 +104,7 @@ def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
     run(bob, "UPDATE a SET n = n + 1 WHERE id = 2")
     environment.tables.apply()
     run(bob, "INSERT INTO a VALUES (1, 10), (NULL, NULL); UPDATE a SET n = n; DELETE FROM a WHERE id = 1")
-    monkeypatch.setattr(Query, "run", None)
+    monkeypatch.setattr(QueryExecution, "run", None)
     for cursor in ("c", "v"):
         changed = everything(ada, cursor)
         assert [sorted((row[1:] for row in rows), key=str) for _, rows in groupby(changed, key=lambda row: row[0])] == [

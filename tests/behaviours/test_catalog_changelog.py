@@ -11,7 +11,7 @@ from fixtures.catalogs import BUILTINS, NOW, CatalogPlace, create_schema, instal
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
-from reclock.catalog.encoding import Change, canonical, decode, decode_update, encode_change
+from reclock.catalog.encoding import ObjectChange, canonical, decode, decode_update, encode_change
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.objects import (
     Cluster,
@@ -190,7 +190,7 @@ class TestChangelog:
     def test_compare_and_append_takes_effect_only_at_the_expected_upper(self, place: CatalogPlace) -> None:
         state, other = opened(place), joined(place)
         at = state.upper
-        change = Change(Setting("a", "1"), at, 1)
+        change = ObjectChange(Setting("a", "1"), at, 1)
         state.compare_and_append(at, Timestamp(at + 1), [change])
         with pytest.raises(UpperMismatch) as mismatch:
             other.compare_and_append(at, Timestamp(at + 2), [replace(change, object=Setting("a", "2"))])
@@ -200,16 +200,16 @@ class TestChangelog:
     @pytest.mark.parametrize(
         "misfit",
         [
-            lambda at: [Change(Setting("never", "was"), at, -1)],
-            lambda at: [Change(Config("version", 2), at, 1)],
-            lambda at: [Change(Cluster(5, "default", None, "u1"), at, 1)],
-            lambda at: [Change(Setting("a", "1"), Timestamp(at - 1), 1)],
-            lambda at: [Change(Setting("a", "1"), Timestamp(at + 1), 1)],
-            lambda at: [Change(IdAllocator("user", 1), at, -1), Change(IdAllocator("user", 1), at, -1)],
+            lambda at: [ObjectChange(Setting("never", "was"), at, -1)],
+            lambda at: [ObjectChange(Config("version", 2), at, 1)],
+            lambda at: [ObjectChange(Cluster(5, "default", None, "u1"), at, 1)],
+            lambda at: [ObjectChange(Setting("a", "1"), Timestamp(at - 1), 1)],
+            lambda at: [ObjectChange(Setting("a", "1"), Timestamp(at + 1), 1)],
+            lambda at: [ObjectChange(IdAllocator("user", 1), at, -1), ObjectChange(IdAllocator("user", 1), at, -1)],
         ],
     )
     def test_changes_that_do_not_fit_are_refused_before_they_are_durable(
-        self, place: CatalogPlace, misfit: Callable[[Timestamp], list[Change]]
+        self, place: CatalogPlace, misfit: Callable[[Timestamp], list[ObjectChange]]
     ) -> None:
         state = opened(place)
         before = stored(place)
@@ -305,8 +305,8 @@ class TestChangelog:
     def test_a_catalog_migrated_under_a_follower_fences_it(self, place: CatalogPlace) -> None:
         state = opened(place)
         later = [Config("version", CATALOG_VERSION + 1), Config("epoch", 3)]
-        changes = [Change(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
-        changes += [Change(c, state.upper, 1) for c in later]
+        changes = [ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
+        changes += [ObjectChange(c, state.upper, 1) for c in later]
         updates = [encode_change(change) for change in changes]
         leadership = replace(state.leadership, epoch=3)
         place.log().lead(state.upper, Timestamp(state.upper + 1), updates, leadership)

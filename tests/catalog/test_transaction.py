@@ -32,24 +32,24 @@ from reclock.catalog.objects import (
     SourceProgress,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.errors import CatalogError, DependentObjects, DuplicateObject, ReclockError, UnknownObject
 
 AT = Timestamp(100)
 
 
 @pytest.fixture
-def tx() -> Transaction:
-    return Transaction(CatalogSnapshot.of(initial_objects(), AT))
+def tx() -> CatalogTransaction:
+    return CatalogTransaction(CatalogSnapshot.of(initial_objects(), AT))
 
 
-def view(tx: Transaction, name: str, schema_id: int = 5) -> Item:
+def view(tx: CatalogTransaction, name: str, schema_id: int = 5) -> Item:
     item = Item(tx.allocate_user_id(), schema_id, name, ItemType.VIEW, f'CREATE VIEW "{name}" AS SELECT 1', "u1", Timestamp(1))
     tx.insert(item)
     return item
 
 
-def committed(tx: Transaction) -> CatalogSnapshot:
+def committed(tx: CatalogTransaction) -> CatalogSnapshot:
     return tx.base.apply(tx.changes(tx.base.upper), Timestamp(tx.base.upper + 1))
 
 
@@ -66,12 +66,14 @@ def committed(tx: Transaction) -> CatalogSnapshot:
         lambda tx: tx.insert(IdAllocator("user", 7)),
     ],
 )
-def test_names_are_unique_within_their_kind_and_place(tx: Transaction, twice: Callable[[Transaction], object]) -> None:
+def test_names_are_unique_within_their_kind_and_place(
+    tx: CatalogTransaction, twice: Callable[[CatalogTransaction], object]
+) -> None:
     with pytest.raises(DuplicateObject):
         twice(tx)
 
 
-def test_the_same_name_may_be_used_elsewhere_or_again_after_a_drop(tx: Transaction) -> None:
+def test_the_same_name_may_be_used_elsewhere_or_again_after_a_drop(tx: CatalogTransaction) -> None:
     tx.insert(Schema(tx.allocate_schema_id(), 1, "pg_catalog", "u1"))
     view(tx, "v", schema_id=1)
     tx.delete(view(tx, "v"))
@@ -79,7 +81,7 @@ def test_the_same_name_may_be_used_elsewhere_or_again_after_a_drop(tx: Transacti
     assert committed(tx).item_by_name(5, "v") == kept
 
 
-def test_a_name_that_an_update_gave_up_is_free_at_once(tx: Transaction) -> None:
+def test_a_name_that_an_update_gave_up_is_free_at_once(tx: CatalogTransaction) -> None:
     old = view(tx, "a")
     tx.update(replace(old, name="b"))
     new = view(tx, "a")
@@ -115,14 +117,14 @@ def test_a_name_that_an_update_gave_up_is_free_at_once(tx: Transaction) -> None:
     ],
 )
 def test_what_an_object_refers_to_must_be_there_when_it_is_committed(
-    tx: Transaction, dangling: Callable[[Transaction], object]
+    tx: CatalogTransaction, dangling: Callable[[CatalogTransaction], object]
 ) -> None:
     dangling(tx)
     with pytest.raises(UnknownObject, match="99"):
         tx.changes()
 
 
-def test_objects_may_be_made_and_dropped_in_any_order(tx: Transaction) -> None:
+def test_objects_may_be_made_and_dropped_in_any_order(tx: CatalogTransaction) -> None:
     first, second = tx.allocate("schema", 2)
     item = view(tx, "v", schema_id=first)
     tx.insert(Schema(first, 1, "late", "u1"))
@@ -132,10 +134,10 @@ def test_objects_may_be_made_and_dropped_in_any_order(tx: Transaction) -> None:
     assert committed(tx).item_by_name(second, "v") is not None
 
 
-def test_what_others_need_cannot_go(tx: Transaction) -> None:
+def test_what_others_need_cannot_go(tx: CatalogTransaction) -> None:
     item = view(tx, "v")
     base = committed(tx)
-    tx = Transaction(base)
+    tx = CatalogTransaction(base)
     tx.delete(base.schemas[5])
     with pytest.raises(DependentObjects) as dependents:
         tx.changes()
@@ -146,15 +148,15 @@ def test_what_others_need_cannot_go(tx: Transaction) -> None:
     assert not after.is_referred_to(Kind.SCHEMA, 5)
 
 
-def test_the_public_pseudo_role_needs_no_object(tx: Transaction) -> None:
+def test_the_public_pseudo_role_needs_no_object(tx: CatalogTransaction) -> None:
     tx.insert(DefaultPrivilege("p", None, None, "table", "p", "r"))
     check_integrity(committed(tx))
 
 
-def test_ids_come_from_the_transaction_that_inserts(tx: Transaction) -> None:
+def test_ids_come_from_the_transaction_that_inserts(tx: CatalogTransaction) -> None:
     ids = [tx.allocate_user_id(), tx.allocate_user_id()]
     assert ids == ["u1", "u2"]
-    after = Transaction(committed(tx))
+    after = CatalogTransaction(committed(tx))
     assert after.allocate_user_id() == "u3"
     for stale in ("u2", "u9", "t1", "x"):
         with pytest.raises(CatalogError):
@@ -176,14 +178,14 @@ def test_ids_come_from_the_transaction_that_inserts(tx: Transaction) -> None:
         lambda tx: tx.allocate("nothing"),
     ],
 )
-def test_a_call_that_fails_changes_nothing(tx: Transaction, forbidden: Callable[[Transaction], object]) -> None:
+def test_a_call_that_fails_changes_nothing(tx: CatalogTransaction, forbidden: Callable[[CatalogTransaction], object]) -> None:
     with pytest.raises(ReclockError):
         forbidden(tx)
     assert tx.changes() == []
     assert tx.snapshot is tx.base
 
 
-def test_what_ends_as_it_began_is_no_change(tx: Transaction) -> None:
+def test_what_ends_as_it_began_is_no_change(tx: CatalogTransaction) -> None:
     public = tx.snapshot.schemas[5]
     tx.update(replace(public, name="other"))
     tx.update(public)
@@ -192,7 +194,7 @@ def test_what_ends_as_it_began_is_no_change(tx: Transaction) -> None:
     assert tx.changes() == []
 
 
-def test_the_snapshot_it_began_on_never_changes(tx: Transaction) -> None:
+def test_the_snapshot_it_began_on_never_changes(tx: CatalogTransaction) -> None:
     before = CatalogSnapshot.of(initial_objects(), AT)
     view(tx, "v")
     tx.delete(tx.snapshot.clusters[1])
@@ -213,7 +215,7 @@ STEP = st.one_of(
 )
 
 
-def run_on_catalog(tx: Transaction, step: tuple[str, ...]) -> None:
+def run_on_catalog(tx: CatalogTransaction, step: tuple[str, ...]) -> None:
     def schema(name: str) -> Schema:
         found = tx.snapshot.schema_by_name(1, name)
         if found is None:
@@ -270,7 +272,7 @@ def test_random_transactions_equal_a_plain_model(transactions: list[list[tuple[s
     model: dict[str, set[str]] = {}
     used: set[str] = set()
     for steps in transactions:
-        tx = Transaction(snapshot)
+        tx = CatalogTransaction(snapshot)
         tried, orphans = {name: set(views) for name, views in model.items()}, list[str]()
         for step in steps:
             before = tx.snapshot

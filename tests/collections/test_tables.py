@@ -13,7 +13,7 @@ from reclock.collections import tables as tables_module
 from reclock.collections.compaction import vacuum
 from reclock.collections.keys import Keys
 from reclock.collections.lake import Lake
-from reclock.collections.table_wal import Commit, Found, Payload, decide
+from reclock.collections.table_wal import Commit, Payload, WalState, decide
 from reclock.collections.tables import Tables, _to_bytes, table_id
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.groups import Frontiers
@@ -89,9 +89,9 @@ def test_of_a_batch_whoever_reads_what_one_before_it_writes_is_refused() -> None
 
     batch = [commit({A}, {B}), commit({B}, {A}), commit(set(), {B}), commit({C}, {A}), commit({A}, {C})]
     before = dict.fromkeys((A, B, C), Timestamp(5))
-    refused = [refusal is not None for refusal in decide(batch, Found(before, CATALOG_TS, frozenset()))]
+    refused = [refusal is not None for refusal in decide(batch, WalState(before, CATALOG_TS, frozenset()))]
     assert refused == [False, True, False, False, True]
-    late = decide(batch, Found(before | {A: Timestamp(6)}, CATALOG_TS, frozenset()))
+    late = decide(batch, WalState(before | {A: Timestamp(6)}, CATALOG_TS, frozenset()))
     assert [isinstance(refusal, WriteConflict) for refusal in late] == [True, False, False, False, True]
 
 
@@ -122,7 +122,7 @@ def test_of_a_batch_keys_are_compared_with_what_is_written_before() -> None:
         return Commit({A: rows}, CATALOG_TS, frozenset({A}), Timestamp(5), {A: Keys(COLUMN, frozenset({name}))})
 
     batch = [commit("x"), commit("y"), commit("x")]
-    refused = [refusal is not None for refusal in decide(batch, Found({A: Timestamp(5)}, CATALOG_TS, frozenset()))]
+    refused = [refusal is not None for refusal in decide(batch, WalState({A: Timestamp(5)}, CATALOG_TS, frozenset()))]
     assert refused == [False, False, True]
 
 

@@ -12,7 +12,7 @@ from reclock.algebra.relations import INTEGER, TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.engines import database as databases
 from reclock.compute.engines import duckdb as engines
-from reclock.compute.engines.database import Database
+from reclock.compute.engines.database import DuckDbDatabase
 from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import Answer
 from reclock.errors import InternalError
@@ -59,13 +59,13 @@ class BreakableConnection:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[Database]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[DuckDbDatabase]:
     """The databases that engines have opened, which can be broken."""
-    found: list[Database] = []
+    found: list[DuckDbDatabase] = []
 
-    def open_database(*arguments: Any, **options: Any) -> Database:
+    def open_database(*arguments: Any, **options: Any) -> DuckDbDatabase:
         real = databases.open_database(*arguments, **options)
-        found.append(Database(BreakableConnection(real.connection, {"broken": False}), real.folder))
+        found.append(DuckDbDatabase(BreakableConnection(real.connection, {"broken": False}), real.folder))
         return found[-1]
 
     monkeypatch.setattr(engines, "open_database", open_database)
@@ -81,7 +81,7 @@ def rows(answer: Answer) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for batch in answer.batches for row in batch.to_pylist()]
 
 
-def test_a_statement_that_breaks_the_engine_fails_alone(opened: list[Database], tmp_path: Path) -> None:
+def test_a_statement_that_breaks_the_engine_fails_alone(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     assert rows(ask(engine, "before")) == [(1, "before")]
     with pytest.raises(InternalError) as failed:
@@ -95,7 +95,7 @@ def test_a_statement_that_breaks_the_engine_fails_alone(opened: list[Database], 
     assert not list(tmp_path.iterdir())
 
 
-def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(opened: list[Database], tmp_path: Path) -> None:
+def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     waiting = ask(engine, "waiting")
     with pytest.raises(InternalError):
@@ -104,7 +104,7 @@ def test_others_that_have_answered_nothing_yet_begin_again_on_a_new_engine(opene
     assert len(opened) == 2
 
 
-def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(opened: list[Database], tmp_path: Path) -> None:
+def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     for number in range(3):
         with pytest.raises(InternalError):
@@ -113,7 +113,7 @@ def test_an_engine_that_breaks_again_and_again_is_made_anew_each_time(opened: li
     assert len(opened) == 4
 
 
-def test_text_that_only_looks_like_a_fatal_error_breaks_nothing(opened: list[Database], tmp_path: Path) -> None:
+def test_text_that_only_looks_like_a_fatal_error_breaks_nothing(opened: list[DuckDbDatabase], tmp_path: Path) -> None:
     engine = DuckDbEngine(spill=tmp_path)
     text = "INTERNAL Error: database has been invalidated"
     assert rows(ask(engine, text)) == [(1, text)]

@@ -15,7 +15,7 @@ from fixtures.sunk import delta_rows
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.files import write_file
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Failure
+from reclock.collections.version import OutputFailure
 from reclock.errors import DependentObjects, ErrorAtTime, InternalError, ReclockError
 from reclock.pipeline import tick
 
@@ -183,7 +183,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
     world.refresh()
     assert emit() == []
     for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
-        failure = Failure(Timestamp(at), "it cannot be followed", None)
+        failure = OutputFailure(Timestamp(at), "it cannot be followed", None)
         step(at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper()))
         failed = tick.refresh(world.environment, "default", at, owner="test").failed
         assert [each.message for each in failed] == ["it cannot be followed"]

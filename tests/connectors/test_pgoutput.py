@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reclock.connectors.postgres import pgoutput
-from reclock.connectors.postgres.pgoutput import UNSENT, Messages, Truths, Values
+from reclock.connectors.postgres.pgoutput import UNSENT, MessageBatch, Truths, Values
 
 
 def text(value: str) -> bytes:
@@ -55,8 +55,8 @@ EXAMPLES: list[tuple[bytes, Message | None]] = [
 REFUSED = r"logical replication message|columns of its table|form of a value"
 
 
-def messages(*data: bytes) -> Messages:
-    return Messages.of(b"".join(data), b"".join(struct.pack(">i", len(each)) for each in data))
+def messages(*data: bytes) -> MessageBatch:
+    return MessageBatch.of(b"".join(data), b"".join(struct.pack(">i", len(each)) for each in data))
 
 
 def row_of(values: Values, row: int) -> Row:
@@ -81,13 +81,13 @@ def read(data: bytes, message: Message | None) -> Message | None:
             return Change(int(one.relation_ids()[0]), old, new)
         case _:
             found = one.table()
-            if isinstance(found, pgoutput.Truncate):
+            if isinstance(found, pgoutput.TruncateMessage):
                 return Truncate(found.relation_ids)
             columns = tuple(RelationColumn(column.name, column.type_oid, column.is_key) for column in found.columns)
             return Relation(found.id, found.schema, found.name, found.replica_identity, columns)
 
 
-def _sides(changes: pgoutput.Changes) -> tuple[tuple[Values, Truths], ...]:
+def _sides(changes: pgoutput.DecodedChanges) -> tuple[tuple[Values, Truths], ...]:
     return (changes.old, changes.has_old), (changes.new, changes.has_new)
 
 
@@ -115,7 +115,7 @@ def test_a_message_that_is_cut_is_refused(example: tuple[bytes, Message | None],
 def test_anything_decodes_or_is_refused(data: bytes, columns: int) -> None:
     with suppress(ValueError):
         messages(data).kinds()
-    for read_one in (Messages.table, Messages.commit_lsns, Messages.relation_ids, lambda one: one.changes(columns)):
+    for read_one in (MessageBatch.table, MessageBatch.commit_lsns, MessageBatch.relation_ids, lambda one: one.changes(columns)):
         with suppress(ValueError):
             read_one(messages(data))
 

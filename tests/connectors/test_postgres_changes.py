@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import DIFF_COLUMN, INTEGER, TEXT, Column, RelationDesc, numeric
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, Found
-from reclock.connectors.postgres.changes import Reading
+from reclock.connectors.connector import DELETED_COLUMN, OFFSET_COLUMN, ChangeCount
+from reclock.connectors.postgres.changes import ChangeCollector
 from reclock.connectors.postgres.lineages import BORN_COLUMN, UNSENT_COLUMN
-from reclock.connectors.postgres.pgoutput import Messages
+from reclock.connectors.postgres.pgoutput import MessageBatch
 from reclock.definitions.sources import PostgresConnector
 from reclock.errors import OutputFailed
 from reclock.quality.frames import staged_frame
@@ -104,16 +104,16 @@ OPERATIONS = st.one_of(
 STEPS = st.lists(st.lists(st.one_of(OPERATIONS, st.just(("begin",))), max_size=25), min_size=1, max_size=3)
 
 
-def told(reading: Reading, log: list[bytes], cuts: list[int], rows: int) -> list[pa.Table | None]:
+def told(reading: ChangeCollector, log: list[bytes], cuts: list[int], rows: int) -> list[pa.Table | None]:
     """What is read of the messages, cut into blocks."""
-    found: list[pa.Table | Found | OutputFailed | None] = []
+    found: list[pa.Table | ChangeCount | OutputFailed | None] = []
     for lower, upper in zip([0, *cuts], [*cuts, len(log)], strict=True):
         if block := log[lower:upper]:
-            reading.take(Messages.of(b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)))
+            reading.take(MessageBatch.of(b"".join(block), b"".join(struct.pack(">i", len(each)) for each in block)))
             found += [table for _, table in reading.told(rows)]
     found += [table for _, table in reading.told(1)]
     assert not any(isinstance(table, OutputFailed) for table in found)
-    return [table for table in found if not isinstance(table, Found)]
+    return [table for table in found if not isinstance(table, ChangeCount)]
 
 
 def upserted(before: Table, read: list[pa.Table | None], *, is_exact: bool) -> Table:
@@ -154,7 +154,7 @@ def test_changes_by_key_make_of_the_output_what_the_table_is(
                 server.log.append(begin(20))
             else:
                 getattr(server, name)(*arguments)
-        reading = Reading({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(0, END)], is_exact=is_exact)
+        reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(0, END)], is_exact=is_exact)
         own = sorted({cut for cut in cuts if cut < len(server.log)})
         output = upserted(output, told(reading, server.log, own, rows), is_exact=is_exact)
         assert output == server.table
@@ -169,7 +169,7 @@ def test_changes_of_whole_rows_make_of_the_output_what_the_table_is(steps: list[
         for name, *arguments in operations:
             if name != "begin":
                 getattr(server, name)(*arguments)
-        reading = Reading({"public.t": RelationDesc(COLUMNS)}, [(0, END)])
+        reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, [(0, END)])
         for table in told(reading, server.log, sorted({cut for cut in cuts if cut < len(server.log)}), rows):
             if table is None:
                 output.clear()
@@ -187,7 +187,7 @@ def test_only_transactions_within_the_ranges_are_told(cuts: list[int]) -> None:
     for lsn in (5, 10, 19, 20, 30, 40, 50):
         server.log.append(begin(lsn))
         server.insert(lsn, 0, "x")
-    reading = Reading({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(10, 20), (30, 45)])
+    reading = ChangeCollector({"public.t": RelationDesc(COLUMNS, key=("id",))}, [(10, 20), (30, 45)])
     found = [row["id"] for table in told(reading, server.log, cuts, 1) if table is not None for row in table.to_pylist()]
     assert found == [10, 19, 30, 40]
     assert reading.is_over
@@ -208,8 +208,8 @@ def test_a_value_that_does_not_fit_fails_its_table_naming_it(identity: str) -> N
         "public.t": RelationDesc((COLUMNS[0], Column("small", numeric())), key=key),
         "public.other": RelationDesc(COLUMNS),
     }
-    reading = Reading(tables, [(0, END)])
-    reading.take(Messages.of(b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)))
+    reading = ChangeCollector(tables, [(0, END)])
+    reading.take(MessageBatch.of(b"".join(server.log), b"".join(struct.pack(">i", len(each)) for each in server.log)))
     found = list(reading.told(1))
     [failure] = [error for table, error in found if isinstance(error, OutputFailed) and table == "public.t"]
     assert str(failure) == f'table "public.t", column "small": {numeric()} cannot hold NaN'
@@ -242,11 +242,11 @@ def test_interleaved_transactions_pass_the_audit_wherever_the_log_is_bound(chang
     cuts = sorted({*data.draw(st.lists(st.integers(1, position), max_size=4)), position + 1})
     staged: Counter[tuple[int, int]] = Counter()
     for lower, upper in zip([0, *cuts], cuts, strict=False):
-        reading = Reading({"public.t": RelationDesc(COLUMNS)}, [(lower, upper)])
-        reading.take(Messages.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log)))
+        reading = ChangeCollector({"public.t": RelationDesc(COLUMNS)}, [(lower, upper)])
+        reading.take(MessageBatch.of(b"".join(log), b"".join(struct.pack(">i", len(each)) for each in log)))
         found = [each for _, each in reading.told(1)]
         rows = [row for table in found if isinstance(table, pa.Table) for row in table.to_pylist()]
-        counts = [each.changes for each in found if isinstance(each, Found)]
+        counts = [each.changes for each in found if isinstance(each, ChangeCount)]
         slice_ = AuditSlice(
             "s", Timestamp(1), Timestamp(1), {"": lower}, [("", upper - lower)], len(rows), None, None, 0, {"": upper - lower}, [],
             updates_per_offset=PostgresConnector.updates_per_offset, changes=sum(counts) if counts else None,

@@ -18,7 +18,7 @@ from reclock.consensus.processes.replicas import Incarnation, Registration
 from reclock.controllers import controller
 from reclock.errors import NoReplicas, ReplicaLost, StatementTimeout, UnknownObject
 from reclock.protocol.compute import ComputeCommand, Peek, PeekResponse, Refresh, Refreshed
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 from reclock.runtime.replica import find, run
 
@@ -28,19 +28,19 @@ class NeverUp:
 
     def __init__(self) -> None:
         self.started: list[tuple[str, Incarnation]] = []
-        self._ended: list[Ended] = []
+        self._ended: list[EndedProcess] = []
 
     def has_room(self) -> bool:
         return True
 
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
         self.started.append((str(replica), incarnation))
-        self._ended.append(Ended(replica.id, incarnation, "exit code 1: no memory"))
+        self._ended.append(EndedProcess(replica.id, incarnation, "exit code 1: no memory"))
 
     def stop(self, replica_id: int) -> None:
         pass
 
-    def ended(self) -> Sequence[Ended]:
+    def ended(self) -> Sequence[EndedProcess]:
         ended, self._ended = self._ended, []
         return ended
 

@@ -211,9 +211,9 @@ def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) FROM t; INSERT INTO t VALUES (1)")
-    dropped, prepare = [], queries.Query.prepare
+    dropped, prepare = [], queries.QueryExecution.prepare
 
-    def overtaken(query: queries.Query) -> queries.ReadPlan:
+    def overtaken(query: queries.QueryExecution) -> queries.ReadPlan:
         ready = prepare(query)
         if not dropped:
             dropped.append(sql(other, "DROP TABLE t CASCADE"))
@@ -221,7 +221,7 @@ def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
             other.storage_controller.step()
         return ready
 
-    monkeypatch.setattr(queries.Query, "prepare", overtaken)
+    monkeypatch.setattr(queries.QueryExecution, "prepare", overtaken)
     with pytest.raises(DroppedMeanwhile, match=r"reclock\.public\.t"):
         sql(environment, "SELECT * FROM t" if kind == "table" else "SELECT * FROM v")
 

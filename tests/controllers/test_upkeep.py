@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reclock.consensus.processes.replicas import Incarnation, Registration
-from reclock.controllers.upkeep import Restarts, Upkeep, upkeep
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.controllers.upkeep import RestartBackoff, Upkeep, upkeep
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 
 OLD, NEW = (ReplicaDescription(id, "c", "r1", str(id)) for id in (1, 2))
 
@@ -31,11 +31,11 @@ def test_of_a_dropped_cluster_nothing_stays() -> None:
 
 
 def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
-    restarts = Restarts()
+    restarts = RestartBackoff()
     assert restarts.may_start(1, 0)
     pauses = []
     for _ in range(12):
-        restarts.note(Ended(1, Incarnation(1), "exit code 1"), 100)
+        restarts.note(EndedProcess(1, Incarnation(1), "exit code 1"), 100)
         pauses.append(next(pause for pause in (0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 31) if restarts.may_start(1, 100 + pause)))
     assert pauses == [0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30]
     assert restarts.may_start(2, 100)

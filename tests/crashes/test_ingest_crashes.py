@@ -34,7 +34,7 @@ from reclock.definitions.sources import (
 )
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.ingest import payload
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 
 pytestmark = pytest.mark.spark
 
@@ -338,7 +338,7 @@ def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(tmp_path,
     restarted.tick(30, owner="second")
     assert restarted.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10), (7, "u", 10)]
     assert restarted.mapping() == [("a.csv", 10, 12), ("b.csv", 10, 4)]
-    assert restarted.ingest(40).state is State.IDLE
+    assert restarted.ingest(40).state is IngestState.IDLE
     restarted.close()
 
 

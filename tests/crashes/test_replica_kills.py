@@ -27,7 +27,7 @@ from reclock.consensus.processes.replicas import Incarnation
 from reclock.errors import ClaimConflict, ReplicaBehind, ReplicaLost, UpperMismatch
 from reclock.pipeline import tick
 from reclock.protocol.compute import Refresh
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 
 DEFINE = """
@@ -84,11 +84,11 @@ class Forked:
         if replica_id in self.pids:
             kill(self.pids.pop(replica_id)[1])
 
-    def ended(self) -> Sequence[Ended]:
+    def ended(self) -> Sequence[EndedProcess]:
         gone = {id: incarnation for id, (incarnation, pid) in list(self.pids.items()) if not Path(f"/proc/{pid}").exists()}
         for id in gone:
             del self.pids[id]
-        return [Ended(id, incarnation, "killed") for id, incarnation in gone.items()]
+        return [EndedProcess(id, incarnation, "killed") for id, incarnation in gone.items()]
 
     def kill_any(self, chance: random.Random) -> None:
         for _, pid in chance.sample(sorted(self.pids.values()), k=min(len(self.pids), chance.choice((1, 1, 2)))):

@@ -31,7 +31,7 @@ from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.avro_schemas import columns_of, whole
 from reclock.formats.messages import decode_messages
-from reclock.formats.schema_registry import Schema, UnknownSchema
+from reclock.formats.schema_registry import RegisteredSchema, UnknownSchema
 
 
 def record(*fields: tuple[str, Any], **more: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def schemas(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
     def schema(_: Any, id: int) -> str:
         if id not in known:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return known[id] if isinstance(known[id], Schema) else Schema(json.dumps(known[id]))
+        return known[id] if isinstance(known[id], RegisteredSchema) else RegisteredSchema(json.dumps(known[id]))
 
     monkeypatch.setattr(messages, "schema", schema)
     return known
@@ -157,14 +157,14 @@ def test_a_schema_may_refer_to_others(schemas: dict[int, Any]) -> None:
     assert [column.name for column in columns_of(text)] == ["size", "first", "part", "by_name", "n"]
     inner = {"colour": "red", "of": None, "size": "small"}
     outer = {"colour": "blue", "of": [inner], "size": None}
-    schemas[7] = Schema(json.dumps(order), imports)
-    schemas[8] = Schema('"shop.Order"', (*imports, ("shop.Order", json.dumps(order))))
+    schemas[7] = RegisteredSchema(json.dumps(order), imports)
+    schemas[8] = RegisteredSchema('"shop.Order"', (*imports, ("shop.Order", json.dumps(order))))
     value = {"size": "small", "first": "red", "part": outer, "by_name": {"x": inner}, "n": 5}
     rows = decoded([framed(id, json.loads(text), value) for id in (7, 8)], json.loads(text))
     assert [(row["first"], json.loads(row["part"]), json.loads(row["by_name"]), row["n"]) for row in rows] == [
         ("red", outer, {"x": inner}, 5)
     ] * 2
-    schemas[9] = Schema(json.dumps(order), imports[:1])
+    schemas[9] = RegisteredSchema(json.dumps(order), imports[:1])
     with pytest.raises(DecodeFailed, match="offset 1") as failure:
         decoded([framed(id, json.loads(text), value) for id in (7, 9)], json.loads(text))
     assert "shop.Size" in (failure.value.detail or "")

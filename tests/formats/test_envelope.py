@@ -16,7 +16,7 @@ from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.avro_schemas import row_columns_of
 from reclock.formats.envelope import changes
-from reclock.formats.schema_registry import Schema
+from reclock.formats.schema_registry import RegisteredSchema
 
 DESC = RelationDesc((Column("id", BIGINT, is_nullable=False), Column("w", TEXT)))
 
@@ -100,7 +100,7 @@ ENVELOPE: dict[str, Any] = {
 
 
 def test_events_in_avro(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "schema", lambda _, id: Schema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
+    monkeypatch.setattr(messages, "schema", lambda _, id: RegisteredSchema(json.dumps({7: ENVELOPE, 8: "string"}[id])))
     format = AvroFormat(Connection("CONFLUENT SCHEMA REGISTRY", ()), "")
 
     def event(op: str, before: Any = None, after: Any = None) -> bytes:

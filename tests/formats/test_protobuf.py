@@ -29,7 +29,7 @@ from reclock.errors import DecodeFailed, InvalidOption
 from reclock.formats import messages
 from reclock.formats.messages import decode_messages
 from reclock.formats.protobuf_schemas import columns_of, compiled, descriptor, messages_at, messages_of
-from reclock.formats.schema_registry import Schema, UnknownSchema
+from reclock.formats.schema_registry import RegisteredSchema, UnknownSchema
 
 REGISTRY = Connection("CONFLUENT SCHEMA REGISTRY", ())
 SCALARS = """
@@ -127,11 +127,11 @@ def test_a_message_is_the_one_that_its_indexes_lead_to(monkeypatch: pytest.Monke
     older = 'syntax = "proto3"; package shop; message Order { int32 i = 2; int32 gone = 99; } message Other { string word = 1; }'
     asked = []
 
-    def schema(_: Any, id: int) -> Schema:
+    def schema(_: Any, id: int) -> RegisteredSchema:
         asked.append(id)
         if id > 2:
             raise UnknownSchema(f"the registry has no schema {id}")
-        return Schema(SCALARS, (("parts/part.proto", PART),)) if id == 1 else Schema(older)
+        return RegisteredSchema(SCALARS, (("parts/part.proto", PART),)) if id == 1 else RegisteredSchema(older)
 
     monkeypatch.setattr(messages, "schema", schema)
     other, inner = framed(1, b"\x00", b"\x0a\x01k"), framed(1, b"\x04\x02\x00", b"\x08\x03")

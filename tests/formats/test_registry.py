@@ -74,7 +74,7 @@ def test_what_a_schema_refers_to_comes_with_it_and_what_is_missing_is_named() ->
 
     with served(answer) as url:
         settings = {"url": url, "timeout": 10, "max.retries": 0}
-        assert registry.schema(settings, 7) == registry.Schema("seven", (("a", "of a"), ("b", "of b")))
+        assert registry.schema(settings, 7) == registry.RegisteredSchema("seven", (("a", "of a"), ("b", "of b")))
         with pytest.raises(registry.UnknownSchema, match='no version 1 of "lost-subject", to which a schema refers as "lost"'):
             registry.schema(settings, 8)
         known["/subjects/lost-subject/versions/1"] = {"schema": "found again"}

@@ -7,7 +7,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ClaimConflict, DecodeFailed
 from reclock.ingest import payload
 from reclock.ingest.payload import Step
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 from reclock.reclocking.mint import Binding
 
 pytestmark = pytest.mark.spark
@@ -39,7 +39,7 @@ def test_a_stalled_object_is_read_after_a_correction_of_any_length_and_retry(wor
     rows = [tuple(line.split(",")) for line in whole.split()]
     assert world.visible() == [(int(number), word, 10) for number, word in rows]
     assert world.mapping() == [("a.csv", 10, len(whole))]
-    assert world.ingest(40).state is State.IDLE
+    assert world.ingest(40).state is IngestState.IDLE
     world.write("a.csv", "0,w\n")
     world.tick(50)
     assert [row for row in world.visible() if row[2] == 50] == [(30 if whole != corrected else 0, "w", 50)]
@@ -69,7 +69,7 @@ def test_a_step_of_which_nothing_is_left_is_published_empty(world):
     world.tick(20)
     assert (world.visible(), world.mapping()) == ([], [])
     assert world.frontiers.get("u4").claim is None
-    assert world.ingest(30).state is State.IDLE
+    assert world.ingest(30).state is IngestState.IDLE
 
 
 def test_a_correction_forgets_what_was_skipped_of_the_bytes_before_it(world):

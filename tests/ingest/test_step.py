@@ -40,7 +40,7 @@ from reclock.errors import (
 from reclock.ingest import payload
 from reclock.ingest.audit import conclude_audit, open_audit
 from reclock.ingest.payload import Phase, Step
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 
 pytestmark = pytest.mark.spark
 
@@ -64,7 +64,7 @@ def test_each_tick_reclocks_what_is_new_at_its_own_time(world):
 def test_nothing_is_visible_and_nothing_moves_before_publishing(world):
     world.write("a.csv", "1,x\n")
     report = world.ingest(10)
-    assert (report.state, report.rows, report.size, report.bindings) == (State.STAGED, 1, 4, (("a.csv", 4),))
+    assert (report.state, report.rows, report.size, report.bindings) == (IngestState.STAGED, 1, 4, (("a.csv", 4),))
     assert world.publish(10).waiting == (EVENTS.name,)
     assert world.visible() == []
     assert world.source_collections().outputs[""].pin().files(upper=Timestamp(99)) == []
@@ -80,7 +80,7 @@ def test_a_tick_with_nothing_new_writes_nothing_and_wants_no_spark(world):
     world.spark = no_spark
     collections = world.source_collections()
     before = [c.pin().number for c in (collections.outputs[""], collections.remap, collections.evidence)], world.frontiers.get("u4")
-    assert world.ingest(20).state is State.IDLE
+    assert world.ingest(20).state is IngestState.IDLE
     assert world.audit() is None
     assert not world.publish(20).steps
     assert (
@@ -98,7 +98,7 @@ def test_a_restored_object_is_verified_once_and_not_read_into_rows_again(world):
     world.tick(20)
     assert world.visible() == [(1, "x", 10)]
     assert world.mapping() == [("a.csv", 10, 4)]
-    assert world.ingest(30).state is State.IDLE
+    assert world.ingest(30).state is IngestState.IDLE
 
 
 def test_the_header_is_bound_but_yields_no_row_and_orders_the_fields(tmp_path, spark):
@@ -137,7 +137,7 @@ def test_one_source_stalls_and_the_others_go_on(tmp_path, spark):
         world.ingest(10)
     with pytest.raises(UpstreamUnavailable, match="nowhere"):
         world.ingest(10, gone)
-    assert world.ingest(10, other).state is State.STAGED
+    assert world.ingest(10, other).state is IngestState.STAGED
     world.audit(other)
     published = world.publish(10)
     assert list(published.steps) == ["other"]
@@ -146,7 +146,7 @@ def test_one_source_stalls_and_the_others_go_on(tmp_path, spark):
     assert world.visible() == []
     assert world.frontiers.get("u4").upper == world.frontiers.get("u7").upper == 1
     (tmp_path / "buckets" / "nowhere").mkdir()
-    assert world.ingest(20, gone).state is State.IDLE
+    assert world.ingest(20, gone).state is IngestState.IDLE
     assert world.frontiers.get("u7").claim is None
     world.close()
 
@@ -207,7 +207,7 @@ def test_an_object_that_changed_after_it_was_published_stalls_until_it_is_set_as
     world.tick(40)
     assert world.visible() == [(1, "x", 10), (2, "y", 10), (5, "q", 20)]
     world.write("a.csv", "1,x\n2,y\n3,z\n4,u\n", mode="w")
-    assert world.ingest(50).state is State.IDLE
+    assert world.ingest(50).state is IngestState.IDLE
 
 
 def test_an_object_restored_after_it_was_published_goes_on_by_itself(world):
@@ -226,7 +226,7 @@ def test_a_failed_audit_blocks_until_its_check_is_waived(world):
     world.ingest(10)
     world.audit(failed=("rows_expected",))
     assert isinstance(world.publish(10).failed[EVENTS.name], AuditFailed)
-    assert world.ingest(20).state is State.BLOCKED
+    assert world.ingest(20).state is IngestState.BLOCKED
     assert world.visible() == []
     with pytest.raises(InvalidOption, match="rows_bound"):
         decide(world, payload.waive, ["rows_bound"])
@@ -243,7 +243,7 @@ def test_a_failed_audit_is_made_again_after_retry(world):
     world.audit(failed=("rows_expected",))
     world.write("a.csv", "1,x\n3,z\n", mode="w")
     decide(world, payload.retry)
-    assert world.ingest(20).state is State.STAGED
+    assert world.ingest(20).state is IngestState.STAGED
     assert world.payload()["staging"] != first
     world.audit()
     world.publish(20)
@@ -299,7 +299,7 @@ def test_another_writers_lease_is_respected_and_then_taken_over(world):
     world.write("a.csv", "1,x\n")
     world.ingest(10, owner="first")
     busy = world.ingest(20, owner="second")
-    assert busy.state is State.BUSY
+    assert busy.state is IngestState.BUSY
     assert re.fullmatch(r"claimed by first, \d+ s left", busy.claimed_by)
     assert open_audit(EVENTS, "second", frontiers=world.frontiers, lake=world.lake) is None
     assert world.publish(20, owner="second").waiting == (EVENTS.name,)
@@ -318,7 +318,7 @@ def test_a_step_that_was_probed_before_another_was_published_is_probed_again(wor
         first.tick(10, owner="first")
 
     reach_and(monkeypatch, "ingest.after_probe", whole_tick_of_the_first)
-    assert world.ingest(20, owner="second").state is State.IDLE
+    assert world.ingest(20, owner="second").state is IngestState.IDLE
     world.write("a.csv", "2,y\n")
     world.tick(30, owner="second")
     assert world.visible() == [(1, "x", 10), (2, "y", 30)]
@@ -341,7 +341,7 @@ def test_a_decision_that_comes_while_the_rows_are_being_committed_loses_to_the_c
     reach_and(monkeypatch, "ingest.before_commit", decided_and_staged_again)
     assert world.publish(10, owner="first").waiting == (EVENTS.name,)
     assert world.visible() == []
-    assert world.ingest(30, owner="second").state is State.IDLE
+    assert world.ingest(30, owner="second").state is IngestState.IDLE
     assert world.visible() == [(1, "x", 10), (2, "y", 10)]
     assert world.frontiers.get("u4").claim is None
 

@@ -22,7 +22,7 @@ from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, Kafk
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -59,7 +59,7 @@ def test_each_tick_reclocks_what_is_new_and_partitions_may_be_added(kafka, open_
     kafka.send(topic, [b"a", b"b"], 0)
     kafka.send(topic, [b"c"], 1)
     world.tick(10)
-    assert world.ingest(15, source).state is State.IDLE
+    assert world.ingest(15, source).state is IngestState.IDLE
     kafka.grow(topic, 3)
     kafka.send(topic, [b"d"], 0)
     kafka.send(topic, [b"e"], 2)
@@ -209,7 +209,7 @@ def test_offsets_and_timestamps_to_start_at_and_to_end_at(kafka, open_world):
     assert [row for row in world.visible(moments) if row[1] == 10] == [(f"p{p} {m}", 10) for p in (0, 1) for m in (2000, 3000)]
     assert [row for row in world.visible(moments) if row[1] == 20] == [(text, 20) for text in "456"]
     kafka.delete(topic)
-    assert world.ingest(30, ended).state is State.IDLE  # it is complete
+    assert world.ingest(30, ended).state is IngestState.IDLE  # it is complete
     assert (world.visible(ended), world.mapping(ended)) == ([("p0 2000", 10)], [(0, 10, 2)])
 
 

@@ -16,7 +16,7 @@ from reclock.connectors import kinesis as connector
 from reclock.definitions.sources import JsonFormat, KinesisConnector, SourceSpec, TextFormat
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -56,7 +56,7 @@ def test_each_tick_reclocks_what_is_new_and_sequence_numbers_are_exact(kinesis, 
     [_, b] = kinesis.put(stream, [b"a", b"b"], 0)
     [c] = kinesis.put(stream, [b"c"], 1)
     world.tick(10)
-    assert world.ingest(15, source).state is State.IDLE
+    assert world.ingest(15, source).state is IngestState.IDLE
     [d] = kinesis.put(stream, [b"d"], 0)
     world.tick(20)
     assert world.visible(source) == [("a", 10), ("b", 10), ("c", 10), ("d", 20)]
@@ -84,7 +84,7 @@ def test_what_was_split_and_merged_follows_what_it_came_of(kinesis, open_world):
     _, bound = world.source_collections(source).read_bound()
     assert {shard: kept[3] for shard, kept in bound.items()} == {0: True, 1: True, 2: True, 3: False}
     assert [bound[shard][0] for shard in (0, 1, 2)] == [int(endings[shard]) + 1 for shard in (0, 1, 2)]
-    assert world.ingest(35, source).state is State.IDLE
+    assert world.ingest(35, source).state is IngestState.IDLE
 
 
 def test_a_child_waits_until_its_parent_was_read_to_its_end(kinesis, open_world, monkeypatch):

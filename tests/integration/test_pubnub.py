@@ -16,7 +16,7 @@ from reclock.connectors.pubnub import CACHE_TIMETOKENS
 from reclock.definitions.sources import PubNubConnector, SourceSpec
 from reclock.errors import InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
-from reclock.ingest.step import State
+from reclock.ingest.step import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -68,7 +68,7 @@ def test_each_step_hears_what_is_new_by_region(heard):
     [a, b] = service.publish(channel, {"n": 1}, ["é", None])
     [c] = service.publish(channel, 3.5, region=7)
     world.tick(20)
-    assert world.ingest(25, source).state is State.IDLE
+    assert world.ingest(25, source).state is IngestState.IDLE
     [d] = service.publish(channel, "d")
     world.tick(30)
     assert set(world.visible(source)) == {('{"n": 1}', 20), ('["é", null]', 20), ("3.5", 20), ('"d"', 30)}

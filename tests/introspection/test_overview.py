@@ -15,11 +15,11 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.introspection.overview import (
     STAIRS,
+    ObjectHealth,
     Overview,
     PartitionOverview,
     SourceOverview,
     Stair,
-    Standing,
     staircase,
 )
 from reclock.introspection.page import PLOT_HEIGHT, PLOT_WIDTH, duration, render, stairs_path
@@ -78,7 +78,7 @@ def test_durations_are_told_in_their_largest_unit() -> None:
 
 def test_names_and_errors_are_escaped_in_the_page() -> None:
     evil = "<script>alert(1)</script>"
-    standing = Standing(GlobalId("u1"), evil, "stalled", evil, evil, evil, Timestamp(1), Timestamp(2), 3, Timestamp(2), evil)
+    standing = ObjectHealth(GlobalId("u1"), evil, "stalled", evil, evil, evil, Timestamp(1), Timestamp(2), 3, Timestamp(2), evil)
     audit = Entry(evil, 1, "failed", [evil], [], 0, 0, "", evil)
     source = SourceOverview(standing, 1, (PartitionOverview(evil, 1, Timestamp(1)),), (Stair(Timestamp(1), 1),), audit)
     page = render(Overview(Timestamp(5), (source,), (replace(standing, id=GlobalId("u2")),), (evil,)), docs_url="/docs/")

@@ -22,7 +22,7 @@ from reclock.catalog.implementations import Implementation
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY, Kind, Schema, Setting
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.errors import DuplicateObject, NotReadable, ReclockError, UpperMismatch
 
 NAMES = st.sampled_from(["a", "b", "c", "größe"])
@@ -85,7 +85,7 @@ class Model:
         return Model(options, frozenset(schemas), tuple(events))
 
 
-def perform(tx: Transaction, steps: tuple[Step, ...]) -> None:
+def perform(tx: CatalogTransaction, steps: tuple[Step, ...]) -> None:
     for what, name, other in steps:
         schema, setting = tx.snapshot.schema_by_name(1, name), tx.snapshot.get(Kind.SETTING, name)
         if what == "put":

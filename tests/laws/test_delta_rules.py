@@ -206,7 +206,7 @@ def _of_one_input(right: Any, node: Any, step: Any) -> str:
     return f"SELECT * FROM {next(changed for each in node.inputs if (changed := step.changes(each)))}"
 
 
-def _partners(state: rules.State) -> Callable[..., str]:
+def _partners(state: rules.InputVersion) -> Callable[..., str]:
     return lambda right, node, step: right(node, _Seen(step, rows=lambda part, _, keys=None: step.rows(part, state, keys)))
 
 
@@ -306,8 +306,8 @@ PLANTED: dict[str, tuple[str, Plant]] = {
     "a filter lets all changes pass": ("a row at a time", _instead("delta", Filter, _passed_on)),
     "a union has one input": ("union", _instead("delta", Union, _of_one_input)),
     "a join has one copy of a pair": ("inner join", _instead("delta", Join, _one_copy)),
-    "partners as they were": ("inner join", _instead("delta", Join, _partners(rules.State.BEFORE))),
-    "partners as they are": ("inner join", _instead("delta", Join, _partners(rules.State.NOW))),
+    "partners as they were": ("inner join", _instead("delta", Join, _partners(rules.InputVersion.BEFORE))),
+    "partners as they are": ("inner join", _instead("delta", Join, _partners(rules.InputVersion.NOW))),
     "an outer join overlooks its left side": ("outer join", _instead("delta", Join, _blind(0))),
     "an outer join overlooks its right side": ("outer join", _instead("delta", Join, _blind(1))),
     "an outer join shows its left keys": ("outer join", _shown_left),

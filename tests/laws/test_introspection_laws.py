@@ -19,7 +19,7 @@ from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership import fence
 from reclock.consensus.processes.reporters import Reporters
 from reclock.introspection.collection_manager import Append, CollectionManager, Delete, settle
-from reclock.introspection.managed import Managed
+from reclock.introspection.managed import LakeManagedCollections
 from reclock.introspection.types import HISTORIES, MANAGED
 from reclock.oracle.oracle import ConsensusOracle
 from reclock.protocol.introspection import IntrospectionType
@@ -50,7 +50,7 @@ class Failure(Exception):
     """The database goes away in the middle of a commit."""
 
 
-class Failing(Managed):
+class Failing(LakeManagedCollections):
     """Collections whose next commit fails, before it landed or after."""
 
     fails: bool | None = None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
-from reclock.connectors.pubnub import CACHE_TIMETOKENS, Answer, PubNub, decoded
+from reclock.connectors.pubnub import CACHE_TIMETOKENS, PubNub, SubscribeResponse, decoded
 from reclock.definitions.sources import PubNubConnector
 from reclock.errors import UpstreamChanged
 from reclock.reclocking.mint import Binding, mint
@@ -28,7 +28,7 @@ class InMemory(PubNub):
 
     service: Service
 
-    def _ask(self, timetoken: int, region: int | None) -> Answer | None:
+    def _ask(self, timetoken: int, region: int | None) -> SubscribeResponse | None:
         return decoded(InMemory.service.answer("c", timetoken))
 
 

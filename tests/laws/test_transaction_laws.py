@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reclock.reclocking.frontiers import Partition
-from reclock.reclocking.transactions import Ended, Event, Missing, Reading, Stretch, caught_up, cut
+from reclock.reclocking.transactions import Event, Missing, Reading, Stretch, TransactionEnd, caught_up, cut
 
 COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 """Partitions of two collections that are read; a third one is not."""
@@ -19,7 +19,7 @@ COLLECTIONS = {"a/0": "a", "b/0": "b", "b/1": "b"}
 class Upstream:
     """What a connector writes: a log, and events by partition; it may begin again from an earlier transaction."""
 
-    log: list[Ended] = field(default_factory=list)
+    log: list[TransactionEnd] = field(default_factory=list)
     events: dict[str, list[Event]] = field(default_factory=lambda: {partition: [] for partition in COLLECTIONS})
 
     def write(self, id: int, places: list[str], upto: int | None = None) -> None:
@@ -32,7 +32,7 @@ class Upstream:
             for place in places:
                 name = place.split("/")[0]
                 counts[name] = counts.get(name, 0) + 1
-            self.log.append(Ended(f"t{id}", len(self.log), counts))
+            self.log.append(TransactionEnd(f"t{id}", len(self.log), counts))
 
 
 transactions = st.lists(st.lists(st.sampled_from([*COLLECTIONS, "unread/0"]), max_size=5), max_size=6)
@@ -148,7 +148,7 @@ def test_what_belongs_to_no_transaction_waits_for_none_but_for_what_is_before_it
 
 
 def test_an_event_that_is_given_up_is_not_waited_for() -> None:
-    log = [Ended("one", 0, {"a": 2}), Ended("two", 1, {"a": 2})]
+    log = [TransactionEnd("one", 0, {"a": 2}), TransactionEnd("two", 1, {"a": 2})]
     events = [Event(0, "one"), Event(1), Event(2, "two")]
     assert cut(log, set(), {"a/0": Stretch("a", events, 3)}).bound == ()
     found = cut(log, set(), {"a/0": Stretch("a", events, 3, skipped=1)})
@@ -156,7 +156,7 @@ def test_an_event_that_is_given_up_is_not_waited_for() -> None:
 
 
 def test_an_event_behind_one_that_waits_keeps_its_transaction_back() -> None:
-    log = [Ended("one", 0, {"a": 1, "b": 1}), Ended("two", 1, {"b": 1})]
+    log = [TransactionEnd("one", 0, {"a": 1, "b": 1}), TransactionEnd("two", 1, {"b": 1})]
     read = {"a/0": Stretch("a", [Event(0, "late"), Event(1, "one")], 2), "b/0": Stretch("b", [Event(0, "one"), Event(1, "two")], 2)}
     found = cut(log, set(), read)
     assert (found.bound, found.uppers) == ((), {"a/0": 0, "b/0": 0})

@@ -168,16 +168,16 @@ def test_a_query_that_maintenance_overtakes_begins_again(world: World, monkeypat
 
 def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(world)
-    index, prepare, begun = world.id_of("totals_primary_idx"), queries.Query.prepare, []
+    index, prepare, begun = world.id_of("totals_primary_idx"), queries.QueryExecution.prepare, []
 
-    def overtaken(query: queries.Query) -> queries.ReadPlan:
+    def overtaken(query: queries.QueryExecution) -> queries.ReadPlan:
         ready = prepare(query)
         begun.append(len(ready.indexes))
         if len(begun) == 1:
             world.environment.frontiers.allow_compaction(index, T(1_200))
         return ready
 
-    monkeypatch.setattr(queries.Query, "prepare", overtaken)
+    monkeypatch.setattr(queries.QueryExecution, "prepare", overtaken)
     assert world.sql(TOTALS.format(at=1_190)) == [("a", 19), ("b", 10), ("c", 9)]
     assert begun == [1, 0]
 

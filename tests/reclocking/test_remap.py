@@ -8,7 +8,7 @@ from reclock.errors import InternalError
 from reclock.reclocking.frontiers import is_at_least
 from reclock.reclocking.mint import Binding, bindings_of, mint, updates_of
 from reclock.reclocking.progress import progress_updates
-from reclock.reclocking.remap import Range, Remap
+from reclock.reclocking.remap import BoundRange, Remap
 from reclock.reclocking.stamp import stamp, without
 
 FIRST, SECOND = Timestamp(1649686076392), Timestamp(1649686079487)
@@ -55,9 +55,9 @@ def test_a_frontier_below_zero_is_refused():
 
 def test_a_step_reads_its_own_ranges_and_a_rebuild_reads_all():
     step = EXAMPLE.ranges(SECOND, Timestamp(SECOND + 1))
-    assert step == [Range(1, 43, 46, SECOND), Range(2, 41, 45, SECOND)]
+    assert step == [BoundRange(1, 43, 46, SECOND), BoundRange(2, 41, 45, SECOND)]
     assert stamp(mint({1: 46, 2: 45}, {1: 43, 2: 41}, SECOND), {1: 43, 2: 41}) == step
-    assert EXAMPLE.ranges(Timestamp(0)) == [Range(1, 0, 43, FIRST), step[0], Range(2, 0, 41, FIRST), step[1]]
+    assert EXAMPLE.ranges(Timestamp(0)) == [BoundRange(1, 0, 43, FIRST), step[0], BoundRange(2, 0, 41, FIRST), step[1]]
 
 
 def test_a_history_that_goes_backwards_is_refused():
@@ -84,7 +84,7 @@ def test_progress_replaces_the_row_of_a_partition_at_each_of_its_bindings():
 
 
 def test_what_is_given_up_is_cut_out_of_a_range():
-    whole = Range("a", 10, 20, FIRST)
+    whole = BoundRange("a", 10, 20, FIRST)
     assert [(r.lower, r.upper) for r in without(whole, [(12, 14), (0, 11), (19, 99), (14, 14)])] == [(11, 12), (14, 19)]
     assert without(whole, [(0, 15), (15, 20)]) == []
     assert without(whole, [(20, 30)]) == [whole]

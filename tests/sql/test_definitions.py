@@ -430,8 +430,8 @@ def test_session_statements(world: World) -> None:
     assert world.plan("RESET ALL") == statements.ResetVariable(None)
     assert world.plan("SHOW Cluster") == statements.ShowVariable("cluster")
     assert world.plan("SHOW ALL") == statements.ShowVariable(None)
-    assert world.plan("START TRANSACTION READ ONLY") == statements.Transaction("BEGIN", access="READ ONLY")
-    assert world.plan("ABORT") == statements.Transaction("ROLLBACK")
+    assert world.plan("START TRANSACTION READ ONLY") == statements.TransactionControl("BEGIN", access="READ ONLY")
+    assert world.plan("ABORT") == statements.TransactionControl("ROLLBACK")
 
 
 @pytest.mark.parametrize(

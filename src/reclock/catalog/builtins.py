@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reclock.catalog.objects import Kind, SystemObjectMapping
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class BuiltinObject:
     is_stored: bool = False
 
 
-def register_builtins(tx: Transaction, builtins: Sequence[BuiltinObject]) -> None:
+def register_builtins(tx: CatalogTransaction, builtins: Sequence[BuiltinObject]) -> None:
     """Afterwards exactly ``builtins`` are mapped: a new one to a new ``s…`` id, a changed one to its old id with the new
     fingerprint, or to a new id if rows of the old definition are stored under it. Nothing is touched if they are mapped so already.
     """

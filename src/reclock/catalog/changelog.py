@@ -10,7 +10,16 @@ from typing import Any
 from reclock.algebra.timestamps import CATALOG, Clock, Timestamp
 from reclock.catalog.builtins import BuiltinObject
 from reclock.catalog.durable import ATTEMPTS, WAIT_MS, DurableCatalogState
-from reclock.catalog.encoding import CatalogUpdate, Change, Rows, decode_update, difference, encode_change, encode_rows, rows_of
+from reclock.catalog.encoding import (
+    CatalogUpdate,
+    ObjectChange,
+    Rows,
+    decode_update,
+    difference,
+    encode_change,
+    encode_rows,
+    rows_of,
+)
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.kinds import key_order, spec_of
 from reclock.catalog.log import CatalogLog
@@ -22,8 +31,8 @@ from reclock.catalog.objects import (
 )
 from reclock.catalog.readable import dump
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.catalog.subscription import Subscription
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.subscription import CatalogSubscription
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.catalog.upgrade import (
     Header,
     Upgrade,
@@ -328,9 +337,9 @@ class DurableCatalog(DurableCatalogState):
         self._apply_write(upper)
         return load(rows_of(updates), ts)
 
-    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
+    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> CatalogSubscription:
         self._opened()
-        return Subscription(self._log, ts, self._receive, only=only)
+        return CatalogSubscription(self._log, ts, self._receive, only=only)
 
     def events(self, kind: Kind) -> list[Any]:
         self._opened()
@@ -342,11 +351,11 @@ class DurableCatalog(DurableCatalogState):
 
     # --- writing ---
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> CatalogTransaction:
         self.leadership  # noqa: B018 (raises unless this state may write)
-        return Transaction(self._opened())
+        return CatalogTransaction(self._opened())
 
-    def commit_transaction(self, tx: Transaction) -> Timestamp:
+    def commit_transaction(self, tx: CatalogTransaction) -> Timestamp:
         with self._lock:
             leadership = self.leadership
             changes = tx.changes()
@@ -365,7 +374,7 @@ class DurableCatalog(DurableCatalogState):
                 return Timestamp(at + 1)
             raise UpperMismatch(CATALOG, expected=tx.base.upper, found=self._opened().upper)
 
-    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[Change]) -> None:
+    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]) -> None:
         with self._lock:
             leadership = self.leadership
             base = self._opened()
@@ -442,7 +451,7 @@ class DurableCatalog(DurableCatalogState):
         self._apply_write(upper)
         return snapshot
 
-    def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[Change]:
+    def _receive(self, upper: Timestamp, updates: Sequence[CatalogUpdate]) -> list[ObjectChange]:
         """``updates`` decoded, after ``ApplyWrite`` of the upper they were read at: nobody is served what a read elsewhere might
         then miss. Raises ``Fenced`` (``CatalogVersionUnsupported`` if read-only) if they are of another layout."""
         arrived = {(u.kind, u.key): u.value for u in updates if u.kind == Kind.CONFIG and u.diff > 0}

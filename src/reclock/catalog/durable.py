@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from reclock.algebra.timestamps import CATALOG, Timestamp
 from reclock.catalog.builtins import BuiltinObject
-from reclock.catalog.encoding import Change
+from reclock.catalog.encoding import ObjectChange
 from reclock.catalog.mend import Edit, Mended
 from reclock.catalog.objects import (
     AuditEvent,
@@ -31,8 +31,8 @@ from reclock.catalog.objects import (
     TimelineFloor,
 )
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.catalog.subscription import Subscription
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.subscription import CatalogSubscription
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import UpperMismatch
 
@@ -164,7 +164,7 @@ class DurableCatalogState(Protocol):
         compacted beyond ``ts``."""
 
     @abstractmethod
-    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> Subscription:
+    def subscribe_at(self, ts: Timestamp, *, only: Collection[Kind] | None = None) -> CatalogSubscription:
         """First the catalog at ``ts`` (every update below it, exactly), then every update from there on.
 
         Of the kinds ``only`` names, or if None of all that are not append-only. Polling raises ``NotReadable`` if the catalog was
@@ -178,19 +178,19 @@ class DurableCatalogState(Protocol):
     # --- writing ---
 
     @abstractmethod
-    def transaction(self) -> Transaction:
+    def transaction(self) -> CatalogTransaction:
         """A transaction on the copy in memory. Raises ``CatalogReadOnly``."""
 
     @abstractmethod
-    def commit_transaction(self, tx: Transaction) -> Timestamp:
+    def commit_transaction(self, tx: CatalogTransaction) -> Timestamp:
         """Commit all of ``tx`` or nothing, and return the upper from which on it is seen; no changes, no write.
 
         Raises ``UpperMismatch`` if another actor changed the catalog since ``tx`` began: this state has caught up then, and the
-        caller decides again on a new transaction. Raises ``Fenced``, and what ``Transaction.changes`` raises.
+        caller decides again on a new transaction. Raises ``Fenced``, and what ``CatalogTransaction.changes`` raises.
         """
 
     @abstractmethod
-    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[Change]) -> None:
+    def compare_and_append(self, expected_upper: Timestamp, new_upper: Timestamp, changes: Sequence[ObjectChange]) -> None:
         """Append ``changes``, whose times lie in ``[expected_upper, new_upper)``, iff the upper is ``expected_upper``; without
         changes it is mere progress. Success implies ``ApplyWrite("catalog", new_upper)``.
 
@@ -223,7 +223,7 @@ class DurableCatalogState(Protocol):
     def set_timestamps(self, floors: Sequence[TimelineFloor]) -> None:
         """Raise the floors of timelines; one that is higher already stays."""
 
-        def raise_floors(tx: Transaction) -> None:
+        def raise_floors(tx: CatalogTransaction) -> None:
             for floor in floors:
                 found: TimelineFloor | None = tx.snapshot.get(Kind.TIMESTAMP, floor.timeline)
                 if found is None or found.floor < floor.floor:
@@ -231,7 +231,7 @@ class DurableCatalogState(Protocol):
 
         self._write(raise_floors)
 
-    def _write(self, decide: Callable[[Transaction], None]) -> None:
+    def _write(self, decide: Callable[[CatalogTransaction], None]) -> None:
         for _ in range(ATTEMPTS):
             tx = self.transaction()
             decide(tx)

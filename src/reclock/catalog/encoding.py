@@ -37,7 +37,7 @@ class CatalogUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """The same as a value: ``object`` appears (diff 1) or is retracted (diff -1) at ``ts``."""
 
     object: CatalogObject
@@ -79,15 +79,15 @@ def decode(kind: str, key: str, value: str) -> CatalogObject:
     return thing
 
 
-def encode_change(change: Change) -> CatalogUpdate:
+def encode_change(change: ObjectChange) -> CatalogUpdate:
     return CatalogUpdate(*encode(change.object), change.ts, change.diff)
 
 
-def decode_update(update: CatalogUpdate) -> Change:
+def decode_update(update: CatalogUpdate) -> ObjectChange:
     """Raises ``CatalogCorrupt``."""
     if update.diff not in (1, -1):
         raise CatalogCorrupt(update.kind, update.key, detail=f"an update has diff {update.diff}, only 1 and -1 are written")
-    return Change(decode(update.kind, update.key, update.value), update.ts, update.diff)
+    return ObjectChange(decode(update.kind, update.key, update.value), update.ts, update.diff)
 
 
 def encode_rows(things: Iterable[CatalogObject]) -> dict[tuple[str, str], str]:

@@ -11,7 +11,7 @@ from rpds import HashTrieMap
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.catalog.encoding import Change, encode
+from reclock.catalog.encoding import ObjectChange, encode
 from reclock.catalog.kinds import SPECS, CatalogObject, Key, Reference, identity, key_order, spec_of
 from reclock.catalog.objects import APPEND_ONLY, Cluster, ClusterReplica, Config, Database, Item, Kind, Role, Schema
 from reclock.errors import CatalogCorrupt
@@ -156,7 +156,7 @@ class CatalogSnapshot:
                 referrers = referrers.insert(reference, count) if count else referrers.remove(reference)
         return replace(self, _objects=objects, _names=names, _referrers=referrers)
 
-    def apply(self, changes: Iterable[Change], upper: Timestamp) -> Self:
+    def apply(self, changes: Iterable[ObjectChange], upper: Timestamp) -> Self:
         """The snapshot at ``upper``: this one and all ``changes``, which lie in ``[self.upper, upper)``.
 
         Changes of append-only kinds are passed over. Raises ``CatalogCorrupt`` if a retracted object is not there just so, or if a

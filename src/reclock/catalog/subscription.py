@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.catalog.encoding import CatalogUpdate, Change
+from reclock.catalog.encoding import CatalogUpdate, ObjectChange
 from reclock.catalog.log import CatalogLog
 
-Receive = Callable[[Timestamp, Sequence[CatalogUpdate]], list[Change]]
+Receive = Callable[[Timestamp, Sequence[CatalogUpdate]], list[ObjectChange]]
 """Decodes updates that were read up to an upper, once ``ApplyWrite`` of that upper has happened."""
 
 
@@ -22,10 +22,10 @@ class CatalogBatch:
 
     lower: Timestamp
     upper: Timestamp
-    changes: tuple[Change, ...]
+    changes: tuple[ObjectChange, ...]
 
 
-class Subscription:
+class CatalogSubscription:
     """Batches without gap or overlap from ``at`` on. Each subscriber has its own; it holds no thread and no connection."""
 
     def __init__(self, log: CatalogLog, at: Timestamp, receive: Receive, *, only: Collection[str] | None) -> None:
@@ -61,6 +61,6 @@ class Subscription:
         if upper < self._at:
             return None
         time = Timestamp(max(self._at - 1, 0))
-        changes = tuple(Change(change.object, time, change.diff) for change in self._receive(upper, updates))
+        changes = tuple(ObjectChange(change.object, time, change.diff) for change in self._receive(upper, updates))
         self._upper, self._has_started = self._at, True
         return CatalogBatch(MINIMUM, self._at, changes)

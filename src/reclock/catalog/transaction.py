@@ -7,7 +7,7 @@ from typing import Any
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import MINIMUM, Timestamp
-from reclock.catalog.encoding import Change
+from reclock.catalog.encoding import ObjectChange
 from reclock.catalog.kinds import SPECS, CatalogObject, Reference, identity, label, spec_of
 from reclock.catalog.objects import AuditEvent, IdAllocator, Kind, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
@@ -17,7 +17,7 @@ GUARDED_CONFIG = frozenset({"version", "epoch", "deploy_generation", "sealed"})
 """Configuration that only opening the catalog changes: it decides who may write and what the layout is."""
 
 
-class Transaction:
+class CatalogTransaction:
     """Sees its own changes in ``snapshot``; nothing is durable before ``commit_transaction``.
 
     Keys, unique names, allocated ids and protected objects are checked at each call; references when it is committed, so that
@@ -32,9 +32,9 @@ class Transaction:
         self._expired: list[CatalogObject] = []
         self._allocated: set[tuple[str, int]] = set()
 
-    def fork(self) -> Transaction:
+    def fork(self) -> CatalogTransaction:
         """Another transaction that goes on from here, while this one stays as it is."""
-        other = Transaction(self.base)
+        other = CatalogTransaction(self.base)
         other.snapshot, other._touched, other._appended = self.snapshot, dict(self._touched), list(self._appended)
         other._expired = list(self._expired)
         other._allocated = set(self._allocated)
@@ -145,12 +145,12 @@ class Transaction:
         """The keys of objects that are there before, and not after."""
         return [key for of, key in self._touched if of is kind and self.base.get(of, key) and not self.snapshot.get(of, key)]
 
-    def changes(self, at: Timestamp = MINIMUM) -> list[Change]:
+    def changes(self, at: Timestamp = MINIMUM) -> list[ObjectChange]:
         """The net changes, all at time ``at``; objects that end as they began give none.
 
         Raises ``UnknownObject`` if an object refers to what is not there, ``DependentObjects`` if others refer to what is gone.
         """
-        changes: list[Change] = []
+        changes: list[ObjectChange] = []
         for kind, key in self._touched:
             before, after = self.base.get(kind, key), self.snapshot.get(kind, key)
             if before == after:
@@ -160,11 +160,11 @@ class Transaction:
             if before is not None:
                 if after is None:
                     self._check_unreferenced(before)
-                changes.append(Change(before, at, -1))
+                changes.append(ObjectChange(before, at, -1))
             if after is not None:
-                changes.append(Change(after, at, 1))
-        changes += [Change(thing, at, -1) for thing in self._expired]
-        return changes + [Change(thing, at, 1) for thing in self._appended]
+                changes.append(ObjectChange(after, at, 1))
+        changes += [ObjectChange(thing, at, -1) for thing in self._expired]
+        return changes + [ObjectChange(thing, at, 1) for thing in self._appended]
 
     # --- how ---
 

@@ -8,14 +8,14 @@ from typing import cast
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.builtins import BuiltinObject, register_builtins
-from reclock.catalog.encoding import Change, Rows, decode, decode_rows, encode, encode_rows
+from reclock.catalog.encoding import ObjectChange, Rows, decode, decode_rows, encode, encode_rows
 from reclock.catalog.initial import CATALOG_VERSION, initial_objects
 from reclock.catalog.integrity import check_integrity
 from reclock.catalog.kinds import CatalogObject
 from reclock.catalog.migrations import migrate
 from reclock.catalog.objects import Config, Kind
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogCorrupt, CatalogVersionUnsupported
 
@@ -101,7 +101,7 @@ def upgrade(rows: Rows, builtins: Sequence[BuiltinObject] | None) -> Upgrade:
         target = migrate(rows, found=header.version, wanted=CATALOG_VERSION)
     else:
         target = rows
-    tx = Transaction(load(target, MINIMUM))
+    tx = CatalogTransaction(load(target, MINIMUM))
     if builtins is not None:
         register_builtins(tx, builtins)
     return Upgrade(_with_changes(target, tx.changes()), tx.snapshot)
@@ -114,7 +114,7 @@ def load(rows: Rows, upper: Timestamp) -> CatalogSnapshot:
     return snapshot
 
 
-def _with_changes(rows: Rows, changes: Sequence[Change]) -> Rows:
+def _with_changes(rows: Rows, changes: Sequence[ObjectChange]) -> Rows:
     """``rows`` after ``changes``; itself if there are none."""
     if not changes:
         return rows

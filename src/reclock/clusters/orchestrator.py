@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 
 from reclock.consensus.processes.replicas import Incarnation
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 
 _logger = structlog.get_logger(__name__)
 
@@ -24,7 +24,7 @@ class ProcessOrchestrator:
     def __init__(self, home: Path, *, autostart: bool) -> None:
         self._home, self._autostart = home.absolute(), autostart
         self._running: dict[int, tuple[Incarnation, subprocess.Popen[bytes], Path]] = {}
-        self._failed: list[Ended] = []
+        self._failed: list[EndedProcess] = []
 
     def has_room(self) -> bool:
         return self._autostart
@@ -41,7 +41,7 @@ class ProcessOrchestrator:
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=_variables()
                 )
         except OSError as error:
-            self._failed.append(Ended(replica.id, incarnation, str(error)))
+            self._failed.append(EndedProcess(replica.id, incarnation, str(error)))
             return
         self._running[replica.id] = (incarnation, process, path)
         _logger.info("replica started", replica=str(replica), incarnation=incarnation, pid=process.pid)
@@ -52,12 +52,12 @@ class ProcessOrchestrator:
             process.kill()
             process.wait()
 
-    def ended(self) -> list[Ended]:
+    def ended(self) -> list[EndedProcess]:
         found, self._failed = self._failed, []
         for replica_id, (incarnation, process, path) in list(self._running.items()):
             if (code := process.poll()) is not None:
                 del self._running[replica_id]
-                found.append(Ended(replica_id, incarnation, _why(code, path)))
+                found.append(EndedProcess(replica_id, incarnation, _why(code, path)))
         return found
 
 

@@ -41,7 +41,7 @@ from reclock.protocol.compute import (
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
-from reclock.sinks.changes import Reader
+from reclock.sinks.changes import ChangeReader
 from reclock.sinks.emitter import Emitter
 from reclock.sinks.factory import SinkContext, open_writer
 
@@ -144,7 +144,7 @@ class VirtualReplica:
 
     def emit(self, emit: Emit) -> Emitted:
         self._require(emit.catalog_ts)
-        reader = Reader(self.lake, self.frontiers, self.settings, self.small(), self.large)
+        reader = ChangeReader(self.lake, self.frontiers, self.settings, self.small(), self.large)
         opened = partial(open_writer, context=self.sink_context)
         emitter = Emitter(self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms)
         return emitter.emit(self.sink(emit.id), emit.at)

@@ -20,7 +20,7 @@ from reclock.collections.delta_log import DeltaLog, add, remove
 from reclock.collections.files import DataFile, StagedFile, read_footer, write_file
 from reclock.collections.folder import DATA, LOG, Folder, check_data_path, errors_path, staging_path
 from reclock.collections.schema import arrow_schema, decode_desc
-from reclock.collections.version import Failure, Version
+from reclock.collections.version import OutputFailure, Version
 from reclock.errors import CollectionDamaged, InternalError, NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
@@ -181,7 +181,7 @@ class Collection:
         """An append of no updates: there is none at times in ``[expected_upper, new_upper)``."""
         self.append_files([], expected_upper=expected_upper, new_upper=new_upper, errors=errors)
 
-    def fail(self, failure: Failure, *, expected_upper: Timestamp) -> None:
+    def fail(self, failure: OutputFailure, *, expected_upper: Timestamp) -> None:
         """Nothing is known from the failure's time on, which the upper moves past. Guarantees what ``append`` does."""
         path = _failure_path(failure.at)
         self.folder.make_parent(path)
@@ -315,12 +315,12 @@ class Collection:
     def _failed(self) -> str:
         return f"{self.id}#failed"
 
-    def _failure(self) -> Failure | None:
+    def _failure(self) -> OutputFailure | None:
         at = self._log.transaction(self._failed)
         if at is None or at < (self._log.transaction(self._revived) or 0):
             return None
         with self.folder.filesystem.open_input_stream(_failure_path(Timestamp(at))) as file:
-            return Failure(Timestamp(at), **json.loads(file.read()))
+            return OutputFailure(Timestamp(at), **json.loads(file.read()))
 
     @property
     def _revived(self) -> str:

@@ -136,7 +136,7 @@ Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalState:
     """What the decision about a batch is made on."""
 
     last_writes: Mapping[GlobalId, Timestamp]
@@ -146,7 +146,7 @@ class Found:
     """Of tables that a commit read by keys, what was written since, where the log still holds all of that."""
 
 
-def decide(batch: Sequence[Commit], found: Found) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
+def decide(batch: Sequence[Commit], found: WalState) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
     """Which of the batch cannot be committed, and why. The others can be, at one time, as if one after another in this order.
 
     None of those reads rows that another before it writes, so at the time of the batch each sees what it would have
@@ -164,7 +164,7 @@ def decide(batch: Sequence[Commit], found: Found) -> list[WriteConflict | Catalo
 
 
 def _refusal(
-    commit: Commit, found: Found, written: Mapping[GlobalId, Sequence[Payload]]
+    commit: Commit, found: WalState, written: Mapping[GlobalId, Sequence[Payload]]
 ) -> WriteConflict | CatalogMoved | StagedRowsGone | None:
     is_gone = not (commit.writes.keys() | commit.reads) <= found.last_writes.keys()
     if commit.catalog_ts < found.catalog_ts or is_gone:
@@ -180,7 +180,7 @@ def _refusal(
     return None
 
 
-def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: Found, in_batch: Sequence[Payload]) -> bool:
+def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: WalState, in_batch: Sequence[Payload]) -> bool:
     """Whether rows that were read may have been written since. What the log does not hold any more may be any rows."""
     payloads = list(in_batch)
     if found.last_writes[table] > read_at:
@@ -251,7 +251,7 @@ class TableWal:
         last_writes = self._last_writes(connection, touched)
         staged = [payload.staged for commit in batch for payload in commit.writes.values() if payload.staged is not None]
         recent = self._recent(connection, batch, last_writes)
-        found = Found(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
+        found = WalState(last_writes, applied(connection, CATALOG), self._reserved(connection, staged), recent)
         refusals = decide(batch, found)
         accepted = [commit for commit, refusal in zip(batch, refusals, strict=True) if refusal is None]
         if not accepted:
@@ -285,7 +285,7 @@ class TableWal:
     def _recent(
         self, connection: sa.Connection, batch: Sequence[Commit], last_writes: Mapping[GlobalId, Timestamp]
     ) -> dict[GlobalId, list[PendingWrite]]:
-        """See ``Found.recent``."""
+        """See ``WalState.recent``."""
         since: dict[GlobalId, Timestamp] = {}
         for commit in batch:
             for table in commit.keys.keys() & last_writes.keys():

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class OutputFailure:
     """Nothing is known of a collection at ``at`` and later, until it is revived."""
 
     at: Timestamp
@@ -56,7 +56,7 @@ class Version:
     is_monotonic: bool
     folder: Folder
     all_files: tuple[DataFile, ...]
-    failure: Failure | None = None
+    failure: OutputFailure | None = None
     begins: Timestamp = MINIMUM
     """Nothing is known at earlier times, and never will be; ``MAXIMUM`` if it is still awaited."""
     errors: ErrorIntervals = ()

@@ -11,7 +11,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.compute import rendering
 from reclock.compute.operators import delta, has_delta, is_monotone, origin, snapshot
 from reclock.compute.operators import get as reading
-from reclock.compute.operators.rules import KeyFilter, Relation, Rendering, State, columns, consolidated
+from reclock.compute.operators.rules import EngineRelation, InputVersion, KeyFilter, Rendering, columns, consolidated
 from reclock.plan.functions.sql_names import literal
 from reclock.plan.relational import (
     Get,
@@ -40,8 +40,8 @@ def has_delta_rules(plan: Plan, *, is_kept: bool = True) -> bool:
 class DeltaInputs:
     """The relations of a step: what the plan's collections hold, and the updates of those that changed, by id as text."""
 
-    relations: Mapping[str, Relation]
-    changed: Mapping[str, Relation]
+    relations: Mapping[str, EngineRelation]
+    changed: Mapping[str, EngineRelation]
     """Updates at times after the step's first and up to its last, perhaps with others."""
     before: Timestamp
     as_of: Timestamp
@@ -57,7 +57,7 @@ def render(plan: Plan, desc: RelationDesc | None, engine: str, given: DeltaInput
     changes = step.changes(plan)
     names = columns(plan)
     if changes is None:
-        changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, State.NOW)} AS i WHERE FALSE")
+        changes = step.define(f"SELECT *, CAST(0 AS BIGINT) AS n FROM {step.rows(plan, InputVersion.NOW)} AS i WHERE FALSE")
     summed = consolidated(f"SELECT * FROM {changes}", names)
     chain = ",\n".join(step.expressions)
     return f"WITH {chain}\nSELECT {', '.join([*names, f'n AS {DIFF_COLUMN}'])} FROM ({summed}) AS changed"
@@ -91,14 +91,14 @@ class _Step:
         names = [f"c{i}" if i in read else literal(self.rendering.engine, None, type) for i, type in enumerate(node.desc.types)]
         return self._once((id(node), "net"), lambda: consolidated(f"SELECT * FROM {changes}", names))
 
-    def rows(self, node: Plan, state: State, key_filter: KeyFilter | None = None) -> str:
+    def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
         return self._once((id(node), state, key_filter), lambda: self._select(node, state, key_filter))
 
     def result(self, node: Plan, key_filter: KeyFilter) -> str | None:
         shown = self._shown.get(id(node))
-        return None if shown is None else self.rows(shown, State.BEFORE, key_filter)
+        return None if shown is None else self.rows(shown, InputVersion.BEFORE, key_filter)
 
-    def updates(self, node: Get) -> tuple[Relation, Timestamp]:
+    def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
         return self._given.changed[str(node.collection)], self._given.before
 
     def only_adds(self, node: Plan) -> bool:
@@ -113,8 +113,8 @@ class _Step:
         self.expressions.append(f"{name} AS ({select})")
         return name
 
-    def _select(self, node: Plan, state: State, key_filter: KeyFilter | None) -> str:
-        rendered = self.rendering if state is State.NOW else self._before
+    def _select(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None) -> str:
+        rendered = self.rendering if state is InputVersion.NOW else self._before
         if isinstance(node, Get):
             return reading.rows(node, rendered, key_filter)
         parts = inputs(node)

@@ -11,7 +11,7 @@ from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, Relation
 from reclock.algebra.timestamps import Timestamp
 from reclock.compute.operators import demand, snapshot
 from reclock.compute.operators.get import stored
-from reclock.compute.operators.rules import EMPTY_ROW, Relation, Rendering, columns
+from reclock.compute.operators.rules import EMPTY_ROW, EngineRelation, Rendering, columns
 from reclock.compute.operators.topk import limited, order_by
 from reclock.errors import EvaluationError, UnsupportedSql
 from reclock.plan.relational import Filter, Finishing, Get, Plan, collections, inputs
@@ -30,7 +30,7 @@ class Chain:
         return "WITH " + ",\n".join(self.expressions)
 
 
-def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Timestamp) -> Chain:
+def render(plan: Plan, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp) -> Chain:
     """The plan at ``as_of`` over ``relations`` (by collection id as text). Pure; raises ``UnsupportedSql`` if ``engine`` cannot."""
     nodes: dict[int, Plan] = {}
     list_nodes(plan, nodes)
@@ -42,7 +42,7 @@ def render(plan: Plan, engine: str, relations: Mapping[str, Relation], as_of: Ti
 
 def check_supported(plan: Plan) -> None:
     """Raises ``UnsupportedSql`` if no engine can compute the plan, whatever its collections hold."""
-    relations = {str(id): Relation("relation", is_counted=False) for id in collections(plan)}
+    relations = {str(id): EngineRelation("relation", is_counted=False) for id in collections(plan)}
     with suppress(EvaluationError):  # an error that every time has is an answer too
         try:
             render(plan, "duckdb", relations, Timestamp(0))
@@ -55,7 +55,7 @@ def visible(desc: RelationDesc, finishing: Finishing) -> tuple[Column, ...]:
     return desc.columns if finishing.visible is None else desc.columns[: finishing.visible]
 
 
-def select(plan: Plan, finishing: Finishing, engine: str, relations: Mapping[str, Relation], as_of: Timestamp) -> str:
+def select(plan: Plan, finishing: Finishing, engine: str, relations: Mapping[str, EngineRelation], as_of: Timestamp) -> str:
     """The whole statement: the plan's rows ordered, limited, and cut to the visible columns.
 
     Ordered or limited rows come in a definite order: ties, and rows without an ORDER BY, by all remaining columns.
@@ -72,9 +72,9 @@ def difference(
     plan: Plan,
     desc: RelationDesc,
     engine: str,
-    relations: Mapping[str, Relation],
+    relations: Mapping[str, EngineRelation],
     as_of: Timestamp,
-    previous_result: Sequence[tuple[Relation, Timestamp]],
+    previous_result: Sequence[tuple[EngineRelation, Timestamp]],
 ) -> str:
     """What must be added to the updates in ``previous_result``, each up to a time, to get the plan at ``as_of``.
 
@@ -93,7 +93,10 @@ def difference(
 
 
 def comparison(
-    plan: Plan, engine: str, now: tuple[Mapping[str, Relation], Timestamp], before: tuple[Mapping[str, Relation], Timestamp] | None
+    plan: Plan,
+    engine: str,
+    now: tuple[Mapping[str, EngineRelation], Timestamp],
+    before: tuple[Mapping[str, EngineRelation], Timestamp] | None,
 ) -> str:
     """By what the plan's rows differ from those before, each over relations at a time; all of them are new without a before.
 

@@ -13,7 +13,7 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import OutputFailed, SourceError
 from reclock.reclocking.frontiers import Partition, SourceFrontier
-from reclock.reclocking.remap import Range
+from reclock.reclocking.remap import BoundRange
 from reclock.reclocking.stamp import without
 
 Evidence = tuple[Any, ...]
@@ -59,13 +59,13 @@ PARTITION_COLUMN, OFFSET_COLUMN, DELETED_COLUMN = "mz_partition", "mz_offset", "
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChangeCount:
     """So many changes of an output were found at the bound offsets. The audit compares what was staged with it."""
 
     changes: int
 
 
-Read = tuple[str, pa.Table | OutputFailed | Found | None]
+Read = tuple[str, pa.Table | OutputFailed | ChangeCount | None]
 """What a connector reads of an output (see ``Connector.read``)."""
 
 
@@ -96,8 +96,8 @@ class Connector(Protocol):
         """The rows of one task, by output (``""`` if the source has but one): the output's columns, and ``mz_diff`` where rows may
         also go; of an output with a key, rows with their place, which replace each other, or without, if it has none of their keys.
         None in place of rows: all that the output held until here is gone, which only one task of a step may say. An error: from
-        this step on nothing is known of the output. A ``Found``: how many changes were read, which a connector tells if its offsets
-        do not bound the number of rows. Raises a ``SourceError``."""
+        this step on nothing is known of the output. A ``ChangeCount``: how many changes were read, which a connector tells if its
+        offsets do not bound the number of rows. Raises a ``SourceError``."""
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
         """Tell the upstream what is published; only ever for its own sake. Raises a ``SourceError``."""
@@ -157,7 +157,7 @@ RESTART_HINT = "ALTER SOURCE … RESTART '<name>' reads it again from its beginn
 
 
 @runtime_checkable
-class Restarts(Connector, Protocol):
+class SupportsRestart(Connector, Protocol):
     """A connector that can read a partition that was given up again, from its beginning."""
 
     def abandoned_partitions(self, bound: Bound) -> list[str]:
@@ -185,7 +185,7 @@ class HasHistory(Connector, Protocol):
 class SupportsRebuild(Connector, Protocol):
     """A connector that can read again what was bound long ago, and tell that it is still the same."""
 
-    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         """The increment of each of ``ranges``, all that was ever bound, in order; ``bound`` is what was kept with the last of each
         partition. Raises a ``SourceError`` if the upstream has it no more, or something else in its place."""
 
@@ -220,5 +220,5 @@ def skipped_ranges(partition: Partition, skips: Sequence[Skip]) -> tuple[tuple[i
 
 def remaining_ranges(partition: Partition, lower: int, upper: int, skips: Sequence[Skip]) -> list[tuple[int, int]]:
     """The parts of the offsets ``[lower, upper)`` that ``skips`` do not give up."""
-    whole = Range(partition, lower, upper, MINIMUM)
+    whole = BoundRange(partition, lower, upper, MINIMUM)
     return [(range.lower, range.upper) for range in without(whole, skipped_ranges(partition, skips))]

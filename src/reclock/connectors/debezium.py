@@ -20,12 +20,12 @@ from confluent_kafka.admin import OffsetSpec
 
 from reclock.algebra.relations import RelationDesc
 from reclock.connectors.connector import BlockedReason, Bound, Evidence, Increment, Skip, remaining_ranges, skipped_ranges
-from reclock.connectors.kafka import TASK_OFFSETS, Kafka, Piece
+from reclock.connectors.kafka import TASK_OFFSETS, Kafka, TopicReadTask
 from reclock.definitions.sources import BytesFormat, DebeziumConnector, Format, KafkaConnector
 from reclock.errors import DecodeFailed, SourceError, UpstreamChanged, UpstreamUnavailable
 from reclock.formats.envelope import changes, event_of
 from reclock.reclocking.frontiers import Partition, SourceFrontier
-from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Ended, Event, Missing, Stretch, caught_up, cut, fresh
+from reclock.reclocking.transactions import KNOWN_TRANSACTIONS, Event, Missing, Stretch, TransactionEnd, caught_up, cut, fresh
 
 LOG_ENTRIES = 2 * KNOWN_TRANSACTIONS
 """So many entries of the transaction topic are in memory at once: each transaction has two."""
@@ -39,7 +39,7 @@ class TablePiece:
     """A part of a table's topic, without the offsets that are ``dropped``: they hold what was there before."""
 
     table: str
-    piece: Piece
+    piece: TopicReadTask
     dropped: tuple[int, ...]
 
 
@@ -146,7 +146,7 @@ class Debezium:
                 for at in range(lower, upper, TASK_OFFSETS):
                     end = min(at + TASK_OFFSETS, upper)
                     dropped = tuple(offset for offset in own.detail["dropped"] if at <= offset < end)
-                    pieces.append(TablePiece(tables[topic], Piece(int(partition), at, end, own.evidence[0]), dropped))
+                    pieces.append(TablePiece(tables[topic], TopicReadTask(int(partition), at, end, own.evidence[0]), dropped))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -179,7 +179,7 @@ class Debezium:
         found = self._topic(name).probe(bound_here, skips_here)  # type: ignore[arg-type]
         return [Increment(f"{own}{i.partition}", i.lower, i.upper, i.covered, i.evidence, i.detail) for i in found]
 
-    def _new_in_log(self, reached: Increment) -> tuple[set[str], list[Ended], bool]:
+    def _new_in_log(self, reached: Increment) -> tuple[set[str], list[TransactionEnd], bool]:
         """Transactions that ended before, as far as they may come again; the next ones; and whether the topic had more at first."""
         first = self._log_begins()
         before = self._ends(reached, max(first, reached.lower - LOG_ENTRIES), reached.lower)
@@ -191,10 +191,10 @@ class Debezium:
         [first] = self._topic(self.upstream.transaction_topic).list_offsets([0], OffsetSpec.earliest()).values()
         return first
 
-    def _parts(self, log: Increment) -> Iterator[list[Ended]]:
+    def _parts(self, log: Increment) -> Iterator[list[TransactionEnd]]:
         """The transactions that end in the log, in parts that are about what one step should bind."""
         for at in range(log.detail["begin"], log.upper, LOG_ENTRIES):
-            part: list[Ended] = []
+            part: list[TransactionEnd] = []
             events = 0
             for ended in self._ends(log, at, min(at + LOG_ENTRIES, log.upper)):
                 part.append(ended)
@@ -205,19 +205,19 @@ class Debezium:
             if part:
                 yield part
 
-    def _ends(self, log: Increment, lower: int, upper: int) -> list[Ended]:
+    def _ends(self, log: Increment, lower: int, upper: int) -> list[TransactionEnd]:
         """The transactions that end in these offsets of the log."""
         found = map(self._ended, self._read_topic(log, lower, upper))
         return [ended for ended in found if ended is not None]
 
-    def _ended(self, message: Message) -> Ended | None:
+    def _ended(self, message: Message) -> TransactionEnd | None:
         partition = f"{self.upstream.transaction_topic}/{message.partition()}"
         entry = event_of(message.value(), self.format, partition, message.offset())
         try:
             if entry is None or entry["status"] != "END":
                 return None
             counts = {each["data_collection"]: int(each["event_count"]) for each in entry.get("data_collections") or ()}
-            return Ended(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
+            return TransactionEnd(_stem(entry["id"]), message.offset(), {output: _count(output, counts) for output in self.outputs})
         except (KeyError, TypeError, ValueError) as error:
             raise DecodeFailed(
                 partition, message.offset(), detail="it is no entry of a transaction topic", unit="offset"
@@ -267,7 +267,7 @@ class Debezium:
     def _read_topic(self, reached: Increment, lower: int, upper: int) -> Iterator[Message]:
         name, _, partition = reached.name.rpartition("/")
         if lower < upper:
-            piece = Piece(int(partition), lower, upper, reached.evidence[0])
+            piece = TopicReadTask(int(partition), lower, upper, reached.evidence[0])
             for messages in self._topic(name).messages(piece):
                 yield from messages
 

@@ -36,7 +36,7 @@ from reclock.errors import SourceError, UpstreamChanged, UpstreamLost, UpstreamU
 from reclock.formats.envelope import changes
 from reclock.formats.messages import decode_messages
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.remap import Range
+from reclock.reclocking.remap import BoundRange
 
 TASK_OFFSETS = 250_000
 """About how many messages one task reads."""
@@ -50,7 +50,7 @@ _SILENCE_S = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TopicReadTask:
     """The offsets ``[lower, upper)`` of one partition of the topic that had this id."""
 
     partition: int
@@ -114,7 +114,7 @@ class Kafka:
                 increments.append(Increment(partition, lower, upper, upper - lower, (topic_id,), {"begin": start}))
         return increments
 
-    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         """A topic that keeps its messages, from where the source begins on: which went before it was made, and which since then,
         nobody can tell."""
         admin = self._admin()
@@ -143,12 +143,12 @@ class Kafka:
         """Messages never change; those that were lost meanwhile are missed by the reading."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Piece]:
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TopicReadTask]:
         pieces = []
         for own in increments:
             for lower, upper in remaining_ranges(own.partition, own.detail["begin"], own.upper, skips):
                 for at in range(lower, upper, TASK_OFFSETS):
-                    pieces.append(Piece(int(own.name), at, min(at + TASK_OFFSETS, upper), own.evidence[0]))
+                    pieces.append(TopicReadTask(int(own.name), at, min(at + TASK_OFFSETS, upper), own.evidence[0]))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -178,11 +178,11 @@ class Kafka:
 
     # --- in executors ---
 
-    def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: TopicReadTask) -> Iterator[tuple[str, pa.Table]]:
         for messages in self.messages(task):
             yield "", self._decode(messages, str(task.partition))
 
-    def messages(self, task: Piece) -> Iterator[list[Message]]:
+    def messages(self, task: TopicReadTask) -> Iterator[list[Message]]:
         """What is in the piece, in order; who stops early does not know that the topic is still the same. Raises as ``read``."""
         settings = {
             "group.id": "reclock",  # a name is required; without commits and subscriptions it stays unused
@@ -205,7 +205,7 @@ class Kafka:
         if topic_id != task.topic_id:  # and so it is not known of which topic these messages were
             raise self._lost(task.partition, task.lower, "was deleted and created again", f"its id was {task.topic_id}")
 
-    def _messages(self, consumer: Consumer, task: Piece) -> Iterator[list[Message]]:
+    def _messages(self, consumer: Consumer, task: TopicReadTask) -> Iterator[list[Message]]:
         """The messages of the piece in batches, until one beyond it or the end of the partition shows that there are no more."""
         heard = time.monotonic()
         found: list[Message] = []

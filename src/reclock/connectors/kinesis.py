@@ -50,7 +50,7 @@ class Shard:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class StreamDescription:
     """What is known of the stream at a probe: when it was made, how long it keeps records, its shards by number."""
 
     created_at: int
@@ -59,7 +59,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ShardReadTask:
     """The records of a shard from ``begin`` to ``last``, both of which exist, without the ranges ``skipped``."""
 
     shard: int
@@ -118,13 +118,13 @@ class Kinesis:
                 found += increments
         return sorted(found, key=lambda increment: int(increment.name))
 
-    def _check(self, stream: Stream, bound: Bound) -> None:
+    def _check(self, stream: StreamDescription, bound: Bound) -> None:
         for number, (offset, created_at, _, _) in sorted(bound.items()):
             if created_at != stream.created_at:
                 what = "is of a stream that was deleted and created again"
                 raise self._lost(int(str(number)), offset, what, f"it was made at {created_at}, now {stream.created_at}")
 
-    def _gone(self, stream: Stream, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
+    def _gone(self, stream: StreamDescription, bound: Bound, skips: Sequence[Skip]) -> list[Increment]:
         """Shards that have expired before they were bound to their end, where that is given up."""
         found = []
         for number, (offset, _, complete_at, is_ended) in sorted(bound.items()):
@@ -135,7 +135,7 @@ class Kinesis:
                 found.append(Increment(number, offset, offset, 0, (stream.created_at, complete_at, True)))
         return found
 
-    def _walk(self, client: Any, stream: Stream, shard: Shard, bound: Bound, skips: Sequence[Skip]) -> Increment | None:
+    def _walk(self, client: Any, stream: StreamDescription, shard: Shard, bound: Bound, skips: Sequence[Skip]) -> Increment | None:
         """What is new of one shard, as far as a few pages reach; None if nothing is."""
         kept = bound.get(shard.number)
         lower = kept[0] if kept is not None else 0
@@ -165,7 +165,7 @@ class Kinesis:
         return Increment(shard.number, lower, upper, upper - lower, evidence, {"begin": begin, "last": last})
 
     def _check_retention(
-        self, client: Any, stream: Stream, shard: int, bound: Bound, begin: int | None, skips: Sequence[Skip]
+        self, client: Any, stream: StreamDescription, shard: int, bound: Bound, begin: int | None, skips: Sequence[Skip]
     ) -> None:
         """Raises ``UpstreamChanged`` unless everything beyond what is bound is still there, or given up."""
         complete_at = _complete_at(stream, bound, shard)
@@ -198,12 +198,12 @@ class Kinesis:
         """Records never change; those that expired meanwhile are missed by the reading."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Piece]:
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[ShardReadTask]:
         pieces = []
         for own in increments:
             begin, last = (own.detail.get(name) for name in ("begin", "last"))
             if begin is not None and last is not None and remaining_ranges(own.partition, begin, last + 1, skips):
-                pieces.append(Piece(int(own.name), begin, last, skipped_ranges(own.partition, skips)))
+                pieces.append(ShardReadTask(int(own.name), begin, last, skipped_ranges(own.partition, skips)))
         return pieces
 
     def acknowledge(self, frontier: SourceFrontier) -> None:
@@ -218,7 +218,7 @@ class Kinesis:
 
     # --- in executors ---
 
-    def read(self, task: Piece) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: ShardReadTask) -> Iterator[tuple[str, pa.Table]]:
         skips = [(str(task.shard), *range) for range in task.skipped]
         position = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "StartingSequenceNumber": str(task.begin)}
         reached = None
@@ -270,7 +270,7 @@ class Kinesis:
         named = {"StreamName": self.upstream.stream}
         return {**named, "StreamARN": self.upstream.arn} if self.upstream.arn else named
 
-    def _describe(self, client: Any, bound: Bound) -> Stream:
+    def _describe(self, client: Any, bound: Bound) -> StreamDescription:
         with self._answering(min(bound.items(), default=None)):
             summary = client.describe_stream_summary(**self._name)["StreamDescriptionSummary"]
             shards, more = [], self._name
@@ -280,7 +280,9 @@ class Kinesis:
                 more = {"NextToken": answer["NextToken"]} if answer.get("NextToken") else {}
         retention_ms = int(summary["RetentionPeriodHours"]) * 3_600_000
         listed = sorted((_shard(shard) for shard in shards), key=lambda shard: shard.number)
-        return Stream(_milliseconds(summary["StreamCreationTimestamp"]), retention_ms, {shard.number: shard for shard in listed})
+        return StreamDescription(
+            _milliseconds(summary["StreamCreationTimestamp"]), retention_ms, {shard.number: shard for shard in listed}
+        )
 
     def _pages(self, client: Any, shard: int, position: Mapping[str, Any]) -> Iterator[Page]:
         """The pages of a shard from a position on, one that is or was the tip included; without an end while the shard is open."""
@@ -334,7 +336,7 @@ def _shard(found: Mapping[str, Any]) -> Shard:
     )
 
 
-def _complete_at(stream: Stream, bound: Bound, shard: int) -> int | None:
+def _complete_at(stream: StreamDescription, bound: Bound, shard: int) -> int | None:
     """A moment when nothing had arrived yet beyond what is bound of the shard, or of its parents if it is not; None if unknown."""
     if shard in bound:
         return int(bound[shard][2])

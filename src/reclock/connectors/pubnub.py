@@ -56,7 +56,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SubscribeResponse:
     """The messages after a cursor, at most ``CACHE_MESSAGES``, and the cursor after them."""
 
     messages: Sequence[Heard]
@@ -131,7 +131,7 @@ class PubNub:
         ]
         yield increments, [Texts(tuple(kept))] if kept else []
 
-    def _hear(self, known: Known, now: Answer, skips: Sequence[Skip]) -> list[Heard]:
+    def _hear(self, known: Known, now: SubscribeResponse, skips: Sequence[Skip]) -> list[Heard]:
         """Every message that is not bound, in the order of each region. Raises ``UpstreamChanged`` if one may be missing."""
         frontier = dict(known.frontier)
         cursor, region, heard_at = known.cursor, known.region, known.heard_at
@@ -195,7 +195,7 @@ class PubNub:
 
     # --- the service ---
 
-    def _ask(self, timetoken: int, region: int | None) -> Answer | None:
+    def _ask(self, timetoken: int, region: int | None) -> SubscribeResponse | None:
         """What was published after a cursor; at once if that is 0, which asks for the newest. None if nobody published in time."""
         from pubnub.endpoints.pubsub.subscribe import Subscribe
         from pubnub.enums import PNStatusCategory
@@ -237,7 +237,7 @@ def connected(subscribe_key: str, origin: str) -> Any:
     return Client(settings)
 
 
-def decoded(answer: Any) -> Answer:
+def decoded(answer: Any) -> SubscribeResponse:
     """The service's answer. Raises ``ValueError`` if it is none."""
     try:
         messages = [
@@ -245,7 +245,7 @@ def decoded(answer: Any) -> Answer:
             for message in answer["m"]
             if message.get("e", 0) in (0, None)  # others are signals, and news of objects and files
         ]
-        return Answer(messages, _natural(answer["t"]["t"]), _natural(answer["t"]["r"]))
+        return SubscribeResponse(messages, _natural(answer["t"]["t"]), _natural(answer["t"]["r"]))
     except (AttributeError, KeyError, OverflowError, TypeError) as error:
         raise ValueError(f"not an answer to a subscriber: {error}") from error
 

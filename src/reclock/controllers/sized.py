@@ -23,7 +23,7 @@ from reclock.controllers.controller import PATIENCE_S, Follow, Pause, patiently
 from reclock.controllers.elected import ElectedController
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of
 from reclock.controllers.racing import Race
-from reclock.controllers.upkeep import Restarts, upkeep
+from reclock.controllers.upkeep import RestartBackoff, upkeep
 from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
@@ -124,7 +124,7 @@ class SizedController(ElectedController):
         self._registry, self._orchestrator, self._start_ms = registry, orchestrator, start_ms
         self._commanded, self._asked = _Links(connect), _Links(connect)
         self._term: Term | None = None
-        self._restarts = Restarts()
+        self._restarts = RestartBackoff()
         self._asking: dict[str, list[Replica]] = {}
         self._preferred: int | None = None
 

@@ -34,7 +34,7 @@ _logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class IntrospectionSubscribe:
     """An introspection subscribe: what ``log`` of a replica holds goes to ``into``, and each new row, when it came, to
     ``history``.
     """
@@ -45,15 +45,15 @@ class Definition:
 
 
 DEFINITIONS = (
-    Definition(LogName.ACTIVE_PEEKS, IntrospectionType.ACTIVE_PEEKS),
-    Definition(LogName.ARRANGEMENT_SIZES, IntrospectionType.ARRANGEMENT_SIZES),
-    Definition(LogName.ERROR_COUNTS, IntrospectionType.ERROR_COUNTS),
-    Definition(LogName.FRONTIERS, IntrospectionType.FRONTIERS),
-    Definition(LogName.HYDRATION_TIMES, IntrospectionType.HYDRATION_TIMES),
-    Definition(LogName.LAST_REFRESHES, IntrospectionType.LAST_REFRESHES),
-    Definition(LogName.REFRESH_DURATIONS, IntrospectionType.REFRESH_DURATIONS),
-    Definition(LogName.PEEK_DURATIONS, IntrospectionType.PEEK_DURATIONS),
-    Definition(LogName.PROCESS_USAGE, IntrospectionType.REPLICA_METRICS, IntrospectionType.REPLICA_METRICS_HISTORY),
+    IntrospectionSubscribe(LogName.ACTIVE_PEEKS, IntrospectionType.ACTIVE_PEEKS),
+    IntrospectionSubscribe(LogName.ARRANGEMENT_SIZES, IntrospectionType.ARRANGEMENT_SIZES),
+    IntrospectionSubscribe(LogName.ERROR_COUNTS, IntrospectionType.ERROR_COUNTS),
+    IntrospectionSubscribe(LogName.FRONTIERS, IntrospectionType.FRONTIERS),
+    IntrospectionSubscribe(LogName.HYDRATION_TIMES, IntrospectionType.HYDRATION_TIMES),
+    IntrospectionSubscribe(LogName.LAST_REFRESHES, IntrospectionType.LAST_REFRESHES),
+    IntrospectionSubscribe(LogName.REFRESH_DURATIONS, IntrospectionType.REFRESH_DURATIONS),
+    IntrospectionSubscribe(LogName.PEEK_DURATIONS, IntrospectionType.PEEK_DURATIONS),
+    IntrospectionSubscribe(LogName.PROCESS_USAGE, IntrospectionType.REPLICA_METRICS, IntrospectionType.REPLICA_METRICS_HISTORY),
 )
 """Of unified relations, the first part. The others are in `introspection.types` and `introspection.builtins`."""
 
@@ -76,7 +76,7 @@ class ReplicaSubscribes:
     replica: Reporting
     clock: Clock
     _reporter: Reporter | None = None
-    _subscribes: dict[str, Definition] = field(default_factory=dict)
+    _subscribes: dict[str, IntrospectionSubscribe] = field(default_factory=dict)
     _is_lost: threading.Event = field(default_factory=threading.Event)
 
     def connect(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from reclock.consensus.processes.replicas import Registration
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 
 _FIRST_S, _LONGEST_S = 0.25, 30.0
 
@@ -33,12 +33,12 @@ def upkeep(
 
 
 @dataclass(slots=True)
-class Restarts:
+class RestartBackoff:
     """When a replica whose process ended may be started again: after a pause that doubles until it comes up."""
 
     _since_s: dict[int, tuple[int, float]] = field(default_factory=dict)
 
-    def note(self, ended: Ended, now_s: float) -> None:
+    def note(self, ended: EndedProcess, now_s: float) -> None:
         count, _ = self._since_s.get(ended.replica_id, (0, 0.0))
         self._since_s[ended.replica_id] = (count + 1, now_s)
 

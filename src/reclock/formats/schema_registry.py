@@ -22,29 +22,29 @@ class RefusedSchema(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class RegisteredSchema:
     """The text of a schema, and those of all that it refers to, by the names it has for them: each behind those that it needs."""
 
     text: str
     imports: tuple[tuple[str, str], ...] = ()
 
 
-def latest(settings: Mapping[str, Any], subject: str) -> Schema:
+def latest(settings: Mapping[str, Any], subject: str) -> RegisteredSchema:
     """The newest schema of a subject. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
     return _found(settings, f'of "{subject}"', lambda client: client.get_version(subject, "latest").schema)
 
 
-def schema(settings: Mapping[str, Any], id: int) -> Schema:
+def schema(settings: Mapping[str, Any], id: int) -> RegisteredSchema:
     """A schema by its id, asked for once. Raises ``UnknownSchema``, ``UpstreamUnavailable``."""
     return _schema(tuple(sorted(settings.items())), id)
 
 
 @lru_cache(maxsize=1024)
-def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> Schema:
+def _schema(settings: tuple[tuple[str, Any], ...], id: int) -> RegisteredSchema:
     return _found(dict(settings), str(id), lambda client: client.get_schema(id))
 
 
-def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> Schema:
+def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -> RegisteredSchema:
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     client = _client(tuple(sorted(settings.items())))
@@ -52,7 +52,7 @@ def _found(settings: Mapping[str, Any], which: str, ask: Callable[[Any], Any]) -
         found = ask(client)
         imports: dict[str, str] = {}
         _gather(client, found.references or (), imports)
-        return Schema(str(found.schema_str), tuple(imports.items()))
+        return RegisteredSchema(str(found.schema_str), tuple(imports.items()))
     except SchemaRegistryError as error:
         if error.error_code in _MISSING:
             raise UnknownSchema(f"the registry has no schema {which}") from error
@@ -83,7 +83,7 @@ def _gather(client: Any, references: Sequence[Any], imports: dict[str, str]) -> 
 
 def register(settings: Mapping[str, Any], subject: str, avro: str) -> int:
     """The id of a schema of Avro, which is the subject's newest or was it. Raises ``RefusedSchema``, ``UpstreamUnavailable``."""
-    from confluent_kafka.schema_registry import Schema as Registered
+    from confluent_kafka.schema_registry import RegisteredSchema as Registered
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     try:

@@ -17,7 +17,7 @@ from reclock.collections.correction import replace_updates_at
 from reclock.collections.files import StagedFile
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
-from reclock.collections.version import Failure, Version
+from reclock.collections.version import OutputFailure, Version
 from reclock.connectors.connector import Bound, Increment
 from reclock.definitions.sources import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
@@ -169,7 +169,7 @@ class SourceCollections:
         for name, failure in failed.items():
             output = self.outputs[name]
             if not _is_committed(self.group, output, at):
-                output.fail(Failure(at, failure.message, failure.detail), expected_upper=output.upper())
+                output.fail(OutputFailure(at, failure.message, failure.detail), expected_upper=output.upper())
         begun = self.begun_by(increments)
         for name in [name for name in dict.fromkeys((*staged, *begun, *revived)) if name in self.outputs]:
             output, files = self.outputs[name], staged.get(name, ())

@@ -22,7 +22,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import OFFSET_COLUMN, Connector, Found, Read
+from reclock.connectors.connector import OFFSET_COLUMN, ChangeCount, Connector, Read
 from reclock.errors import (
     DecodeFailed,
     InternalError,
@@ -102,7 +102,7 @@ class StagingJob:
         changes: int | None = None
         try:
             for output, rows in self._read(task):
-                if isinstance(rows, Found):
+                if isinstance(rows, ChangeCount):
                     changes = (changes or 0) + rows.changes
                 elif rows is None or isinstance(rows, OutputFailed):
                     for key in [key for key in writers if key[0] == output]:

@@ -26,8 +26,8 @@ from reclock.connectors.connector import (
     HasHistory,
     Increment,
     ReadsOnce,
-    Restarts,
     SupportsGuests,
+    SupportsRestart,
 )
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
@@ -45,7 +45,7 @@ from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import mint
 
 
-class State(StrEnum):
+class IngestState(StrEnum):
     """What an ingestion came to."""
 
     IDLE = "idle"
@@ -66,7 +66,7 @@ class IngestReport:
 
     source: str
     at: Timestamp
-    state: State
+    state: IngestState
     bindings: tuple[tuple[str, int], ...] = ()
     rows: int = 0
     size: int = 0
@@ -84,7 +84,7 @@ class IngestReport:
 
     @classmethod
     def of(cls, source: SourceSpec, step: Step) -> IngestReport:
-        state = State.BLOCKED if step.blocking else State.STAGED
+        state = IngestState.BLOCKED if step.blocking else IngestState.STAGED
         failed = tuple(step.failed.items())
         return cls(source.name, step.at, state, tuple(step.bindings), step.rows, step.size, failed, step.revived)
 
@@ -120,14 +120,14 @@ def ingest(
     claimed, no Spark job runs and nothing is committed. ``owner`` names this writer; two writers may run this at once: one of them
     gets ``BUSY``. With ``is_history`` the step binds no more than the upstream had before its time.
     ``has_gaps`` tells whether offsets of the source were ever given up after they were bound, ``is_wanted`` whether it is
-    there still, ``restarts`` which readings were requested (see ``reclock.connectors.connector.Restarts``).
+    there still, ``restarts`` which readings were requested (see ``reclock.connectors.connector.SupportsRestart``).
     Raises a ``SourceError`` if the source stalls: then the group stays claimed, and the next call goes on from there.
     Raises ``UpperMismatch`` if the group was published beyond ``at`` meanwhile: take a newer time.
     """
     whole = connector
     if isinstance(connector, FailsByOutput) and (failed := SourceCollections.open(lake, source).failed()):
         connector = connector.without(failed)
-    if isinstance(connector, Restarts):
+    if isinstance(connector, SupportsRestart):
         connector = connector.restarting(restarts())
     work = _Work(source, connector, whole, owner, frontiers, lake, engines, lease_ms, is_history, has_gaps, is_wanted, at)
     try:
@@ -137,10 +137,10 @@ def ingest(
                 return work.with_waiting(report)
         return work.begin(at)
     except ClaimConflict as conflict:
-        return work.with_waiting(IngestReport(source.name, at, State.BUSY, claimed_by=_holder(conflict, at)))
+        return work.with_waiting(IngestReport(source.name, at, IngestState.BUSY, claimed_by=_holder(conflict, at)))
     except UpstreamBusy as busy:
         waits_for = f"{busy.message}: {busy.detail}" if busy.detail else busy.message
-        return IngestReport(source.name, at, State.WAITING, waiting=dict.fromkeys(source.all_ids, waits_for))
+        return IngestReport(source.name, at, IngestState.WAITING, waiting=dict.fromkeys(source.all_ids, waits_for))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class _Work:
         if (work := self._over(collections)) is not None:
             return work.begin(at)
         upper, bound = collections.read_bound()
-        step, idle = Step(self.source.id, at, Phase.PROBING), IngestReport(self.source.name, at, State.IDLE)
+        step, idle = Step(self.source.id, at, Phase.PROBING), IngestReport(self.source.name, at, IngestState.IDLE)
         probed = None
         if not self._reads_once(bound):
             probed = self._probe_unclaimed(step, upper, bound)
@@ -197,7 +197,7 @@ class _Work:
 
         Nothing is known of a guest that has no collection yet.
         """
-        if isinstance(self.connector, Restarts):
+        if isinstance(self.connector, SupportsRestart):
             _, bound = SourceCollections.open(self.lake, self.source).read_bound()
             report = replace(report, abandoned=tuple(self.connector.abandoned_partitions(bound)))
         if not self.source.guests:

@@ -25,7 +25,7 @@ from reclock.introspection.operations import OPERATIONS
 from reclock.introspection.pg_absent import PG_ABSENT
 from reclock.introspection.pg_activity import PG_ACTIVITY
 from reclock.introspection.pg_catalog import PG_CATALOG
-from reclock.introspection.relation import Builtin, Rows, State, desc
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 from reclock.introspection.sinks import SINKS
 from reclock.introspection.statuses import STATUSES
 from reclock.introspection.unified import UNIFIED
@@ -35,15 +35,15 @@ def _moment(at: Timestamp) -> datetime:
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
-def _items(state: State, *types: ItemType) -> list[Item]:
+def _items(state: SystemState, *types: ItemType) -> list[Item]:
     return sorted((item for item in state.catalog.items.values() if item.type in types), key=lambda item: int(item.id[1:]))
 
 
-def _indexed(state: State) -> set[GlobalId]:
+def _indexed(state: SystemState) -> set[GlobalId]:
     return {facts.on_id for facts in state.indexes.values()}
 
 
-def _objects(state: State) -> Rows:
+def _objects(state: SystemState) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, *ItemType):
         kind = "materialized_view" if item.type is ItemType.VIEW and item.id in indexed else item.type.value
@@ -58,7 +58,7 @@ def _array(acl: Acl) -> str:
     return "{" + ",".join(map(str, acl)) + "}"
 
 
-def _default_privileges(state: State) -> Rows:
+def _default_privileges(state: SystemState) -> Rows:
     for default in state.catalog.sorted(Kind.DEFAULT_PRIVILEGE):
         yield (
             default.role_id,
@@ -70,20 +70,20 @@ def _default_privileges(state: State) -> Rows:
         )
 
 
-def _columns(state: State) -> Rows:
+def _columns(state: SystemState) -> Rows:
     for id_, relation in state.descs.items():
         for position, column in enumerate(relation.columns, 1):
             yield id_, column.name, position, column.is_nullable, column.sql_type
 
 
-def _indexes(state: State) -> Rows:
+def _indexes(state: SystemState) -> Rows:
     ways = state.maintenance()
     for id, facts in state.indexes.items():
         item, key = state.catalog.items[id], ", ".join(part.sql for part in facts.key)
         yield id, object_oid(id), item.name, facts.on_id, facts.cluster_id, key, ways[id], item.owner_role_id
 
 
-def _views(state: State, *, materialized: bool) -> Rows:
+def _views(state: SystemState, *, materialized: bool) -> Rows:
     indexed = _indexed(state)
     for item in _items(state, ItemType.VIEW):
         if (item.id in indexed) is materialized:
@@ -94,26 +94,26 @@ def _defined(item: Item) -> tuple[object, ...]:
     return item.id, object_oid(item.id), item.schema_id, item.name, item.owner_role_id, item.create_sql
 
 
-def _sources(state: State) -> Rows:
+def _sources(state: SystemState) -> Rows:
     for item in _items(state, ItemType.SOURCE):
         kind = state.source_types.get(item.id)
         yield item.id, object_oid(item.id), item.schema_id, item.name, kind, item.owner_role_id, item.create_sql
 
 
-def _source_progresses(state: State) -> Rows:
+def _source_progresses(state: SystemState) -> Rows:
     for item in _items(state, ItemType.SOURCE_PROGRESS):
         if item.progress is not None:
             yield item.id, item.name, item.progress.source_id
 
 
-def _leftovers(state: State) -> Rows:
+def _leftovers(state: SystemState) -> Rows:
     """What upstreams still keep for sources that were dropped."""
     for own in state.leftovers():
         if own.source_id not in state.catalog.items:
             yield own.source_id, own.name, own.what, _moment(own.at), own.error, own.detail
 
 
-def _frontiers(state: State) -> Rows:
+def _frontiers(state: SystemState) -> Rows:
     for id, frontier in state.frontiers().items():
         claim = frontier.claim
         yield (
@@ -126,7 +126,7 @@ def _frontiers(state: State) -> Rows:
         )
 
 
-def _audit_events(state: State) -> Rows:
+def _audit_events(state: SystemState) -> Rows:
     for event in state.audit_events():
         yield (
             event.id,
@@ -139,7 +139,7 @@ def _audit_events(state: State) -> Rows:
         )
 
 
-def _object_usages(state: State) -> dict[tuple[str, Timestamp], int]:
+def _object_usages(state: SystemState) -> dict[tuple[str, Timestamp], int]:
     """Bytes of each object at each moment its collections were measured, in order of measurement."""
     sizes: dict[tuple[str, Timestamp], int] = {}
     for usage in state.storage_usages():
@@ -148,7 +148,7 @@ def _object_usages(state: State) -> dict[tuple[str, Timestamp], int]:
     return sizes
 
 
-def _recent_storage_usage(state: State) -> Rows:
+def _recent_storage_usage(state: SystemState) -> Rows:
     latest = {object_id: size for (object_id, _), size in _object_usages(state).items()}
     return ((object_id, size) for object_id, size in latest.items() if object_id in state.catalog.items)
 

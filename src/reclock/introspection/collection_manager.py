@@ -76,7 +76,7 @@ class ManagedCollections(Protocol):
         ...
 
 
-class Names(Protocol):
+class ReporterNames(Protocol):
     """Who reports in which name: see `consensus.reporters`."""
 
     lease_ms: int
@@ -131,7 +131,7 @@ class CollectionManager:
     """
 
     collections: ManagedCollections
-    names: Names
+    names: ReporterNames
     histories: Set[IntrospectionType]
     clock: Clock = system_clock
     monotonic_ms: Callable[[], float] = lambda: time.monotonic() * 1000

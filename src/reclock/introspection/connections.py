@@ -5,16 +5,16 @@ from __future__ import annotations
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, OID, TEXT
 from reclock.catalog.objects import ItemType
-from reclock.introspection.relation import Builtin, Rows, State, desc
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 
 
-def _secrets(state: State) -> Rows:
+def _secrets(state: SystemState) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.SECRET:
             yield item.id, object_oid(item.id), item.schema_id, item.name, item.owner_role_id
 
 
-def _connections(state: State) -> Rows:
+def _connections(state: SystemState) -> Rows:
     for item in state.catalog.items.values():
         if item.type is ItemType.CONNECTION:
             kind = state.connection_types.get(item.id)

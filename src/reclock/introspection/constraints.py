@@ -8,17 +8,17 @@ from functools import partial
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, ScalarType, array
-from reclock.introspection.relation import Builtin, ConstraintFacts, Rows, State, desc, view
+from reclock.introspection.relation import Builtin, ConstraintFacts, Rows, SystemState, desc, view
 
 _ACTIONS = {"NO ACTION": "a", "RESTRICT": "r", "CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
 _MATCHES = {"FULL": "f", "SIMPLE": "s"}
 
 
-def _all(state: State) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
+def _all(state: SystemState) -> Iterator[tuple[GlobalId, ConstraintFacts]]:
     return ((table, facts) for table, constraints in state.constraints().items() for facts in constraints)
 
 
-def _constraints(state: State) -> Rows:
+def _constraints(state: SystemState) -> Rows:
     for table, facts in _all(state):
         to = facts.reference
         index = facts.oid if facts.has_index else to.index_oid if to is not None else 0
@@ -59,7 +59,7 @@ def _definition(facts: ConstraintFacts) -> tuple[str, str]:
     return f"{kind}{' NULLS NOT DISTINCT' if facts.are_nulls_equal else ''} ({facts.key}){deferrable}", ""
 
 
-def _constraint_columns(state: State) -> Rows:
+def _constraint_columns(state: SystemState) -> Rows:
     for _, facts in _all(state):
         to = facts.reference
         for place, position in enumerate(facts.positions):

@@ -13,14 +13,14 @@ from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
-from reclock.introspection.relation import Builtin, Rows, State, desc, view
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc, view
 from reclock.introspection.type_functions import functions_of, type_function_rows
 from reclock.plan.functions.moments import zones
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
 
 
-def _types(state: State) -> Rows:
+def _types(state: SystemState) -> Rows:
     for each in type_rows():
         element = each.type.element
         of = 0 if element is None else type_oid(element)
@@ -35,7 +35,7 @@ def _sql_name(type: object) -> str:
     return str(type).replace("(38,9)", "")
 
 
-def _acls(state: State) -> Rows:
+def _acls(state: SystemState) -> Rows:
     snapshot = state.catalog
 
     def name(role_id: str) -> str:
@@ -50,7 +50,7 @@ def _acls(state: State) -> Rows:
             yield word, object_oid(thing.id), tuple(shown(item) for item in shown_acl(owned)) if thing.privileges else None
 
 
-def _held(state: State) -> Rows:
+def _held(state: SystemState) -> Rows:
     """Every role with every privilege it has by itself, by its roles, by PUBLIC, or as an owner."""
     snapshot = state.catalog
     for role in snapshot.roles.values():
@@ -62,7 +62,7 @@ def _held(state: State) -> Rows:
             yield object_oid(role.id), "relation", object_oid(mapping.id), mapping.object_name, "SELECT"
 
 
-def _columns(state: State) -> Rows:
+def _columns(state: SystemState) -> Rows:
     defaults = state.defaults()
     for id_, relation in state.descs.items():
         of = defaults.get(id_, {})
@@ -81,7 +81,7 @@ def _columns(state: State) -> Rows:
                     yield constraint.oid, position, column.name, column_type_oid(column), column_type_modifier(column), False, None
 
 
-def _indexes(state: State) -> Rows:
+def _indexes(state: SystemState) -> Rows:
     for id_, facts in state.indexes.items():
         positions = tuple(0 if part.position is None else part.position + 1 for part in facts.key)
         expressions = ", ".join(part.sql for part in facts.key if part.position is None) or None
@@ -97,11 +97,11 @@ def _indexes(state: State) -> Rows:
                 yield constraint.oid, object_oid(id_), constraint.positions, options, constraint.key, None, False, *traits
 
 
-def _queries(state: State) -> Rows:
+def _queries(state: SystemState) -> Rows:
     return ((object_oid(GlobalId(id_)), query) for id_, query in state.queries().items())
 
 
-def _time_zones(state: State) -> Rows:
+def _time_zones(state: SystemState) -> Rows:
     """What ``AT TIME ZONE`` takes, as it is now."""
     now = datetime.fromtimestamp(state.now() / 1000, UTC)
     for name in zones().values():

@@ -30,7 +30,7 @@ Ids = Callable[[], Mapping[IntrospectionType, GlobalId]]
 
 
 @dataclass(slots=True)
-class Managed:
+class LakeManagedCollections:
     """See `ManagedCollections`. A collection is made when it is first written; until then it is empty."""
 
     lake: Lake

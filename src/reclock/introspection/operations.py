@@ -9,7 +9,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMPTZ
 from reclock.catalog.objects import ItemType
 from reclock.consensus.processes.statistics import Total
-from reclock.introspection.relation import Builtin, Rows, State, desc, view
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc, view
 
 _STATISTICS = desc(
     id=TEXT,
@@ -22,33 +22,33 @@ _STATISTICS = desc(
 )
 
 
-def _dependencies(state: State) -> Rows:
+def _dependencies(state: SystemState) -> Rows:
     return ((id, referenced) for id, on in state.dependencies().items() for referenced in sorted(on))
 
 
-def _broken(state: State) -> Rows:
+def _broken(state: SystemState) -> Rows:
     return ((own.id, own.name, own.type, own.what, own.error, own.hint) for own in state.broken())
 
 
-def _lags(state: State) -> Rows:
+def _lags(state: SystemState) -> Rows:
     now = state.now()
     return ((id, frontier.lag_ms(now)) for id, frontier in state.frontiers().items())
 
 
-def _totals(state: State, type: ItemType) -> Iterator[tuple[Total, str]]:
+def _totals(state: SystemState, type: ItemType) -> Iterator[tuple[Total, str]]:
     for total in state.statistics():
         item = state.catalog.items.get(GlobalId(total.object_id))
         if item is not None and item.type is type:
             yield total, item.name
 
 
-def _sources(state: State) -> Rows:
+def _sources(state: SystemState) -> Rows:
     for total, name in _totals(state, ItemType.SOURCE):
         at = datetime.fromtimestamp(total.last_at / 1000, UTC)
         yield total.object_id, name, total.steps, total.offsets, total.updates, total.bytes, at
 
 
-def _sinks(state: State) -> Rows:
+def _sinks(state: SystemState) -> Rows:
     return ((total.object_id, name, total.steps, total.updates, total.bytes) for total, name in _totals(state, ItemType.SINK))
 
 

@@ -42,7 +42,7 @@ class PartitionOverview:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ObjectHealth:
     """How far an object is, and how it does. ``lag_ms`` is how far its upper is behind the present; a claim is work under way."""
 
     id: GlobalId
@@ -62,7 +62,7 @@ class Standing:
 class SourceOverview:
     """A source. ``partitions`` are the last bound, ``partition_count`` counts all; ``audit`` is the last one in the data docs."""
 
-    standing: Standing
+    standing: ObjectHealth
     partition_count: int
     partitions: tuple[PartitionOverview, ...]
     stairs: tuple[Stair, ...]
@@ -89,7 +89,7 @@ class Overview:
 
     now: Timestamp
     sources: tuple[SourceOverview, ...]
-    indexes: tuple[Standing, ...]
+    indexes: tuple[ObjectHealth, ...]
     clusters: tuple[str, ...]
     replicas: tuple[ReplicaOverview, ...] = ()
 
@@ -132,7 +132,7 @@ def staircase(remap: Remap) -> tuple[Stair, ...]:
     return tuple(stairs[-STAIRS:])
 
 
-def _source(standing: Standing, remap: Remap, audits: Mapping[str, Entry]) -> SourceOverview:
+def _source(standing: ObjectHealth, remap: Remap, audits: Mapping[str, Entry]) -> SourceOverview:
     bound = [
         PartitionOverview(str(partition), stairs.offsets[-1], stairs.times[-1])
         for partition, stairs in remap.partitions.items()
@@ -156,9 +156,9 @@ def _replicas(catalog: CatalogSnapshot, reported: Mapping[IntrospectionType, Ite
     return tuple(sorted(found, key=lambda replica: (replica.cluster, replica.id)))
 
 
-def _standing(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> Standing:
+def _standing(item: Item, name: str, frontier: GroupFrontier, status: Status | None, now: Timestamp) -> ObjectHealth:
     claim = frontier.claim
-    return Standing(
+    return ObjectHealth(
         item.id,
         name,
         status.status if status else "created",

@@ -11,7 +11,7 @@ from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, INTEGER, OID, SMA
 from reclock.algebra.timestamps import Timestamp
 from reclock.introspection.backends import Backend
 from reclock.introspection.privacy import HIDDEN
-from reclock.introspection.relation import Builtin, Rows, State, desc, empty, view
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc, empty, view
 
 _view, _empty = partial(view, "pg_catalog"), partial(empty, "pg_catalog")
 
@@ -20,11 +20,11 @@ def _moment(at: Timestamp | None) -> datetime | None:
     return None if at is None else datetime.fromtimestamp(at / 1000, UTC)
 
 
-def _seen(state: State) -> Iterator[Backend]:
+def _seen(state: SystemState) -> Iterator[Backend]:
     return (backend for backend in state.backends() if state.reader.sees(backend))
 
 
-def _activity(state: State) -> Rows:
+def _activity(state: SystemState) -> Rows:
     databases = {database.name: object_oid(database.id) for database in state.catalog.databases.values()}
     for backend in state.backends():
         who = (

@@ -16,7 +16,7 @@ HIDDEN = "<insufficient privilege>"
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class IntrospectionReader:
     """Who reads a system relation: a role, by the session of a process id."""
 
     snapshot: CatalogSnapshot

@@ -18,7 +18,7 @@ from reclock.consensus.objects.pending_cleanup import Leftover
 from reclock.consensus.processes.statistics import Total
 from reclock.consensus.processes.statuses import Status
 from reclock.introspection.backends import Backend
-from reclock.introspection.privacy import Reader
+from reclock.introspection.privacy import IntrospectionReader
 from reclock.protocol.introspection import IntrospectionType, LogName, Row
 
 SUBSOURCE = "subsource"
@@ -99,7 +99,7 @@ class BrokenObject:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SystemState:
     """Everything the system relations are made of, read once for a statement. The calls are made only if a relation needs them."""
 
     catalog: CatalogSnapshot
@@ -133,7 +133,7 @@ class State:
     statistics: Callable[[], Sequence[Total]]
     backends: Callable[[], Sequence[Backend]]
     """The sessions of this process."""
-    reader: Reader
+    reader: IntrospectionReader
     now: Callable[[], Timestamp]
     log: Callable[[LogName], Iterable[Row]]
     """A log of the replica that the session targets."""
@@ -150,7 +150,7 @@ class Builtin:
     schema: str
     name: str
     desc: RelationDesc
-    rows: Callable[[State], Rows] | None = None
+    rows: Callable[[SystemState], Rows] | None = None
     query: str | None = None
     managed: IntrospectionType | None = None
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from reclock.algebra.object_ids import object_oid
 from reclock.algebra.relations import BIGINT, OID, TEXT
-from reclock.introspection.relation import Builtin, Rows, State, desc
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 
 
-def _sinks(state: State) -> Rows:
+def _sinks(state: SystemState) -> Rows:
     for id, facts in state.sinks.items():
         item = state.catalog.items[id]
         yield (

@@ -10,7 +10,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import ItemType
-from reclock.introspection.relation import SUBSOURCE, Builtin, Rows, State, desc
+from reclock.introspection.relation import SUBSOURCE, Builtin, Rows, SystemState, desc
 
 _STATUS = desc(id=TEXT, name=TEXT, status=TEXT, error=TEXT, detail=TEXT, hint=TEXT, updated_at=TIMESTAMPTZ)
 
@@ -19,7 +19,7 @@ def _row(id: str, name: str, status: str, at: Timestamp, *error: str | None) -> 
     return id, name, status, *(error or (None, None, None)), datetime.fromtimestamp(at / 1000, UTC)
 
 
-def _current(type: ItemType, state: State) -> Rows:
+def _current(type: ItemType, state: SystemState) -> Rows:
     """One that nobody has worked on yet is ``created``. A subsource has a status only where it differs from its source's."""
     known = {status.name for status in state.statuses()}
     for item in state.catalog.items.values():
@@ -28,7 +28,7 @@ def _current(type: ItemType, state: State) -> Rows:
     yield from _reported(type, state, is_history=False)
 
 
-def _reported(type: ItemType, state: State, *, is_history: bool) -> Iterator[tuple[object, ...]]:
+def _reported(type: ItemType, state: SystemState, *, is_history: bool) -> Iterator[tuple[object, ...]]:
     for status in state.status_history() if is_history else state.statuses():
         item = state.catalog.items.get(GlobalId(status.name))
         if item is not None and item.type is type:

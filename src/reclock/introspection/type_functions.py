@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, type_rows
-from reclock.introspection.relation import Rows, State
+from reclock.introspection.relation import Rows, SystemState
 
 _BYTEA_OID = 17
 _ANYARRAY_OID = 2277
@@ -61,7 +61,7 @@ def functions_of(type_name: str) -> TypeFunctions:
     return (_ARRAY if type_name.startswith("_") else _FUNCTIONS[type_name])[1]
 
 
-def type_function_rows(state: State) -> Rows:
+def type_function_rows(state: SystemState) -> Rows:
     """Object id, name, type of the argument and of the answer, of each function."""
     internal, cstring = PSEUDO_TYPES["internal"], PSEUDO_TYPES["cstring"]
     type_oids = {each.name: each.oid for each in type_rows()} | {name: oid for name, (oid, *_) in TEXTS.items()}

@@ -34,7 +34,7 @@ LOGS: dict[LogName, RelationDesc] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Managed:
+class ManagedType:
     """``is_history``: rows stay when the reporter goes, until they are older than the retention of histories, by their last
     column. Columns ``private`` are for who may see what ``authenticated_user`` executes.
     """
@@ -48,8 +48,8 @@ def _unified(log: LogName) -> RelationDesc:
     return RelationDesc((Column("replica_id", BIGINT), *LOGS[log].columns))
 
 
-def _history(desc: RelationDesc) -> Managed:
-    return Managed(RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True)
+def _history(desc: RelationDesc) -> ManagedType:
+    return ManagedType(RelationDesc((*desc.columns, Column("occurred_at", TIMESTAMPTZ))), is_history=True)
 
 
 _STATUS = RelationDesc(_columns(replica_id=BIGINT, cluster_id=BIGINT, process=TEXT, status=TEXT, reason=TEXT))
@@ -59,24 +59,24 @@ _SESSION = RelationDesc(
     )
 )
 
-MANAGED: dict[IntrospectionType, Managed] = {
-    IntrospectionType.ACTIVE_PEEKS: Managed(_unified(LogName.ACTIVE_PEEKS)),
-    IntrospectionType.ARRANGEMENT_SIZES: Managed(_unified(LogName.ARRANGEMENT_SIZES)),
-    IntrospectionType.ERROR_COUNTS: Managed(_unified(LogName.ERROR_COUNTS)),
-    IntrospectionType.FRONTIERS: Managed(_unified(LogName.FRONTIERS)),
-    IntrospectionType.HYDRATION_TIMES: Managed(_unified(LogName.HYDRATION_TIMES)),
-    IntrospectionType.LAST_REFRESHES: Managed(_unified(LogName.LAST_REFRESHES)),
-    IntrospectionType.REFRESH_DURATIONS: Managed(_unified(LogName.REFRESH_DURATIONS)),
-    IntrospectionType.PEEK_DURATIONS: Managed(_unified(LogName.PEEK_DURATIONS)),
-    IntrospectionType.REPLICA_METRICS: Managed(_unified(LogName.PROCESS_USAGE)),
+MANAGED: dict[IntrospectionType, ManagedType] = {
+    IntrospectionType.ACTIVE_PEEKS: ManagedType(_unified(LogName.ACTIVE_PEEKS)),
+    IntrospectionType.ARRANGEMENT_SIZES: ManagedType(_unified(LogName.ARRANGEMENT_SIZES)),
+    IntrospectionType.ERROR_COUNTS: ManagedType(_unified(LogName.ERROR_COUNTS)),
+    IntrospectionType.FRONTIERS: ManagedType(_unified(LogName.FRONTIERS)),
+    IntrospectionType.HYDRATION_TIMES: ManagedType(_unified(LogName.HYDRATION_TIMES)),
+    IntrospectionType.LAST_REFRESHES: ManagedType(_unified(LogName.LAST_REFRESHES)),
+    IntrospectionType.REFRESH_DURATIONS: ManagedType(_unified(LogName.REFRESH_DURATIONS)),
+    IntrospectionType.PEEK_DURATIONS: ManagedType(_unified(LogName.PEEK_DURATIONS)),
+    IntrospectionType.REPLICA_METRICS: ManagedType(_unified(LogName.PROCESS_USAGE)),
     IntrospectionType.REPLICA_METRICS_HISTORY: _history(_unified(LogName.PROCESS_USAGE)),
-    IntrospectionType.REPLICA_STATUSES: Managed(RelationDesc((*_STATUS.columns, Column("updated_at", TIMESTAMPTZ)))),
+    IntrospectionType.REPLICA_STATUSES: ManagedType(RelationDesc((*_STATUS.columns, Column("updated_at", TIMESTAMPTZ)))),
     IntrospectionType.REPLICA_STATUS_HISTORY: _history(_STATUS),
-    IntrospectionType.SESSIONS: Managed(_SESSION),
-    IntrospectionType.SESSION_HISTORY: Managed(
+    IntrospectionType.SESSIONS: ManagedType(_SESSION),
+    IntrospectionType.SESSION_HISTORY: ManagedType(
         RelationDesc((*_SESSION.columns, Column("disconnected_at", TIMESTAMPTZ))), is_history=True
     ),
-    IntrospectionType.STATEMENTS: Managed(
+    IntrospectionType.STATEMENTS: ManagedType(
         RelationDesc(
             _columns(
                 process=TEXT,

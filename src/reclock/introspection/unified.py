@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from reclock.introspection.relation import Builtin, Rows, State
+from reclock.introspection.relation import Builtin, Rows, SystemState
 from reclock.introspection.types import LOGS, MANAGED
 from reclock.protocol.introspection import LogName
 
 
-def _log(name: LogName, state: State) -> Rows:
+def _log(name: LogName, state: SystemState) -> Rows:
     return state.log(name)
 
 

@@ -24,7 +24,7 @@ from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceEr
 from reclock.failpoints import failpoint
 from reclock.ingest.rebuild import Rebuild, Rebuilt
 from reclock.ingest.source_collections import SourceCollections
-from reclock.ingest.step import IngestReport, State
+from reclock.ingest.step import IngestReport, IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -120,10 +120,10 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
         )
     else:
         report = _step(environment, spec, at, owner)
-        if report.state is State.BUSY:
+        if report.state is IngestState.BUSY:
             raise ClaimConflict(spec.name)
         rows = report.rows
-        outcome = Outcome.EMPTY if report.state is State.IDLE else Outcome.BOUND
+        outcome = Outcome.EMPTY if report.state is IngestState.IDLE else Outcome.BOUND
     failpoint("backfill.before_advance")
     is_over = at + 1 >= frontier.upper and at + (at - interval.lower) > environment.clock()
     if is_waiting:
@@ -169,14 +169,14 @@ def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
             report = _step(environment, spec, claim.at, owner)
         except UpperMismatch:
             continue  # it was complete and is published; what came later belongs to a later interval
-        if report.state is State.BUSY:
+        if report.state is IngestState.BUSY:
             time.sleep(_POLL_S)
 
 
 def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
     """The source's part of a tick, with its history. Raises what keeps it from being published."""
     report = tick.ingest(environment, spec.name, at, owner=owner, is_history=True)
-    if report.state in (State.IDLE, State.BUSY):
+    if report.state in (IngestState.IDLE, IngestState.BUSY):
         return report
     for audited in tick.audit(environment, [spec.name], owner=owner):
         if not audited.success:

@@ -41,9 +41,9 @@ from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.difference import Engines
 from reclock.ingest.payload import Step
-from reclock.ingest.step import IngestReport, State
+from reclock.ingest.step import IngestReport, IngestState
 from reclock.ingest.step import ingest as ingest_source
-from reclock.pipeline.tick_reports import AuditReport, ClusterReport, Failure, PublishReport, RefreshReport, TickReport
+from reclock.pipeline.tick_reports import AuditReport, ClusterReport, PublishReport, RefreshReport, TickFailure, TickReport
 from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.quality.results import AuditResult
@@ -141,7 +141,7 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
         error = _error_of(environment, failure, f'source "{spec.name}"')
         _record_stall(environment, *spec.all_ids, error=error)
         raise error from failure
-    for id in spec.all_ids if report.state is not State.BLOCKED else ():
+    for id in spec.all_ids if report.state is not IngestState.BLOCKED else ():
         waits_for = report.waiting.get(id)
         if id not in report.waiting:
             detail, hint = _given_up(report.abandoned)
@@ -270,7 +270,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
         Timestamp(at),
         published.upper,
         {name: step.rows for name, step in published.steps.items()},
-        tuple(Failure.of(name, error) for name, error in published.failed.items()),
+        tuple(TickFailure.of(name, error) for name, error in published.failed.items()),
         published.waiting,
     )
 
@@ -301,7 +301,7 @@ def refresh(
     controller = environment.compute_controller(catalog.clusters[cluster])
     _complete_tables(environment, Timestamp(at))
     reports: list[Refreshed] = []
-    failures: list[Failure] = []
+    failures: list[TickFailure] = []
     for index in controller.dataflows():
         if not _reads(index.plan, over):
             continue
@@ -312,13 +312,13 @@ def refresh(
             if report.error is None:
                 environment.statuses.record(index.id, "running", at=environment.clock())
             else:
-                failures.append(Failure.of(index.name, error := report.error.error()))
+                failures.append(TickFailure.of(index.name, error := report.error.error()))
                 _record_status(environment, index.id, status="failing", error=error)
         except ClaimConflict as conflict:
             log.info("another process refreshes the index", index=index.name, detail=conflict.detail)
         except ReclockError as failure:  # one index's trouble is not the others'
             stall = readiness.about_object(failure, environment)
-            failures.append(Failure.of(index.name, stall))
+            failures.append(TickFailure.of(index.name, stall))
             _record_stall(environment, index.id, error=stall)
     return RefreshReport(cluster, tuple(reports), tuple(failures))
 
@@ -395,17 +395,17 @@ def _record_status(environment: Environment, id: str, *, status: str, error: Rec
 
 def emit_all(
     environment: Environment, names: Sequence[str], at: int, *, owner: str, is_patient: bool = False
-) -> tuple[tuple[Emitted, ...], tuple[Failure, ...]]:
+) -> tuple[tuple[Emitted, ...], tuple[TickFailure, ...]]:
     """See `emit`: what was emitted of these sinks, and which of them stall. A sink that another process emits is left to it."""
     emitted: list[Emitted] = []
-    failures: list[Failure] = []
+    failures: list[TickFailure] = []
     for sink in names:
         try:
             emitted.append(emit(environment, sink, at, owner=owner, is_patient=is_patient))
         except ClaimConflict as conflict:
             log.info("another process emits the sink", sink=sink, detail=conflict.detail)
         except ReclockError as error:  # one sink's trouble is not the others'
-            failures.append(Failure.of(sink, error))
+            failures.append(TickFailure.of(sink, error))
     return tuple(emitted), tuple(failures)
 
 
@@ -451,11 +451,11 @@ def run(
     specs = {spec.id: spec for spec in _ticking(environment, only)}
     pool = environment.ingestions
 
-    def attempt(spec: SourceSpec) -> IngestReport | Failure:
+    def attempt(spec: SourceSpec) -> IngestReport | TickFailure:
         try:
             return _ingest(environment, spec, time, owner)
         except ReclockError as error:  # one source's trouble is not the others'
-            return Failure.of(spec.name, error)
+            return TickFailure.of(spec.name, error)
 
     for spec in specs.values():
         pool.start(spec.id, partial(attempt, spec))
@@ -479,16 +479,16 @@ def settle(environment: Environment, *, only: Sequence[str] | None = None, owner
 def _finish(
     environment: Environment,
     specs: Mapping[GlobalId, SourceSpec],
-    outcomes: Mapping[GlobalId, IngestReport | Failure],
+    outcomes: Mapping[GlobalId, IngestReport | TickFailure],
     time: Timestamp,
     owner: str,
 ) -> TickReport:
     """Audit and publish the sources whose ingestion has finished, and let indexes and sinks follow."""
     names = [specs[id].name for id in outcomes]
-    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, Failure)]
+    failures = [outcome for outcome in outcomes.values() if isinstance(outcome, TickFailure)]
     ingested = {id: outcome for id, outcome in outcomes.items() if isinstance(outcome, IngestReport)}
     for id, outcome in ingested.items():
-        failures += [Failure.of(str(entry.name), lost) for entry, lost in _lost(environment, specs[id], outcome)]
+        failures += [TickFailure.of(str(entry.name), lost) for entry, lost in _lost(environment, specs[id], outcome)]
     audited = audit(environment, names, owner=owner)
     published = publish(environment, names, time, owner=owner)
     refreshed = [refresh(environment, cluster, published.upper - 1, owner=owner) for cluster in cluster_names(environment)]

@@ -12,7 +12,7 @@ from reclock.protocol.compute import Emitted, Refreshed
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class TickFailure:
     """What went wrong with one source, index or sink. Nothing else is held up by it."""
 
     name: str
@@ -22,7 +22,7 @@ class Failure:
     hint: str | None
 
     @classmethod
-    def of(cls, name: str, error: ReclockError) -> Failure:
+    def of(cls, name: str, error: ReclockError) -> TickFailure:
         return cls(name, error.sqlstate, error.message, error.detail, error.hint)
 
 
@@ -45,7 +45,7 @@ class PublishReport:
     at: Timestamp
     upper: Timestamp
     rows: dict[str, int]
-    failed: tuple[Failure, ...]
+    failed: tuple[TickFailure, ...]
     waiting: tuple[str, ...]
 
 
@@ -55,7 +55,7 @@ class RefreshReport:
 
     cluster: str
     indexes: tuple[Refreshed, ...]
-    failed: tuple[Failure, ...]
+    failed: tuple[TickFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ClusterReport:
 
     indexes: tuple[Refreshed, ...]
     emitted: tuple[Emitted, ...]
-    failed: tuple[Failure, ...]
+    failed: tuple[TickFailure, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class TickReport:
     published: PublishReport
     refreshed: tuple[RefreshReport, ...]
     emitted: tuple[Emitted, ...]
-    failed: tuple[Failure, ...]
+    failed: tuple[TickFailure, ...]
 
     def followed_by(self, later: TickReport) -> TickReport:
         """What both did. Of the failures those of the later one count, where both have some of one name."""
@@ -118,5 +118,5 @@ class TickReport:
         return "\n".join([first, *claimed, *(f"  {failure.name}: {failure.message}" for failure in self.failed)])
 
 
-def _latest(earlier: Sequence[Failure], later: Sequence[Failure]) -> tuple[Failure, ...]:
+def _latest(earlier: Sequence[TickFailure], later: Sequence[TickFailure]) -> tuple[TickFailure, ...]:
     return tuple({failure.name: failure for failure in (*earlier, *later)}.values())

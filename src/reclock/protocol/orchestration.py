@@ -23,7 +23,7 @@ class ReplicaDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedProcess:
     """A process that was started here is no more, and why, for people."""
 
     replica_id: int
@@ -46,6 +46,6 @@ class Orchestrator(Protocol):
         """Its process, if it was started here, ends soon, even if it hangs."""
         ...
 
-    def ended(self) -> Sequence[Ended]:
+    def ended(self) -> Sequence[EndedProcess]:
         """The processes that were started here and have ended by themselves since this was last asked."""
         ...

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from reclock.errors import ConfigurationError
-from reclock.quality.results import AuditResult, CheckResult, Status
+from reclock.quality.results import AuditResult, ExpectationResult, Status
 from reclock.quality.slice import AuditSlice
 from reclock.quality.suites import ROWS_LIMIT, UserExpectation, load_suite, read_rows, suite_path
 
@@ -144,7 +144,7 @@ def _validate_user(
     return _validate(context, slice_, "rows", rows, expectations)
 
 
-def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0) -> CheckResult:
+def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen: int = 0, of: int = 0) -> ExpectationResult:
     name, success = _name(result), bool(result.success)
     configuration = result.expectation_config
     severity = str(getattr(configuration, "severity", None) or "critical").rpartition(".")[2].lower()
@@ -156,7 +156,9 @@ def _check(result: ExpectationValidationResult, waived: frozenset[str], *, seen:
         detail = f"{detail} {_observed(result.result)}"
     if seen < of:
         detail += f" (seen: the first {seen} of {of} rows)"
-    return CheckResult(name, success, _status(name, success, severity, waived), detail, {} if success else _evidence(result.result))
+    return ExpectationResult(
+        name, success, _status(name, success, severity, waived), detail, {} if success else _evidence(result.result)
+    )
 
 
 def _status(name: str, success: bool, severity: str, waived: frozenset[str]) -> Status:
@@ -167,9 +169,9 @@ def _status(name: str, success: bool, severity: str, waived: frozenset[str]) -> 
     return "failed" if severity == "critical" else "warned"
 
 
-def _suite_failed(failure: Exception, waived: frozenset[str]) -> CheckResult:
+def _suite_failed(failure: Exception, waived: frozenset[str]) -> ExpectationResult:
     detail = failure.detail if isinstance(failure, ConfigurationError) else None
-    return CheckResult(
+    return ExpectationResult(
         SUITE_CHECK,
         False,
         _status(SUITE_CHECK, False, "critical", waived),

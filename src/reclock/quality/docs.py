@@ -28,7 +28,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, select_autoescape
 
 from reclock.quality import docs_index
 from reclock.quality.docs_index import Entry
-from reclock.quality.results import AuditResult, CheckResult
+from reclock.quality.results import AuditResult, ExpectationResult
 from reclock.quality.slice import AuditSlice
 
 _TEMPLATES = PackageLoader("reclock.quality", "templates")
@@ -134,7 +134,7 @@ def _escaped(value: Any) -> Any:
             return value
 
 
-def _summary(check: CheckResult) -> dict[str, str]:
+def _summary(check: ExpectationResult) -> dict[str, str]:
     return {"name": check.name, "status": check.status, "detail": check.detail}
 
 

@@ -12,7 +12,7 @@ Status = Literal["passed", "failed", "waived", "warned"]
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class ExpectationResult:
     """One check. ``success`` says that the expectation held; ``status`` what follows from it.
 
     ``name`` is stable: ``ALTER SOURCE … WAIVE '<name>'`` takes it. ``evidence`` is small and JSON-like.
@@ -31,7 +31,7 @@ class AuditResult:
 
     source: str
     success: bool
-    checks: tuple[CheckResult, ...]
+    checks: tuple[ExpectationResult, ...]
     docs: str | None = None
 
     def names(self, status: Status) -> list[str]:

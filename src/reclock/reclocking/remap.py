@@ -16,7 +16,7 @@ from reclock.reclocking.mint import Binding, bindings_of, updates_of
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class BoundRange:
     """The offsets ``[lower, upper)`` of ``partition``, all of them at ``time``."""
 
     partition: Partition
@@ -83,10 +83,10 @@ class Remap:
         step = bisect_right(stairs.offsets, offset) if stairs else 0
         return stairs.times[step] if stairs and step < len(stairs.times) else None
 
-    def ranges(self, lower: Timestamp, upper: Timestamp | None = None) -> list[Range]:
+    def ranges(self, lower: Timestamp, upper: Timestamp | None = None) -> list[BoundRange]:
         """What is to be read for the times in ``[lower, upper)``: one step's ranges, or all of them for a rebuild."""
         return [
-            Range(partition, start, end, time)
+            BoundRange(partition, start, end, time)
             for partition, stairs in self.partitions.items()
             for time, start, end in zip(stairs.times, (0, *stairs.offsets), stairs.offsets, strict=False)
             if lower <= time and (upper is None or time < upper)

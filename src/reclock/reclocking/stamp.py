@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from reclock.reclocking.frontiers import SourceFrontier
 from reclock.reclocking.mint import Binding
-from reclock.reclocking.remap import Range
+from reclock.reclocking.remap import BoundRange
 
 
-def stamp(bindings: Iterable[Binding], bound: SourceFrontier) -> list[Range]:
+def stamp(bindings: Iterable[Binding], bound: SourceFrontier) -> list[BoundRange]:
     """The ranges of one step's ``bindings``, given the source frontier ``bound`` before it."""
     return [
-        Range(
+        BoundRange(
             binding.partition,
             bound.get(binding.partition, 0),
             bound.get(binding.partition, 0) + binding.increment,
@@ -28,9 +28,9 @@ def intersects(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return max(one[0], other[0]) < min(one[1], other[1])
 
 
-def without(whole: Range, skipped: Sequence[tuple[int, int]]) -> list[Range]:
+def without(whole: BoundRange, skipped: Sequence[tuple[int, int]]) -> list[BoundRange]:
     """The parts of ``whole`` outside the half-open ranges ``skipped``, in order."""
-    remaining: list[Range] = []
+    remaining: list[BoundRange] = []
     lower = whole.lower
     for start, end in sorted(skipped):
         if intersects((start, end), (lower, whole.upper)):

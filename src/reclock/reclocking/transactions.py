@@ -19,7 +19,7 @@ KNOWN_TRANSACTIONS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class TransactionEnd:
     """A transaction that ends at ``offset`` of the log, and how many events of each collection it has."""
 
     id: str
@@ -53,7 +53,7 @@ class Stretch:
 class Cut:
     """What can be bound: the transactions ``bound``, and each partition up to its exclusive ``uppers``, not those ``dropped``."""
 
-    bound: tuple[Ended, ...]
+    bound: tuple[TransactionEnd, ...]
     uppers: Mapping[Partition, int]
     dropped: Mapping[Partition, tuple[int, ...]] = field(default_factory=dict)
 
@@ -68,16 +68,16 @@ class Missing:
     are_gone: bool
 
 
-def fresh(log: Sequence[Ended], known: Collection[str]) -> list[Ended]:
+def fresh(log: Sequence[TransactionEnd], known: Collection[str]) -> list[TransactionEnd]:
     """The transactions of the log that are not ``known``, each where it ended first."""
-    found: dict[str, Ended] = {}
+    found: dict[str, TransactionEnd] = {}
     for ended in log:
         if ended.id not in known:
             found.setdefault(ended.id, ended)
     return list(found.values())
 
 
-def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
+def cut(log: Sequence[TransactionEnd], known: Collection[str], read: Mapping[Partition, Stretch]) -> Cut:
     """What of ``read`` can be bound, given the part of the log that is not bound yet, and what is ``known`` from before it.
 
     Every transaction is bound whole and once, in the order of the log; with more of everything to read, never less is bound.
@@ -86,7 +86,7 @@ def cut(log: Sequence[Ended], known: Collection[str], read: Mapping[Partition, S
     spare: dict[str, int] = {}
     for stretch in read.values():
         spare[stretch.collection] = spare.get(stretch.collection, 0) + stretch.skipped
-    whole: list[Ended] = []
+    whole: list[TransactionEnd] = []
     for ended in fresh(log, known):
         missing = {name: ended.counts.get(name, 0) - seen.get((ended.id, name), 0) for name in spare}
         if any(not 0 <= count <= spare[name] for name, count in missing.items()):
@@ -118,7 +118,7 @@ Reading = Callable[[Mapping[Partition, int], Set[str], Set[str]], Mapping[Partit
 neither set."""
 
 
-def caught_up(parts: Iterable[Sequence[Ended]], read: Reading) -> Cut | Missing:
+def caught_up(parts: Iterable[Sequence[TransactionEnd]], read: Reading) -> Cut | Missing:
     """What belongs to the log, which is bound for others, of collections that nothing is bound of yet; or the first of it that is
     not there. Bound at one time, it makes them as complete as the others, from that time on.
 
@@ -143,7 +143,11 @@ def caught_up(parts: Iterable[Sequence[Ended]], read: Reading) -> Cut | Missing:
 
 
 def _missing(
-    whole: Sequence[Ended], place: int, known: Collection[str], read: Mapping[Partition, Stretch], rest: Iterable[Sequence[Ended]]
+    whole: Sequence[TransactionEnd],
+    place: int,
+    known: Collection[str],
+    read: Mapping[Partition, Stretch],
+    rest: Iterable[Sequence[TransactionEnd]],
 ) -> Missing:
     _, seen = _told_apart(known, read)
     ended = whole[place]

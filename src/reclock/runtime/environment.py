@@ -62,7 +62,7 @@ from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
 from reclock.ingest.pool import IngestionPool
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
-from reclock.introspection.managed import Managed
+from reclock.introspection.managed import LakeManagedCollections
 from reclock.introspection.reports import Reports
 from reclock.introspection.types import HISTORIES
 from reclock.oracle.batching import BatchingOracle
@@ -412,9 +412,9 @@ class Environment:
         )
 
     @cached_property
-    def managed(self) -> Managed:
+    def managed(self) -> LakeManagedCollections:
         """The collections that storage manages for introspection."""
-        return Managed(
+        return LakeManagedCollections(
             self.lake,
             self.consensus,
             self.leadership,

@@ -11,7 +11,7 @@ from reclock.clusters.sizes import size_named
 from reclock.consensus.processes.replicas import Incarnation
 from reclock.controllers.implied import replicas_of
 from reclock.errors import InvalidOption, ReclockError
-from reclock.protocol.orchestration import Ended, ReplicaDescription
+from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
 from reclock.runtime.replica import find, run
 
@@ -67,7 +67,7 @@ class WithinThisProcess:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._living: tuple[int, threading.Thread, threading.Event] | None = None
-        self._ended: list[Ended] = []
+        self._ended: list[EndedProcess] = []
 
     def has_room(self) -> bool:
         return self._living is None or not self._living[1].is_alive()
@@ -81,7 +81,7 @@ class WithinThisProcess:
                 why = run(self._environment, found, incarnation=incarnation, stopping=stopping)
             except Exception as error:  # the edge of the replica
                 why = error.message if isinstance(error, ReclockError) else f"{type(error).__name__}: {error}"
-            self._ended.append(Ended(replica.id, incarnation, why))
+            self._ended.append(EndedProcess(replica.id, incarnation, why))
 
         self._living = replica.id, threading.Thread(target=work, name=f"replica-{replica}", daemon=True), stopping
         self._living[1].start()
@@ -90,7 +90,7 @@ class WithinThisProcess:
         if self._living is not None and self._living[0] == replica_id:
             self._living[2].set()
 
-    def ended(self) -> list[Ended]:
+    def ended(self) -> list[EndedProcess]:
         found, self._ended = self._ended, []
         return found
 

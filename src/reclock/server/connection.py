@@ -24,8 +24,8 @@ from reclock.errors import (
 )
 from reclock.server import messages, reports
 from reclock.server.copying import copy_in, copy_out
-from reclock.server.rows import Rows, fields
-from reclock.server.stream import MessageTooLarge, Stream
+from reclock.server.rows import DataRows, fields
+from reclock.server.stream import MessageStream, MessageTooLarge
 from reclock.server.values import decode, type_of
 
 _log = structlog.get_logger(__name__)
@@ -59,7 +59,7 @@ class Portal:
     prepared: Prepared
     values: tuple[Any, ...]
     formats: tuple[int, ...]
-    rows: Rows | None = None
+    rows: DataRows | None = None
     is_finished: bool = False
 
     def close(self) -> None:
@@ -67,10 +67,10 @@ class Portal:
             self.rows.close()
 
 
-class Connection:
+class ClientConnection:
     """Messages of one client, one after the other. ``cancel`` may be called meanwhile."""
 
-    def __init__(self, stream: Stream, session: Session, run: Run, task: asyncio.Task[None]) -> None:
+    def __init__(self, stream: MessageStream, session: Session, run: Run, task: asyncio.Task[None]) -> None:
         """``task`` is the one that will ``serve``."""
         self.task = task
         self._stream, self._session, self._run_in_thread = stream, session, run
@@ -262,7 +262,7 @@ class Connection:
             case _:
                 return answer.tag
 
-    async def _send_rows(self, rows: Rows, piece: bytes) -> None:
+    async def _send_rows(self, rows: DataRows, piece: bytes) -> None:
         """All that is left, a piece at a time; the next is computed when the client has taken the last."""
         try:
             self._stream.send(piece)
@@ -395,21 +395,21 @@ class Connection:
 # --- in the session's thread ---
 
 
-def _next_rows(results: Iterator[Answer]) -> tuple[Answer, Rows | None, bytes] | None:
+def _next_rows(results: Iterator[Answer]) -> tuple[Answer, DataRows | None, bytes] | None:
     """The next statement's answer with the first piece of its rows, so that a small one needs one turn."""
     answer = next(results, None)
     if answer is None:
         return None
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b""
-    rows = Rows(answer, ())
+    rows = DataRows(answer, ())
     return answer, rows, rows.take()[0]
 
 
-def _begin(session: Session, portal: Portal, limit: int) -> tuple[Answer, Rows | None, bytes, int]:
+def _begin(session: Session, portal: Portal, limit: int) -> tuple[Answer, DataRows | None, bytes, int]:
     answer = session.execute_prepared(portal.prepared, portal.values)
     if not isinstance(answer, Result) or answer.desc is None:
         return answer, None, b"", 0
-    rows = Rows(answer, portal.formats)
+    rows = DataRows(answer, portal.formats)
     piece, count = rows.take(limit)
     return answer, rows, piece, count

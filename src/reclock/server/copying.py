@@ -11,15 +11,15 @@ from reclock.adapter.context.results import Result
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.errors import ProtocolViolation
 from reclock.server import messages
-from reclock.server.stream import Stream
-from reclock.server.values import Messages, framed
+from reclock.server.stream import MessageStream
+from reclock.server.values import MessageBuffer, framed
 
 _PIECE_BYTES = 1 << 18
 
 Run = Callable[..., Awaitable[Any]]
 
 
-async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
+async def copy_out(copy: CopyOut, stream: MessageStream, run: Run) -> str:
     """Answers the command tag. Raises what computing the data raises."""
     stream.send(messages.copy_out_response(copy.width, is_binary=copy.is_binary))
     try:
@@ -32,7 +32,7 @@ async def copy_out(copy: CopyOut, stream: Stream, run: Run) -> str:
     return copy.tag
 
 
-async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
+async def copy_in(copy: CopyIn, stream: MessageStream, run: Run) -> Result:
     """Raises what is wrong with the data, ``QueryCanceled`` if the client gives up, and ``ProtocolViolation``."""
     stream.send(messages.copy_in_response(copy.width, is_binary=copy.is_binary))
     await stream.flush()
@@ -60,7 +60,7 @@ async def copy_in(copy: CopyIn, stream: Stream, run: Run) -> Result:
                 raise ProtocolViolation(f"unexpected message {type(message).__name__} during COPY from stdin")
 
 
-def _next(lines: Iterator[pa.LargeBinaryArray]) -> Messages | None:
+def _next(lines: Iterator[pa.LargeBinaryArray]) -> MessageBuffer | None:
     """A message for each of the next lines; None is the end."""
     found = next(lines, None)
     return None if found is None else framed(b"d", found)

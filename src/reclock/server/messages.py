@@ -66,7 +66,7 @@ def read_opening(body: bytes) -> Opening:
         raise ProtocolViolation(
             f"unsupported frontend protocol {code >> 16}.{code & 0xFFFF}", sqlstate="0A000", hint="use protocol 3.0 or 3.2"
         )
-    reader = Reader(body, 4)
+    reader = MessageReader(body, 4)
     parameters: dict[str, str] = {}
     while reader.at < len(body) - 1:
         name = reader.string()
@@ -168,7 +168,7 @@ class CopyFail:
 Frontend = Query | Parse | Bind | Describe | Execute | Close | Flush | Sync | Terminate | Password | CopyData | CopyDone | CopyFail
 
 
-class Reader:
+class MessageReader:
     """Fields of one message, in order. Raises ``ProtocolViolation`` where the message ends too early."""
 
     def __init__(self, body: bytes, at: int = 0) -> None:
@@ -204,13 +204,13 @@ class Reader:
 
 def read(tag: bytes, body: bytes) -> Frontend:
     """The message of a session. Raises ``ProtocolViolation``."""
-    reader = Reader(body)
+    reader = MessageReader(body)
     message = _read(tag, reader)
     reader.end()
     return message
 
 
-def _read(tag: bytes, reader: Reader) -> Frontend:
+def _read(tag: bytes, reader: MessageReader) -> Frontend:
     match tag:
         case b"Q":
             return Query(reader.string())
@@ -246,7 +246,7 @@ def _read(tag: bytes, reader: Reader) -> Frontend:
     raise ProtocolViolation(f"invalid frontend message type {tag[0]}")
 
 
-def _formats(reader: Reader) -> tuple[int, ...]:
+def _formats(reader: MessageReader) -> tuple[int, ...]:
     formats = tuple(reader.int16() for _ in range(reader.count()))
     for code in formats:
         if code not in (0, 1):
@@ -254,7 +254,7 @@ def _formats(reader: Reader) -> tuple[int, ...]:
     return formats
 
 
-def _value(reader: Reader) -> bytes | None:
+def _value(reader: MessageReader) -> bytes | None:
     length = reader.int32()
     return None if length == -1 else reader.take(length)
 

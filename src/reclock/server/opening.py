@@ -12,7 +12,7 @@ from reclock.catalog.objects import Role
 from reclock.errors import AuthenticationFailed, ConnectionRefused, ProtocolViolation
 from reclock.server import messages
 from reclock.server.authentication import MECHANISM, Scram
-from reclock.server.stream import Stream
+from reclock.server.stream import MessageStream
 from reclock.sql.names import DEFAULT_USER
 
 NEWEST_MINOR = 2
@@ -47,7 +47,7 @@ class Opened:
     variables: dict[str, str]
 
 
-async def open_connection(stream: Stream, tls: ssl.SSLContext | None) -> messages.Startup | messages.CancelRequest:
+async def open_connection(stream: MessageStream, tls: ssl.SSLContext | None) -> messages.Startup | messages.CancelRequest:
     """The start-up message, or a request to cancel; before it the client may ask for encryption. Raises ``ProtocolViolation``."""
     while True:
         match await stream.opening():
@@ -60,7 +60,7 @@ async def open_connection(stream: Stream, tls: ssl.SSLContext | None) -> message
                 return request
 
 
-def start(stream: Stream, startup: messages.Startup) -> Opened:
+def start(stream: MessageStream, startup: messages.Startup) -> Opened:
     """What the client asks for. Raises ``ProtocolViolation``, ``ConnectionRefused``."""
     unknown = [name for name in startup.parameters if name.startswith("_pq_.")]
     if startup.minor > NEWEST_MINOR or unknown:
@@ -93,7 +93,7 @@ def options(text: str) -> dict[str, str]:
     return found
 
 
-async def authenticate(stream: Stream, user: str, credential: Credential, server_secret: bytes) -> None:
+async def authenticate(stream: MessageStream, user: str, credential: Credential, server_secret: bytes) -> None:
     """Returns once the client may be ``user``. A role without a password is open to clients of this machine alone.
 
     Who is not known goes the way of who has a password, and fails at its end. Raises ``AuthenticationFailed``,
@@ -110,7 +110,7 @@ async def authenticate(stream: Stream, user: str, credential: Credential, server
     stream.send(messages.authentication_sasl_final(scram.last(await _password(stream))))
 
 
-async def _password(stream: Stream) -> bytes:
+async def _password(stream: MessageStream) -> bytes:
     await stream.flush()
     message = await stream.message()
     if isinstance(message, messages.Password):

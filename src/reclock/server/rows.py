@@ -8,13 +8,13 @@ from reclock.adapter.context.results import Result, slices
 from reclock.algebra.relations import Column
 from reclock.errors import ProtocolViolation
 from reclock.server.messages import Field
-from reclock.server.values import Messages, encoder, field
+from reclock.server.values import MessageBuffer, encoder, field
 
 _PIECE_BYTES = 1 << 18
 _COUNTED = frozenset({"SELECT", "FETCH"})
 
 
-class Rows:
+class DataRows:
     """The rows of one result as ``DataRow`` messages. Not for several threads at once."""
 
     def __init__(self, result: Result, formats: Sequence[int]) -> None:
@@ -26,7 +26,7 @@ class Rows:
         self.is_waiting = False
         """Whether the rows that were taken last are all that is known yet."""
         self._messages = self._encoded([each.format for each in self.fields])
-        self._ahead: Messages | None = None
+        self._ahead: MessageBuffer | None = None
 
     def take(self, limit: int = 0) -> tuple[bytes, int]:
         """The next messages in one piece, and how many: at most ``limit`` if it is not 0. Raises what computing the rows raises."""
@@ -65,7 +65,7 @@ class Rows:
         self._messages.close()
         self.result.close()
 
-    def _encoded(self, formats: Sequence[int]) -> Generator[Messages]:
+    def _encoded(self, formats: Sequence[int]) -> Generator[MessageBuffer]:
         assert self.result.desc is not None
         encode = encoder(self.result.desc.types, formats)
         for batch in self.result.batches:

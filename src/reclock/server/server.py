@@ -31,9 +31,9 @@ from reclock.errors import (
 from reclock.introspection.backends import Backend
 from reclock.runtime.environment import Environment
 from reclock.server import messages, reports
-from reclock.server.connection import Connection
+from reclock.server.connection import ClientConnection
 from reclock.server.opening import Credential, Opened, authenticate, credential_of, open_connection, start
-from reclock.server.stream import Stream
+from reclock.server.stream import MessageStream
 
 _log = structlog.get_logger(__name__)
 _OPENING_S = 60
@@ -59,7 +59,7 @@ class Server:
         self._threads = ThreadPoolExecutor(self._settings.max_connections + _OPENING_THREADS, thread_name_prefix="statement")
         """One for each session, so that statements that wait do not make those of others wait."""
         self._server_secret = secrets.token_bytes(32)
-        self._connections: dict[int, tuple[bytes, Connection]] = {}
+        self._connections: dict[int, tuple[bytes, ClientConnection]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_id = 1
         self._is_stopping = False
@@ -141,7 +141,7 @@ class Server:
     # --- one client ---
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        stream = Stream(reader, writer, self._settings.max_message_bytes)
+        stream = MessageStream(reader, writer, self._settings.max_message_bytes)
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -163,13 +163,13 @@ class Server:
             self._tasks.discard(task)
             await stream.close()
 
-    async def _refuse(self, stream: Stream, error: ReclockError) -> None:
+    async def _refuse(self, stream: MessageStream, error: ReclockError) -> None:
         _log.info("connection refused", peer=stream.peer, sqlstate=error.sqlstate, error=error.message)
         with suppress(OSError, ssl.SSLError):
             stream.send(reports.error(error, is_fatal=True))
             await stream.flush()
 
-    async def _serve(self, stream: Stream, task: asyncio.Task[None]) -> None:
+    async def _serve(self, stream: MessageStream, task: asyncio.Task[None]) -> None:
         try:
             async with asyncio.timeout(_OPENING_S):
                 request = await open_connection(stream, self._tls)
@@ -183,7 +183,7 @@ class Server:
         except TimeoutError:
             raise ProtocolViolation("the client did not finish to connect in time", sqlstate="08006") from None
         session = await self._in_thread(self._session, opened)
-        connection = Connection(stream, session, self._in_thread, task)
+        connection = ClientConnection(stream, session, self._in_thread, task)
         process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if opened.minor >= 2 else 4)
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
@@ -200,7 +200,9 @@ class Server:
             await asyncio.shield(self._in_thread(connection.close))
             log.info("connection closed")
 
-    def _backend(self, process_id: int, opened: Opened, stream: Stream, session: Session, connection: Connection) -> Backend:
+    def _backend(
+        self, process_id: int, opened: Opened, stream: MessageStream, session: Session, connection: ClientConnection
+    ) -> Backend:
         host, _, port = stream.peer.rpartition(":")
         loop = asyncio.get_running_loop()
         return Backend(

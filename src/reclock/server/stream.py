@@ -19,7 +19,7 @@ _PENDING_BYTES = 1 << 16
 _CLOSING_S = 5
 
 
-class Stream:
+class MessageStream:
     """The connection as messages. ``send`` only gathers; ``flush`` waits until the client has taken enough."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit_bytes: int) -> None:

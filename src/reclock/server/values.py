@@ -55,7 +55,7 @@ def field(column: Column, format: int) -> Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageBuffer:
     """Whole messages, one after the other: ``ends`` are where each is over."""
 
     data: memoryview | bytes
@@ -64,28 +64,28 @@ class Messages:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def __getitem__(self, part: slice) -> Messages:
+    def __getitem__(self, part: slice) -> MessageBuffer:
         """Some in a row."""
         ends = self.ends[part]
         if not len(ends):
-            return Messages(b"", [])
+            return MessageBuffer(b"", [])
         begin = int(self.ends[part.start - 1]) if part.start else 0
-        return Messages(self.data[begin : int(ends[-1])], [end - begin for end in ends])
+        return MessageBuffer(self.data[begin : int(ends[-1])], [end - begin for end in ends])
 
 
-def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], Messages]:
+def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa.RecordBatch], MessageBuffer]:
     """Batches of these types to ``DataRow`` messages, one a row."""
     one_by_one = [_column_encoder(type, format) for type, format in zip(types, formats, strict=True)]
     at_once = [partial(encode_column if format else texts, type=type) for type, format in zip(types, formats, strict=True)]
     width = len(types).to_bytes(2, "big")
 
-    def few(batch: pa.RecordBatch) -> Messages:
+    def few(batch: pa.RecordBatch) -> MessageBuffer:
         columns = [encode(column.to_pylist()) for encode, column in zip(one_by_one, batch.columns, strict=True)]
         rows = map(b"".join, zip(*columns, strict=True)) if columns else [b""] * batch.num_rows
         messages = [b"D" + (len(row) + 6).to_bytes(4, "big") + width + row for row in rows]
-        return Messages(b"".join(messages), list(accumulate(map(len, messages))))
+        return MessageBuffer(b"".join(messages), list(accumulate(map(len, messages))))
 
-    def many(batch: pa.RecordBatch) -> Messages:
+    def many(batch: pa.RecordBatch) -> MessageBuffer:
         parts: list[bytes | pa.Array] = []
         sizes = np.full(batch.num_rows, len(width), np.int64)
         for encode, column in zip(at_once, batch.columns, strict=True):
@@ -97,7 +97,7 @@ def encoder(types: Sequence[ScalarType], formats: Sequence[int]) -> Callable[[pa
     return lambda batch: many(batch) if batch.num_rows >= _MANY_ROWS else few(batch)
 
 
-def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> Messages:
+def framed(kind: bytes, bodies: pa.LargeBinaryArray) -> MessageBuffer:
     """Each of the bodies as a message."""
     return _packed(_framed(kind, pc.binary_length(bodies).to_numpy(zero_copy_only=False), [bodies]))
 
@@ -107,11 +107,11 @@ def _framed(kind: bytes, sizes: np.ndarray, parts: Sequence[bytes | pa.Array]) -
     return joined([kind, fixed(sizes + 4, ">i4"), *parts], len(sizes))
 
 
-def _packed(messages: pa.LargeBinaryArray) -> Messages:
+def _packed(messages: pa.LargeBinaryArray) -> MessageBuffer:
     """The array itself, whose values are one after the other in memory."""
     _, offsets, data = messages.buffers()
     ends = np.frombuffer(offsets, np.int64)[messages.offset : messages.offset + len(messages) + 1]
-    return Messages(memoryview(data)[ends[0] : ends[-1]] if len(messages) else b"", ends[1:] - ends[0])
+    return MessageBuffer(memoryview(data)[ends[0] : ends[-1]] if len(messages) else b"", ends[1:] - ends[0])
 
 
 def _column_encoder(type: ScalarType, format: int) -> Callable[[list[Any]], list[bytes]]:

@@ -29,7 +29,7 @@ from reclock.plan.relational import Get, collections
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class TimeRange:
     """The times ``[lower, upper)``; ``with_snapshot``, what came before counts as at ``lower``."""
 
     lower: Timestamp
@@ -43,7 +43,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class SinkChanges:
     """What changed in ``range``, the part of the range asked for up to the last time at which the relation has rows. ``error`` is
     what it has instead at the times after that, if there are any.
 
@@ -51,14 +51,14 @@ class Changes:
     the relation's columns, as stored, ``mz_timestamp`` and ``mz_diff``, consolidated, in order of time.
     """
 
-    range: Range
+    range: TimeRange
     times: tuple[Timestamp, ...]
-    stream: Callable[[Range], pa.RecordBatchReader]
+    stream: Callable[[TimeRange], pa.RecordBatchReader]
     error: ReclockError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ChangeReader:
     """Reads with the stores and engines of one environment."""
 
     lake: Lake
@@ -67,7 +67,7 @@ class Reader:
     small: Engine
     large: Callable[[], Engine]
 
-    def changes(self, sink: SinkSpec, wanted: Range) -> Changes:
+    def changes(self, sink: SinkSpec, wanted: TimeRange) -> SinkChanges:
         """What the sink's relation changed by in ``wanted``, whose inputs are complete and held there.
 
         A source or a table is read itself. A view is read from an index of the sink's cluster, if one tells those times apart; or
@@ -83,14 +83,14 @@ class Reader:
         times = {*maintenance.change_times([rows], answered.lower, answered.upper)}
         if wanted.with_snapshot:
             times.add(answered.lower)
-        return Changes(
+        return SinkChanges(
             answered,
             tuple(sorted(times)),
             lambda some: rows.streamed(some.lower, some.upper, with_snapshot=some.with_snapshot),
             error,
         )
 
-    def _kept(self, sink: SinkSpec, wanted: Range) -> Version | None:
+    def _kept(self, sink: SinkSpec, wanted: TimeRange) -> Version | None:
         if isinstance(sink.plan, Get):
             version = self.lake.open(sink.plan.collection).pin()
             if version.since > wanted.needs:
@@ -109,7 +109,7 @@ class Reader:
                 return version
         return None
 
-    def _computed(self, sink: SinkSpec, wanted: Range) -> Changes:
+    def _computed(self, sink: SinkSpec, wanted: TimeRange) -> SinkChanges:
         versions = {id: self.lake.open(id).pin() for id in collections(sink.plan)}
         inputs = {id: plan_input(id, version) for id, version in versions.items()}
         times = maintenance.refresh_times(
@@ -122,7 +122,7 @@ class Reader:
         ).times
         updates, errors = self._difference(sink, inputs, times, wanted)
         answered, error = _answered(wanted, errors)
-        return Changes(
+        return SinkChanges(
             answered,
             tuple(time for time in times if answered.lower <= time < answered.upper),
             lambda some: updates.filter(pc.field(TIME_COLUMN) >= some.lower).to_reader(),
@@ -134,7 +134,7 @@ class Reader:
         sink: SinkSpec,
         inputs: Inputs,
         times: tuple[Timestamp, ...],
-        wanted: Range,
+        wanted: TimeRange,
     ) -> tuple[pa.Table, ErrorIntervals]:
         """The changes at ``times``, and the times without an answer. Before the first of the times the plan is computed too, if
         there is a before; where it has no answer then, the first answer is what changes are counted from."""
@@ -164,7 +164,7 @@ def changes_schema(desc: RelationDesc) -> pa.Schema:
     return arrow_schema(desc, with_updates=False).append(pa.field(DIFF_COLUMN, pa.int64(), nullable=False))
 
 
-def _answered(wanted: Range, errors: ErrorIntervals) -> tuple[Range, ReclockError | None]:
+def _answered(wanted: TimeRange, errors: ErrorIntervals) -> tuple[TimeRange, ReclockError | None]:
     """The part of ``wanted`` up to its last time without an error, and the error after that. A snapshot begins at the first."""
     lower = wanted.lower
     for interval in errors if wanted.with_snapshot else ():
@@ -173,7 +173,7 @@ def _answered(wanted: Range, errors: ErrorIntervals) -> tuple[Range, ReclockErro
     through = answered_through(errors, wanted.upper)
     upper = lower if through is None else max(lower, Timestamp(through + 1))
     at_end = [interval.error() for interval in errors if interval.overlaps(Timestamp(wanted.upper - 1), wanted.upper)]
-    return Range(lower, upper, wanted.with_snapshot), at_end[0] if at_end else None
+    return TimeRange(lower, upper, wanted.with_snapshot), at_end[0] if at_end else None
 
 
 def by_time(updates: pa.RecordBatchReader, desc: RelationDesc) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:

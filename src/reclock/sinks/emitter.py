@@ -26,12 +26,12 @@ from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
 from reclock.plan.relational import collections
 from reclock.protocol.compute import Emitted
-from reclock.sinks.changes import Changes, Range, Reader, by_time, changes_schema
+from reclock.sinks.changes import ChangeReader, SinkChanges, TimeRange, by_time, changes_schema
 from reclock.sinks.target import Writer
 
 _logger = structlog.get_logger(__name__)
 
-Stream = Callable[[Range], pa.RecordBatchReader]
+Stream = Callable[[TimeRange], pa.RecordBatchReader]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Emitter:
 
     frontiers: Frontiers
     holds: ReadHolds
-    reader: Reader
+    reader: ChangeReader
     open: Callable[[SinkSpec], Writer]
     owner: str
     lease_ms: int
@@ -75,7 +75,7 @@ class Emitter:
             raise error
         return done
 
-    def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: Changes, claim: Claim | None) -> Emitted:
+    def _emit(self, sink: SinkSpec, frontier: GroupFrontier, changes: SinkChanges, claim: Claim | None) -> Emitted:
         """The target has ``changes`` afterwards; under ``claim``, if that stands."""
         wanted = changes.range
         if claim is None and not changes.times:
@@ -88,7 +88,7 @@ class Emitter:
             failpoint("sinks.emit.after_claim")
             return self._write(sink, frontier, wanted, changes.stream, held)
 
-    def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: Range, stream: Stream, held: HeldClaim) -> Emitted:
+    def _write(self, sink: SinkSpec, frontier: GroupFrontier, wanted: TimeRange, stream: Stream, held: HeldClaim) -> Emitted:
         """Everything in ``wanted`` that the target does not have, and publish. What fails gives the claim back."""
         try:
             with closing(self.open(sink)) as writer:
@@ -96,7 +96,7 @@ class Emitter:
                 _check(sink, frontier, progress)
                 failpoint("sinks.emit.begun")
                 if progress is not None and progress > wanted.needs:
-                    wanted = Range(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
+                    wanted = TimeRange(max(progress, wanted.lower), wanted.upper, with_snapshot=False)
                 commits = changes = size = 0
                 for time, changed in _times(stream(wanted), sink.desc, wanted) if wanted.upper > wanted.lower else ():
                     held.amend(held.claim.payload)  # still ours?
@@ -119,18 +119,20 @@ class Emitter:
             _logger.info("claim of a sink was not given back", sink=sink.name, error=str(failure))
 
 
-def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp) -> Range:
+def _range(sink: SinkSpec, frontier: GroupFrontier, readable_from: Timestamp, through: Timestamp) -> TimeRange:
     """What is to be emitted, if the target has what the frontier says."""
     upper = Timestamp(through + 1)
     if frontier.upper > sink.created_at:
-        return Range(frontier.upper, upper, with_snapshot=False)
+        return TimeRange(frontier.upper, upper, with_snapshot=False)
     begin = max(sink.created_at, readable_from)
     if sink.with_snapshot:
-        return Range(begin, upper, with_snapshot=True)
-    return Range(Timestamp(begin + 1), upper, with_snapshot=False)
+        return TimeRange(begin, upper, with_snapshot=True)
+    return TimeRange(Timestamp(begin + 1), upper, with_snapshot=False)
 
 
-def _times(updates: pa.RecordBatchReader, desc: RelationDesc, wanted: Range) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
+def _times(
+    updates: pa.RecordBatchReader, desc: RelationDesc, wanted: TimeRange
+) -> Iterator[tuple[Timestamp, pa.RecordBatchReader]]:
     """The changes of each time; a snapshot comes first though it be empty."""
     found = by_time(updates, desc)
     first = next(found, None)

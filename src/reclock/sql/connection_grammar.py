@@ -78,9 +78,9 @@ class ConnectionParser(QueryParser):
         self._expect("CONNECTION")
         return connection_nodes.ValidateConnectionStatement(this=self._object_name())
 
-    def _option(self) -> nodes.Option:
+    def _option(self) -> nodes.WithOption:
         name = self._name()
         self._match(TokenType.EQ)
-        return nodes.Option(
+        return nodes.WithOption(
             this=name, value=self._parse_string() or self._parse_number() or self._parse_boolean() or self._missing()
         )

@@ -30,7 +30,7 @@ def _query(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "as_of"))
 
 
-@writes(nodes.AsOf)
+@writes(nodes.AsOfClause)
 def _as_of(write: Generator, node: exp.Expression) -> str:
     return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
 
@@ -57,12 +57,12 @@ def _explain(write: Generator, node: exp.Expression) -> str:
     return f"EXPLAIN {node.args['kind']} FOR {write.sql(node, 'this')}"
 
 
-@writes(nodes.Option)
+@writes(nodes.WithOption)
 def _option(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
 
 
-@writes(nodes.RetainHistory)
+@writes(nodes.RetainHistoryClause)
 def _retain_history(write: Generator, node: exp.Expression) -> str:
     return f"RETAIN HISTORY FOR {write.sql(node, 'this')}"
 

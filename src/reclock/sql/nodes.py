@@ -19,12 +19,13 @@ class QueryStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "as_of": False}
 
 
-class AsOf(exp.Expression):
+class AsOfClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "at_least": False}
 
 
 class SubscribeStatement(Statement):
-    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOf``, ``snapshot`` and ``progress`` booleans.
+    """Of a relation (``this``) or of a ``query``; ``as_of`` and ``up_to`` are ``AsOfClause``; ``snapshot`` and ``progress`` are
+    booleans.
 
     ``envelope`` is a name, with identifiers as ``key``; or there is an ``order`` instead.
     """
@@ -48,13 +49,13 @@ class ExplainStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 
 
-class Option(exp.Expression):
+class WithOption(exp.Expression):
     """One ``name = value`` of a ``WITH`` clause."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
 
 
-class RetainHistory(exp.Expression):
+class RetainHistoryClause(exp.Expression):
     """``RETAIN HISTORY FOR this`` among the options of a source."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
@@ -315,7 +316,7 @@ class AlterSourceRestartStatement(Statement):
 
 
 class AlterSourceRetainStatement(Statement):
-    """``history`` is a ``RetainHistory``, or nothing to reset it."""
+    """``history`` is a ``RetainHistoryClause``, or nothing to reset it."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "history": False}
 

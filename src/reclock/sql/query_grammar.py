@@ -238,10 +238,10 @@ class QueryParser(MaterializeParser):
         is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
         return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
 
-    def _as_of(self) -> nodes.AsOf:
+    def _as_of(self) -> nodes.AsOfClause:
         self._advance(2)
         at_least = self._match_text_seq("AT", "LEAST")
-        return nodes.AsOf(this=self._parse_disjunction() or self._missing(), at_least=at_least)
+        return nodes.AsOfClause(this=self._parse_disjunction() or self._missing(), at_least=at_least)
 
     def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
         return None if self._is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]

@@ -265,15 +265,15 @@ class SourceParser(StreamParser, ConnectionParser):
         entries = self._parse_wrapped_csv(self._parse_number) if oid and self._match_text_seq("ENTRY") else None
         return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
 
-    def _source_option(self) -> nodes.Option | nodes.RetainHistory:
+    def _source_option(self) -> nodes.WithOption | nodes.RetainHistoryClause:
         if self._match_text_seq("RETAIN", "HISTORY"):
             return self._retain_history()
         return self._option()
 
-    def _retain_history(self) -> nodes.RetainHistory:
+    def _retain_history(self) -> nodes.RetainHistoryClause:
         self._match(TokenType.EQ)
         self._match_text_seq("FOR")
-        return nodes.RetainHistory(this=self._text())
+        return nodes.RetainHistoryClause(this=self._text())
 
     def _alter_retention(self, name: exp.Expression) -> nodes.AlterSourceRetainStatement | None:
         """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""

@@ -58,7 +58,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribe:
+class SubscribeQuery:
     """The changes of a query, as they come: first its rows, if ``has_snapshot``, at the time it would be read at; then what
     changes at each later time below ``up_to``. ``desc`` is time, whether it is progress (if ``has_progress``), diff, columns.
 
@@ -301,7 +301,7 @@ class CopyFrom:
 class CopyTo:
     """The rows of a query, or its changes, go to the client."""
 
-    select: Select | Subscribe
+    select: Select | SubscribeQuery
     format: CopyFormat
     tag: str = "COPY"
 
@@ -432,7 +432,7 @@ class ResetVariable:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class TransactionControl:
     """``kind`` is ``BEGIN``, ``COMMIT`` or ``ROLLBACK``; or ``SAVEPOINT``, ``RELEASE`` or ``ROLLBACK TO``, of ``savepoint``.
 
     ``SET TRANSACTION`` and ``SET SESSION CHARACTERISTICS AS TRANSACTION`` have the modes of ``BEGIN``.
@@ -450,7 +450,7 @@ class Transaction:
 
 Statement = (
     Select
-    | Subscribe
+    | SubscribeQuery
     | Explain
     | CreateIndex
     | CreateSink
@@ -479,5 +479,5 @@ Statement = (
     | ShowVariable
     | SetVariable
     | ResetVariable
-    | Transaction
+    | TransactionControl
 )

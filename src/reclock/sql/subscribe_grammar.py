@@ -29,7 +29,7 @@ class SubscribeParser(QueryParser):
             if "as_of" not in given and self._is_as_of():
                 given["as_of"] = self._as_of()
             elif "up_to" not in given and self._match_text_seq("UP", "TO"):
-                given["up_to"] = nodes.AsOf(this=self._parse_disjunction() or self._missing())
+                given["up_to"] = nodes.AsOfClause(this=self._parse_disjunction() or self._missing())
             elif not given.keys() & {"snapshot", "progress"} and self._match_texts(("WITH", "WITHOUT")):
                 given |= self._subscribe_options(is_with=self._prev.text.upper() == "WITH")
             elif not given.keys() & {"envelope", "order"} and self._match_text_seq("ENVELOPE"):

@@ -141,7 +141,7 @@ class TableParser(ConstraintParser):
         self._expect("STDIN") if is_from else self._expect("TO", "STDOUT")
         return nodes.CopyStatement(this=table, columns=columns, query=query, is_from=is_from, options=self._copy_options())
 
-    def _copy_options(self) -> list[nodes.Option]:
+    def _copy_options(self) -> list[nodes.WithOption]:
         """``(FORMAT csv, HEADER, …)``, or the words of old: ``CSV HEADER DELIMITER ';'``."""
         self._match_text_seq("WITH")
         if self._match(TokenType.L_PAREN, advance=False):
@@ -150,20 +150,20 @@ class TableParser(ConstraintParser):
         while self._curr and self._curr.token_type != TokenType.SEMICOLON:
             if self._match_texts(("CSV", "TEXT", "BINARY")):
                 written = exp.to_identifier(self._prev.text.lower())
-                options.append(nodes.Option(this=exp.to_identifier("format"), value=written))
+                options.append(nodes.WithOption(this=exp.to_identifier("format"), value=written))
             elif self._match_text_seq("HEADER"):
-                options.append(nodes.Option(this=exp.to_identifier("header"), value=exp.true()))
+                options.append(nodes.WithOption(this=exp.to_identifier("header"), value=exp.true()))
             elif self._match_texts(("DELIMITER", "NULL", "QUOTE", "ESCAPE")):
                 name = exp.to_identifier(self._prev.text.lower())
                 self._match(TokenType.ALIAS)
-                options.append(nodes.Option(this=name, value=self._text()))
+                options.append(nodes.WithOption(this=name, value=self._text()))
             else:
                 self.raise_error("Expected an option of COPY")
         return options
 
-    def _copy_option(self) -> nodes.Option:
+    def _copy_option(self) -> nodes.WithOption:
         name = self._word("an option of COPY")
         if not self._curr or self._curr.token_type in (TokenType.COMMA, TokenType.R_PAREN):
-            return nodes.Option(this=name, value=exp.true())
+            return nodes.WithOption(this=name, value=exp.true())
         value = self._parse_string() or self._parse_boolean() or self._word("a value")
-        return nodes.Option(this=name, value=value)
+        return nodes.WithOption(this=name, value=value)

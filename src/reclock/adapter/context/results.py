@@ -32,7 +32,7 @@ def text_desc(name: str) -> RelationDesc:
 def result_desc(statement: statements.Statement) -> RelationDesc | None:
     """The columns of what executing the statement answers; None if it answers no rows."""
     match statement:
-        case statements.Select() | statements.Subscribe():
+        case statements.Select() | statements.SubscribeQuery():
             return statement.desc
         case statements.Modify():
             return statement.returning

@@ -11,10 +11,10 @@ from reclock.collections.consolidate import streamed
 from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.compute.operators.topk import order_by
 from reclock.definitions.sinks import Envelope
-from reclock.sql.statements import Subscribe
+from reclock.sql.statements import SubscribeQuery
 
 
-def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows to send, in order of time, at one time as the statement says. ``updates`` have the columns of ``updates_schema``.
 
     Sorted outside of Python's memory, and streamed. What fails in ``updates`` is raised as it is.
@@ -45,21 +45,21 @@ def messages(statement: Subscribe, updates: Iterable[pa.RecordBatch]) -> Iterato
         raise
 
 
-def updates_schema(statement: Subscribe) -> pa.Schema:
+def updates_schema(statement: SubscribeQuery) -> pa.Schema:
     """The query's columns by number, since those of a query may have one name twice; then time and diff."""
     columns = result_schema(statement.select.desc.columns)
     numbered = [pa.field(f"c{number}", field.type) for number, field in enumerate(columns)]
     return pa.schema([*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())])
 
 
-def progress(statement: Subscribe, upper: int) -> pa.RecordBatch:
+def progress(statement: SubscribeQuery, upper: int) -> pa.RecordBatch:
     """The row that says that everything below ``upper`` was sent."""
     fields = result_schema(statement.desc.columns)
     told = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
     return pa.record_batch(told, names=_numbered(len(told)))
 
 
-def nothing(statement: Subscribe) -> pa.RecordBatch:
+def nothing(statement: SubscribeQuery) -> pa.RecordBatch:
     """No row."""
     fields = result_schema(statement.desc.columns)
     return pa.record_batch([pa.array([], field.type) for field in fields], names=_numbered(len(fields)))
@@ -69,7 +69,7 @@ def _numbered(count: int) -> list[str]:
     return [f"s{number}" for number in range(count)]
 
 
-def _sql(statement: Subscribe) -> str:
+def _sql(statement: SubscribeQuery) -> str:
     progressed = ["false"] if statement.has_progress else []
     width = len(statement.select.desc)
     if statement.envelope is None:
@@ -86,7 +86,7 @@ def _sql(statement: Subscribe) -> str:
     return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
 
 
-def _of_keys(statement: Subscribe, is_upsert: bool) -> tuple[list[str], str]:
+def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str]:
     """What is shown of each key that changes at a time, and of what relation. More than one row of a key is a violation."""
     keys = [f"c{index}" for index in statement.key]
     values = [f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key]

@@ -37,7 +37,7 @@ from reclock.errors import (
     UnknownCollection,
     VersionGone,
 )
-from reclock.introspection.privacy import Reader
+from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.runtime.environment import SYSTEM_CLUSTER_ID, Environment
@@ -62,7 +62,7 @@ class ReadPlan:
 
 
 @dataclass(slots=True)
-class Query:
+class QueryExecution:
     """One SELECT of one session."""
 
     environment: Environment
@@ -326,7 +326,7 @@ class Query:
             return controller.target(self.variables.get("cluster_replica"))
 
         assert self.catalog.snapshot is not None
-        reader = Reader(self.catalog.snapshot, self.users.current_id, self.variables.process_id)
+        reader = IntrospectionReader(self.catalog.snapshot, self.users.current_id, self.variables.process_id)
         return system_rows(self.environment, self.catalog, id, reader, replica, at if self._is_as_of else None)
 
 

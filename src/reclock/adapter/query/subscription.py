@@ -18,7 +18,7 @@ from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import SessionVariables
 from reclock.adapter.query import envelopes
 from reclock.adapter.query.changelogs import Changelogs
-from reclock.adapter.query.queries import Query, arranged, groups_of
+from reclock.adapter.query.queries import QueryExecution, arranged, groups_of
 from reclock.adapter.timestamps import read_time
 from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
@@ -69,7 +69,7 @@ class Subscription:
     catalog: PlannerCatalog
     users: Users
     variables: SessionVariables
-    statement: statements.Subscribe
+    statement: statements.SubscribeQuery
     notice: Callable[[str], None]
     temporary: TemporaryObjects
     interruption: Interruption
@@ -238,9 +238,9 @@ class Subscription:
     def _sent(self, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (batch for batch in envelopes.messages(self.statement, updates) if batch.num_rows)
 
-    def _query(self, at: Timestamp | None = None, changes: Changes | None = None) -> Query:
+    def _query(self, at: Timestamp | None = None, changes: Changes | None = None) -> QueryExecution:
         select = self.statement.select if at is None else replace(self.statement.select, as_of=statements.AsOf(at))
-        return Query(
+        return QueryExecution(
             self.environment,
             self.catalog,
             self.users,

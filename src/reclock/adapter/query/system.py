@@ -20,8 +20,8 @@ from reclock.controllers.implied import dataflow
 from reclock.definitions.sinks import KafkaTarget
 from reclock.errors import InternalError
 from reclock.introspection.builtins import BUILTINS
-from reclock.introspection.privacy import Reader
-from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, State
+from reclock.introspection.privacy import IntrospectionReader
+from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, SystemState
 from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
 from reclock.runtime.environment import Environment
@@ -34,7 +34,7 @@ def system_rows(
     environment: Environment,
     catalog: PlannerCatalog,
     id_: GlobalId,
-    reader: Reader,
+    reader: IntrospectionReader,
     replica: Callable[[], Replica],
     at: Timestamp | None,
 ) -> pa.Table:
@@ -51,9 +51,11 @@ def system_rows(
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
-def _state(environment: Environment, catalog: PlannerCatalog, reader: Reader, replica: Callable[[], Replica]) -> State:
+def _state(
+    environment: Environment, catalog: PlannerCatalog, reader: IntrospectionReader, replica: Callable[[], Replica]
+) -> SystemState:
     assert catalog.snapshot is not None
-    return State(
+    return SystemState(
         catalog=catalog.snapshot,
         descs={entry.id: entry.desc for entry in catalog.relations()},
         indexes={index.id: _index_facts(index, catalog) for index in catalog.indexes()},

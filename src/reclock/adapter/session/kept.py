@@ -31,7 +31,7 @@ from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement
 from reclock.sql.planner.coercion import coerce, scalar_type
-from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.expressions import ExprContext, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.literals import parse_text
 from reclock.sql.planner.rewrite import Untyped
@@ -225,7 +225,7 @@ def _values(node: nodes.ExecuteStatement, prepared: Prepared) -> list[Any]:
         raise WrongNumberOfParameters(prepared.name, given=len(given), wanted=len(prepared.parameter_types))
     values = []
     for each, type in zip(given, prepared.parameter_types, strict=True):
-        found = scalar(each, Reading(Scope(), NoSubqueries(NO_PARAMETERS), "EXECUTE"))
+        found = scalar(each, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "EXECUTE"))
         value = found if isinstance(found, Untyped) and found.text is None else coerce(found, type)
         if not isinstance(value, Literal | Untyped):
             raise TypeMismatch("EXECUTE takes constants", hint="write each value with its type")

@@ -15,7 +15,7 @@ from reclock.adapter.context.results import SHOW_ALL, Result, result_desc
 from reclock.adapter.context.users import Users
 from reclock.adapter.context.variables import READ_ONLY, ROLE, SessionVariables, checked, configured
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
-from reclock.adapter.query.queries import Query, text_result
+from reclock.adapter.query.queries import QueryExecution, text_result
 from reclock.adapter.query.subscription import Subscription
 from reclock.adapter.session.activity import Activity
 from reclock.adapter.session.kept import KINDS, Kept
@@ -30,7 +30,7 @@ from reclock.adapter.statements.authorization import requirements
 from reclock.adapter.statements.decisions import decide, restart
 from reclock.adapter.statements.side_effects import set_config, signal, with_effects
 from reclock.adapter.statements.upstreams import purified
-from reclock.adapter.transaction.ddl_transaction import Definition
+from reclock.adapter.transaction.ddl_transaction import DdlStatement
 from reclock.adapter.transaction.modify import copy_in, fill, modify, truncate, turn_of
 from reclock.adapter.transaction.temporary import TemporaryDefinition, is_temporary, without_temporary
 from reclock.adapter.transaction.transaction import Transaction
@@ -189,7 +189,7 @@ class Session:
 
     def _control(self, parsed: ParsedStatement) -> Result:
         statement = plan_statement(parsed, PlannerCatalog(), self.variables.names)
-        assert isinstance(statement, statements.Transaction)
+        assert isinstance(statement, statements.TransactionControl)
         with self.transactions.statement(statement):
             try:
                 return Result(self.transactions.control(statement))
@@ -209,9 +209,9 @@ class Session:
                 self.environment.await_storage(catalog, self.interruption.pause)
                 turn = partial(turn_of, statement, catalog)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog), turn)
-            case statements.Subscribe():
+            case statements.SubscribeQuery():
                 return self._subscribe(catalog, statement)
-            case statements.CopyTo(select=statements.Subscribe() as subscribe):
+            case statements.CopyTo(select=statements.SubscribeQuery() as subscribe):
                 return CopyOut(self._subscribe(catalog, subscribe), statement.format)
             case statements.CopyTo(select=statements.Select() as select):
                 return CopyOut(self._query(catalog, select, self.transactions.block, read_ts).run(), statement.format)
@@ -279,8 +279,8 @@ class Session:
         select: statements.Select,
         transaction: Transaction | None,
         read_ts: Timestamp | None = None,
-    ) -> Query:
-        return Query(
+    ) -> QueryExecution:
+        return QueryExecution(
             self.environment,
             catalog,
             self.users,
@@ -293,7 +293,7 @@ class Session:
             read_ts=read_ts,
         )
 
-    def _subscribe(self, catalog: PlannerCatalog, statement: statements.Subscribe) -> Result:
+    def _subscribe(self, catalog: PlannerCatalog, statement: statements.SubscribeQuery) -> Result:
         """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""
         block = self.transactions.block
         if block is not None and (block.writes or block.definitions):
@@ -348,7 +348,7 @@ class Session:
         if isinstance(statement, CreateConnection) and statement.is_validated:
             validate(statement.connection, self.environment.connection_context.resolve_secret)
         whole = purified(parsed, statement, self.environment.connection_context.resolve_secret)
-        definition = Definition(whole, self._author, (catalog, statement) if whole is parsed else None)
+        definition = DdlStatement(whole, self._author, (catalog, statement) if whole is parsed else None)
         query = statement.query if isinstance(statement, statements.CreateTable) else None
 
         def work(transaction: Transaction) -> Result:

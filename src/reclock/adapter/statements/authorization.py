@@ -84,7 +84,7 @@ class Rules:
         match statement:
             case statements.Select():
                 return self._require(*self._reading(statement.depends_on))
-            case statements.Explain() | statements.CopyTo() | statements.Subscribe():
+            case statements.Explain() | statements.CopyTo() | statements.SubscribeQuery():
                 return self.of(statement.select)
             case statements.CopyFrom():
                 return self._require(*self._on(statement.table, Privilege.INSERT))
@@ -191,7 +191,7 @@ class Rules:
                 | statements.ShowVariable()
                 | statements.SetVariable()
                 | statements.ResetVariable()
-                | statements.Transaction()
+                | statements.TransactionControl()
             ):
                 return self._require()
             case _:

@@ -11,7 +11,7 @@ from reclock.adapter.statements.sources import source_specs
 from reclock.adapter.transaction.ddl import Change
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM
-from reclock.connectors.connector import Restarts, Skip
+from reclock.connectors.connector import Skip, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.errors import ClaimConflict, InvalidOption, NothingClaimed, UpperMismatch, UpstreamChanged, UpstreamLost
 from reclock.ingest import payload
@@ -64,7 +64,7 @@ def restart(statement: statements.RestartPartition, environment: Environment, us
     """
     [spec] = source_specs(environment, [str(statement.name)])
     connector = open_connector(spec, environment.connection_context)
-    if not isinstance(connector, Restarts):
+    if not isinstance(connector, SupportsRestart):
         raise InvalidOption(f'nothing of "{statement.name}" can be restarted', detail="only objects can be read again")
     _, bound = SourceCollections.open(environment.lake, spec).read_bound()
     number = connector.next_reading(bound, statement.partition, _stalled_partition(environment, spec.id))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 
 from reclock.adapter.statements.sources import source_specs
-from reclock.connectors.connector import RESTART_HINT, CheckResult, Checks, ReadsOnce, Restarts
+from reclock.connectors.connector import RESTART_HINT, CheckResult, Checks, ReadsOnce, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ReclockError
@@ -67,7 +67,7 @@ def _asked(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
     if isinstance(connector, Checks):
         yield from connector.check()
     _, bound = SourceCollections.open(environment.lake, spec).read_bound()
-    if isinstance(connector, Restarts):
+    if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
             yield CheckResult("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')
     if isinstance(connector, ReadsOnce) and connector.must_read_once(bound):

@@ -94,7 +94,7 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolv
     clause.set("message", exp.Literal.string(format.message or names[0]))
 
 
-def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> registry.Schema:
+def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> registry.RegisteredSchema:
     try:
         return registry.latest(registry_client(connection, resolve_secret), subject)
     except registry.UnknownSchema as error:

@@ -13,7 +13,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType, Kind, Role, Schema, SourceProgress
 from reclock.catalog.roles import default_acl
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.credentials.verifiers import NewPassword
 from reclock.errors import InternalError, InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
@@ -35,7 +35,7 @@ class Change:
     """One attempt to carry out a definition: a transaction, who makes it, and the moment, of the data timeline, that new items
     begin at."""
 
-    def __init__(self, environment: Environment, users: Users, tx: Transaction, begins_at: Timestamp) -> None:
+    def __init__(self, environment: Environment, users: Users, tx: CatalogTransaction, begins_at: Timestamp) -> None:
         self.users, self.tx, self.begins_at = users, tx, begins_at
         self.now = environment.clock()
         self.new_table: NewTable | None = None

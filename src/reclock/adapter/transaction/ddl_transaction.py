@@ -16,7 +16,7 @@ from reclock.adapter.transaction.ddl import Change, NewTable, define
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import Kind
-from reclock.catalog.transaction import Transaction
+from reclock.catalog.transaction import CatalogTransaction
 from reclock.errors import UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
@@ -29,7 +29,7 @@ ATTEMPTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class DdlStatement:
     """A statement that changes the catalog. ``planned`` is what it is at one catalog; ``new_table`` is kept for the table it
     makes."""
 
@@ -63,7 +63,7 @@ class _State:
                     raise entry.refusal
         return self.newest
 
-    def after(self, definition: Definition, begins_at: Timestamp) -> _State:
+    def after(self, definition: DdlStatement, begins_at: Timestamp) -> _State:
         statement = definition.plan(self.catalog)
         if isinstance(statement, statements.Skipped):
             return self
@@ -72,7 +72,7 @@ class _State:
             change = self.change.fork(users)
         else:
             assert self.newest.snapshot is not None
-            change = Change(self.environment, users, Transaction(self.newest.snapshot), begins_at)
+            change = Change(self.environment, users, CatalogTransaction(self.newest.snapshot), begins_at)
         change.new_table = definition.new_table
         define(statement, change)
         return _State(self.environment, self.newest, change)
@@ -85,7 +85,7 @@ class Definitions:
         self.made: dict[GlobalId, NewTable] = {}
         """The tables that are made here, and may be filled here."""
         self._environment, self._interruption, self._notice = environment, interruption, notice
-        self._said: list[Definition] = []
+        self._said: list[DdlStatement] = []
         self._states: list[_State] = []
         self._begins_at: Timestamp | None = None
 
@@ -104,7 +104,7 @@ class Definitions:
             self._begins_at = self._environment.oracle.read_ts(EPOCH_MS)
         return self._begins_at
 
-    def add(self, definition: Definition, *, is_filled: bool = False) -> GlobalId | None:
+    def add(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
         """One more. ``is_filled`` says of a CREATE TABLE that its transaction writes to it, and answers its id.
 
         Raises what planning and defining raise.
@@ -179,7 +179,7 @@ class Definitions:
         """One that nothing else will have, whatever becomes of this transaction."""
         with self._interruption.taking(self._environment.defining):
             for attempt in range(1, ATTEMPTS + 1):
-                tx = Transaction(self._environment.catalog.sync())
+                tx = CatalogTransaction(self._environment.catalog.sync())
                 id = tx.allocate_user_id()
                 try:
                     self._environment.catalog.commit_transaction(tx)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from reclock.adapter.timestamps import readiness
 from reclock.adapter.timestamps.read_time import ReadTime
-from reclock.adapter.transaction.ddl_transaction import Definition, Definitions
+from reclock.adapter.transaction.ddl_transaction import DdlStatement, Definitions
 from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import Timestamp
@@ -181,7 +181,7 @@ class Transaction:
         if rows.num_rows:
             self.writes.setdefault(table.id, []).append(rows)
 
-    def define(self, definition: Definition, *, is_filled: bool = False) -> GlobalId | None:
+    def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
         """Enter a definition, see ``Definitions.add``. Raises ``MixedTransaction``."""
         if self.writes.keys() - self.made:
             raise MixedTransaction()

@@ -26,7 +26,7 @@ _INVALIDATED = "database has been invalidated"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Database:
+class DuckDbDatabase:
     """One that is open, in the process that opened it: one inherited by a fork has lost its threads."""
 
     connection: duckdb.DuckDBPyConnection
@@ -61,20 +61,20 @@ class Database:
 class Databases:
     """The database that new statements run on. Safe for several threads."""
 
-    def __init__(self, opened: Callable[[], Database]) -> None:
+    def __init__(self, opened: Callable[[], DuckDbDatabase]) -> None:
         self._opened = opened
         self._lock = threading.Lock()
-        self._current: Database | None = None
-        self._broken: list[Database] = []
+        self._current: DuckDbDatabase | None = None
+        self._broken: list[DuckDbDatabase] = []
 
-    def current(self) -> Database:
+    def current(self) -> DuckDbDatabase:
         with self._lock:
             self._broken = [database for database in self._broken if not database.is_closed()]
             if self._current is None or self._current.process_id != os.getpid():
                 self._current = self._opened()
             return self._current
 
-    def discard(self, database: Database) -> None:
+    def discard(self, database: DuckDbDatabase) -> None:
         """``database`` has reported a fatal error, after which it executes nothing: the next statement opens another one."""
         with self._lock:
             if self._current is database:
@@ -89,7 +89,7 @@ class Databases:
             self._current, self._broken = None, []
 
 
-def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path) -> Database:
+def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spill: Path) -> DuckDbDatabase:
     """It reads no file but those below ``roots``, loads no extension and opens no connection; what it runs cannot change that."""
     folder = SpillFolder(spill)
     config: dict[str, str | bool | int | float | list[str]] = {
@@ -108,7 +108,7 @@ def open_database(roots: Sequence[str], *, memory_limit: str, threads: int, spil
     local = ", ".join(string(NAME, os.path.abspath(root) + "/") for root in roots if "://" not in root)
     connection.execute(f"SET GLOBAL TimeZone = 'UTC'; SET GLOBAL allowed_directories = [{local}]")
     connection.execute("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true")
-    return Database(connection, folder)
+    return DuckDbDatabase(connection, folder)
 
 
 def interrupt(session: duckdb.DuckDBPyConnection) -> None:

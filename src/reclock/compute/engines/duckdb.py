@@ -26,7 +26,7 @@ from reclock.compute.engines.database import (
 )
 from reclock.compute.engines.engine import Answer, CollectionInput, Input, Inputs, PreviousResult, by_rules, cast_to, result_schema
 from reclock.compute.engines.failures import failure
-from reclock.compute.operators.rules import Relation
+from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import OutOfMemory, QueryCanceled, ReclockError
 from reclock.plan.functions.sql_names import identifier, string, type_sql
 from reclock.plan.relational import Finishing, Plan
@@ -72,10 +72,10 @@ class DuckDbEngine:
         def prepare(session: duckdb.DuckDBPyConnection) -> str:
             relations = _bind(session, inputs, as_of)
             session.register("added", previous_result.added)
-            parts = [(Relation("added", is_counted=True), MAXIMUM)]
+            parts = [(EngineRelation("added", is_counted=True), MAXIMUM)]
             if previous_result.version is not None:
                 own = _updates(session, "own", CollectionInput(previous_result.version), previous_result.through)
-                parts.append((Relation(own, is_counted=True), previous_result.through))
+                parts.append((EngineRelation(own, is_counted=True), previous_result.through))
             return rendering.difference(plan, desc, NAME, relations, as_of, parts)
 
         return self._answer(prepare, desc.columns, with_diff=True)
@@ -88,11 +88,11 @@ class DuckDbEngine:
             changed = _changed(session, inputs, before, as_of)
             if previous_result.version is None:
                 session.register("result", previous_result.added)
-                relations[str(delta.RESULT)] = Relation("result", is_counted=True)
+                relations[str(delta.RESULT)] = EngineRelation("result", is_counted=True)
             else:
                 result = CollectionInput(previous_result.version, previous_result.added)
                 read = _updates(session, "result", result, previous_result.through)
-                relations[str(delta.RESULT)] = Relation(read, is_counted=True)
+                relations[str(delta.RESULT)] = EngineRelation(read, is_counted=True)
             return delta.render(plan, desc, NAME, delta.DeltaInputs(relations, changed, before, as_of))
 
         return self._answer(prepare, desc.columns, with_diff=True)
@@ -185,7 +185,9 @@ class _Query:
             raise _failure(error) from error
 
 
-def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input") -> dict[str, Relation]:
+def _bind(
+    session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, *, prefix: str = "input"
+) -> dict[str, EngineRelation]:
     """Every input under a name of the session."""
     return {
         str(id): given.relation(_read(session, f"{prefix}{number}", given, as_of), as_of)
@@ -193,7 +195,7 @@ def _bind(session: duckdb.DuckDBPyConnection, inputs: Inputs, as_of: Timestamp, 
     }
 
 
-def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, Relation]:
+def _changed(session: duckdb.DuckDBPyConnection, inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, EngineRelation]:
     """The updates between the two times of every input that has some, under names of the session."""
     return {
         str(id): given.relation(_read(session, f"changed{number}", given, as_of, after=before), as_of, after=before)

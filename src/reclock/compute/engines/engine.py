@@ -16,7 +16,7 @@ from reclock.collections.files import DataFile
 from reclock.collections.schema import arrow_type
 from reclock.collections.version import Version
 from reclock.compute.delta import has_delta_rules
-from reclock.compute.operators.rules import Relation
+from reclock.compute.operators.rules import EngineRelation
 from reclock.plan.relational import Finishing, Plan
 
 
@@ -30,7 +30,7 @@ class CollectionInput:
     version: Version
     tail: pa.Table | None = None
 
-    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> Relation:
+    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
         """What it is called, and what is known of its diffs (``after`` a time) up to ``as_of`` by the statistics of its files."""
         files = self.files(as_of, after=after)
         bounds = [bound for file in files for bound in (file.min_diff, file.max_diff)]
@@ -63,8 +63,8 @@ class TableInput:
     has_updates: bool = False
     since: Timestamp | None = None
 
-    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> Relation:
-        return _relation(name, _bounds(self.table)) if self.has_updates else Relation(name, is_counted=False)
+    def relation(self, name: str, as_of: Timestamp, *, after: Timestamp | None = None) -> EngineRelation:
+        return _relation(name, _bounds(self.table)) if self.has_updates else EngineRelation(name, is_counted=False)
 
     def may_change(self, after: Timestamp, as_of: Timestamp) -> bool:
         """As of a `CollectionInput`."""
@@ -86,12 +86,12 @@ def _bounds(updates: pa.Table) -> list[int | None]:
     return [found["min"].as_py(), found["max"].as_py()] if updates.num_rows else []
 
 
-def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False) -> Relation:
+def _relation(name: str, bounds: Sequence[int | None], *, is_monotonic: bool = False) -> EngineRelation:
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
-        return Relation(name, is_counted=True, is_monotonic=is_monotonic)
+        return EngineRelation(name, is_counted=True, is_monotonic=is_monotonic)
     low, high = min(known, default=1), max(known, default=1)
-    return Relation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
+    return EngineRelation(name, is_counted=True, is_monotonic=low > 0, is_single=low == high == 1)
 
 
 @dataclass(frozen=True, slots=True)

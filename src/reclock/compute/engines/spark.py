@@ -17,7 +17,7 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Input, Input
 from reclock.compute.engines.failures import failure
 from reclock.compute.engines.spark_rows import SparkRows, hadoop_uri
 from reclock.compute.engines.spool import Spool, temporary
-from reclock.compute.operators.rules import Relation
+from reclock.compute.operators.rules import EngineRelation
 from reclock.errors import QueryCanceled, ReclockError, SparkLost
 from reclock.plan.functions.sql_names import identifier, type_sql
 from reclock.plan.relational import Finishing, Plan, row_limit
@@ -63,7 +63,7 @@ class SparkEngine:
         self, plan: Plan, desc: RelationDesc, inputs: Inputs, as_of: Timestamp, previous_result: PreviousResult
     ) -> Answer:
         relations = _relations(inputs, as_of)
-        added, own = (Relation(_unique(), is_counted=True) for _ in range(2))
+        added, own = (EngineRelation(_unique(), is_counted=True) for _ in range(2))
         parts = [(added, MAXIMUM)]
         if previous_result.version is not None:
             parts.append((own, previous_result.through))
@@ -80,7 +80,7 @@ class SparkEngine:
         relations = _relations(inputs, as_of)
         frames = self._frames(relations, inputs, as_of)
         changed = self._changed(frames, inputs, before, as_of)
-        result = Relation(_unique(), is_counted=True)
+        result = EngineRelation(_unique(), is_counted=True)
         frames[result.name] = self._table(previous_result.added)
         if previous_result.version is not None:
             kept = self.updates(previous_result.version, previous_result.through)
@@ -101,7 +101,9 @@ class SparkEngine:
         sql = rendering.comparison(plan, NAME, (relations, as_of), before)
         return self._answer(sql, frames, plan.desc.columns, with_diff=True)
 
-    def _changed(self, frames: dict[str, DataFrame], inputs: Inputs, before: Timestamp, as_of: Timestamp) -> dict[str, Relation]:
+    def _changed(
+        self, frames: dict[str, DataFrame], inputs: Inputs, before: Timestamp, as_of: Timestamp
+    ) -> dict[str, EngineRelation]:
         """The updates between the two times of every input that has some; they are added to ``frames``."""
         changed = {}
         for id, given in inputs.items():
@@ -110,7 +112,7 @@ class SparkEngine:
                 frames[changed[str(id)].name] = self._frame(given, as_of, after=before)
         return changed
 
-    def _frames(self, relations: Mapping[str, Relation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
+    def _frames(self, relations: Mapping[str, EngineRelation], inputs: Inputs, as_of: Timestamp) -> dict[str, DataFrame]:
         return {relations[str(id)].name: self._frame(given, as_of) for id, given in inputs.items()}
 
     def _frame(self, given: Input, as_of: Timestamp, *, after: Timestamp | None = None) -> DataFrame:
@@ -178,7 +180,7 @@ class SparkEngine:
         return Answer(NAME, columns, pa.RecordBatchReader.from_batches(schema, batches()), found.cancel)
 
 
-def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, Relation]:
+def _relations(inputs: Inputs, as_of: Timestamp) -> dict[str, EngineRelation]:
     """Every input under a name that no other statement of the session uses."""
     return {str(id): given.relation(_unique(), as_of) for id, given in inputs.items()}
 

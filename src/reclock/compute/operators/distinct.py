@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, every, is_monotone, origin, snapshot
 from reclock.plan.relational import Distinct
 
 
@@ -15,7 +15,7 @@ def _(node: Distinct, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Distinct, step: Step) -> str:
+def _(node: Distinct, step: DeltaStep) -> str:
     whole = tuple(range(len(node.desc)))
     return regrouped(node, step, [whole], whole, lambda rows: snapshot(node, step.rendering, [rows]))
 

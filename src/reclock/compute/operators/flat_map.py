@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import BIGINT, INTEGER, RelationDesc
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, is_monotone, origin, select_list, snapshot
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Constant, FlatMap
 from reclock.plan.scalars import Call, Literal
@@ -24,7 +24,7 @@ def _(node: FlatMap, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: FlatMap, step: Step) -> str:
+def _(node: FlatMap, step: DeltaStep) -> str:
     return _select(node, step.rendering.engine, step.changes(node.input) or "", ", n")
 
 

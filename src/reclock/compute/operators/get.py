@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, Column, TypeName
 from reclock.compute.expressions import to_sql
-from reclock.compute.operators.rules import KeyFilter, Rendering, Step, delta, demand, origin, select_list, snapshot
+from reclock.compute.operators.rules import DeltaStep, KeyFilter, Rendering, delta, demand, origin, select_list, snapshot
 from reclock.plan.functions.sql_names import identifier, literal, raised, type_sql
 from reclock.plan.relational import Get
 
@@ -44,7 +44,7 @@ def rows(node: Get, rendering: Rendering, key_filter: KeyFilter | None = None) -
 
 
 @delta.register
-def _(node: Get, step: Step) -> str:
+def _(node: Get, step: DeltaStep) -> str:
     relation, before = step.updates(node)
     rendering = step.rendering
     read = _read(node, rendering)

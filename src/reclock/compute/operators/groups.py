@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reclock.compute.operators.get import repeated
-from reclock.compute.operators.rules import EMPTY_ROW, KeyFilter, State, Step, columns, select_list, snapshot
+from reclock.compute.operators.rules import EMPTY_ROW, DeltaStep, InputVersion, KeyFilter, columns, select_list, snapshot
 from reclock.plan.relational import Plan, inputs
 
 Merge = Callable[[str], str]
@@ -16,7 +16,7 @@ the SELECT of the rows that the groups have now."""
 
 def regrouped(
     node: Plan,
-    step: Step,
+    step: DeltaStep,
     groups: Sequence[tuple[int, ...]],
     shown: tuple[int, ...] | None,
     merge: Merge | None = None,
@@ -37,14 +37,14 @@ def regrouped(
     keys = " UNION ".join(f"SELECT DISTINCT {_named(columns)} FROM {changed}" for changed, columns in changes)
     touched = step.define(keys if groups[0] else f"SELECT {EMPTY_ROW}")
 
-    def computed(state: State, keys: str) -> str:
+    def computed(state: InputVersion, keys: str) -> str:
         parts = zip(inputs(node), groups, strict=True)
         rows = [step.rows(part, state, KeyFilter(columns, keys)) for part, columns in parts]
         return step.define(snapshot(node, step.rendering, rows))
 
     had = None if shown is None else step.result(node, KeyFilter(shown, touched))
     if had is None or merge is None or shown is None:
-        return _difference(node, had or computed(State.BEFORE, touched), [computed(State.NOW, touched)])
+        return _difference(node, had or computed(InputVersion.BEFORE, touched), [computed(InputVersion.NOW, touched)])
     [part], [(changed, own)] = inputs(node), changes
     if step.only_adds(part):
         return _difference(node, had, [_merged(node, step, merge, had, changed)])
@@ -56,7 +56,7 @@ def regrouped(
     # Groups that lost a row are not merged at all: a sum of what they had and of what came may overflow.
     whole_had = step.define(f"SELECT * FROM {had} AS i WHERE NOT {is_lossy(node, shown)}")
     whole_changed = step.define(f"SELECT * FROM {changed} AS i WHERE NOT {is_lossy(part, own)}")
-    merged, again = _merged(node, step, merge, whole_had, whole_changed), computed(State.NOW, lossy)
+    merged, again = _merged(node, step, merge, whole_had, whole_changed), computed(InputVersion.NOW, lossy)
     # The conditions leave out what an aggregate without keys answers for no rows.
     return _difference(
         node,
@@ -68,7 +68,7 @@ def regrouped(
     )
 
 
-def _merged(node: Plan, step: Step, merge: Merge, had: str, changed: str) -> str:
+def _merged(node: Plan, step: DeltaStep, merge: Merge, had: str, changed: str) -> str:
     """The rows of groups that had ``had`` and, by ``changed``, only gain rows."""
     [part] = inputs(node)
     came = step.define(repeated(step.rendering.engine, f"SELECT * FROM {changed} WHERE n > 0", columns(part)))

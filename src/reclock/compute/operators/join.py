@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from reclock.compute.expressions import all_references, to_sql
 from reclock.compute.operators.groups import regrouped
 from reclock.compute.operators.rules import (
+    DeltaStep,
+    InputVersion,
     KeyFilter,
     Rendering,
-    State,
-    Step,
     columns,
     consolidated,
     delta,
@@ -35,7 +35,7 @@ def _(node: Join, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Join, step: Step) -> str:
+def _(node: Join, step: DeltaStep) -> str:
     """An inner join is linear in each side; of another kind, the rows of the keys that either side's changes have are made anew."""
     left, right = (tuple(pair[side] for pair in node.keys) for side in (0, 1))
     if node.kind is not JoinKind.INNER:
@@ -44,16 +44,16 @@ def _(node: Join, step: Step) -> str:
     condition = _condition(node, step.rendering.engine)
     parts = []
     if changed := step.changes(node.left):
-        partners = step.rows(node.right, State.NOW, _key_filter(right, left, changed, step))
+        partners = step.rows(node.right, InputVersion.NOW, _key_filter(right, left, changed, step))
         parts.append(f"SELECT {_pair(node)}, l.n AS n FROM {changed} AS l JOIN {partners} AS r ON {condition}")
     if changed := step.changes(node.right):
-        partners = step.rows(node.left, State.BEFORE, _key_filter(left, right, changed, step))
+        partners = step.rows(node.left, InputVersion.BEFORE, _key_filter(left, right, changed, step))
         parts.append(f"SELECT {_pair(node)}, r.n AS n FROM {partners} AS l JOIN {changed} AS r ON {condition}")
     # A row that goes on one side still meets one that comes on the other, and what came of that goes with the next part.
     return parts[0] if len(parts) == 1 else consolidated(" UNION ALL ".join(parts), columns(node))
 
 
-def _key_filter(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: Step) -> KeyFilter | None:
+def _key_filter(theirs: tuple[int, ...], own: tuple[int, ...], changed: str, step: DeltaStep) -> KeyFilter | None:
     """The rows of the other side that may meet one that changed."""
     if not own:
         return None

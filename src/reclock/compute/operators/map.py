@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.expressions import all_references, to_sql
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, is_monotone, origin, select_list, snapshot
 from reclock.plan.relational import Map
 
 
@@ -15,7 +15,7 @@ def _(node: Map, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Map, step: Step) -> str:
+def _(node: Map, step: DeltaStep) -> str:
     return f"SELECT {_columns(node, step.rendering.engine)}, n FROM {step.changes(node.input)}"
 
 

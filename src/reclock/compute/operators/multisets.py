@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, every, is_monotone, origin, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, every, is_monotone, origin, snapshot
 from reclock.plan.relational import Except, Intersect, Union
 
 
@@ -25,13 +25,13 @@ def _(node: Intersect, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Union, step: Step) -> str:
+def _(node: Union, step: DeltaStep) -> str:
     return " UNION ALL ".join(f"SELECT * FROM {changed}" for each in node.inputs if (changed := step.changes(each)))
 
 
 @delta.register(Except)
 @delta.register(Intersect)
-def _(node: Except | Intersect, step: Step) -> str:
+def _(node: Except | Intersect, step: DeltaStep) -> str:
     whole = tuple(range(len(node.desc)))
     return regrouped(node, step, [whole, whole], whole)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reclock.compute.operators.rules import Rendering, Step, delta, demand, is_monotone, origin, select_list, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, delta, demand, is_monotone, origin, select_list, snapshot
 from reclock.plan.relational import Project
 
 
@@ -14,7 +14,7 @@ def _(node: Project, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Project, step: Step) -> str:
+def _(node: Project, step: DeltaStep) -> str:
     return f"SELECT {_columns(node)}, n FROM {step.changes(node.input)}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql, all_references
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, has_delta, origin, select_list, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, has_delta, origin, select_list, snapshot
 from reclock.plan.functions import resolve_aggregate
 from reclock.plan.functions.casts import write_cast
 from reclock.plan.relational import Reduce
@@ -25,7 +25,7 @@ def _(node: Reduce, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: Reduce, step: Step) -> str:
+def _(node: Reduce, step: DeltaStep) -> str:
     shown = tuple(range(len(node.group_by)))
     merge = (lambda rows: _merged(node, step.rendering.engine, rows)) if _can_merge(node) else None
     return regrouped(node, step, [node.group_by], shown, merge)

@@ -18,7 +18,7 @@ EMPTY_ROW = "TRUE AS c"
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class EngineRelation:
     """What a collection is called in the engine's session.
 
     ``is_counted``: it has the columns of updates and must be read at a time; otherwise its rows stand as they are.
@@ -37,7 +37,7 @@ class Rendering:
 
     engine: str
     as_of: Timestamp
-    relations: Mapping[str, Relation]
+    relations: Mapping[str, EngineRelation]
     """By the collection's id as text."""
     wanted: Mapping[int, frozenset[int]]
     """The columns that the plan reads of a node, by ``id(node)``."""
@@ -45,7 +45,7 @@ class Rendering:
     """Of a Get, by ``id(node)``: what is true of every row that anything reads. Rows without it may be left out, or not."""
 
 
-class State(Enum):
+class InputVersion(Enum):
     """Which of the two multisets a step leads from and to."""
 
     BEFORE = "before"
@@ -65,7 +65,7 @@ class KeyFilter:
         return f"EXISTS (SELECT 1 FROM {self.keys} AS k WHERE {' AND '.join(equal) or 'TRUE'})"
 
 
-class Step(Protocol):
+class DeltaStep(Protocol):
     """What a delta rule may ask for. Relations are given by name, with columns ``c0``, ``c1``, …"""
 
     @property
@@ -90,7 +90,7 @@ class Step(Protocol):
         """
         ...
 
-    def rows(self, node: Plan, state: State, key_filter: KeyFilter | None = None) -> str:
+    def rows(self, node: Plan, state: InputVersion, key_filter: KeyFilter | None = None) -> str:
         """The node's rows before the step or after it; with a ``key_filter``, only those that it names."""
         ...
 
@@ -98,7 +98,7 @@ class Step(Protocol):
         """The node's rows before the step, as far as the maintained result has them; None if it shows too little of them."""
         ...
 
-    def updates(self, node: Get) -> tuple[Relation, Timestamp]:
+    def updates(self, node: Get) -> tuple[EngineRelation, Timestamp]:
         """Where the updates of a collection are that changes, and the time after which they count."""
         ...
 
@@ -120,8 +120,8 @@ def snapshot(node: Plan, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @singledispatch
-def delta(node: Plan, step: Step) -> str:
-    """``Step.changes`` of a node of which some input changes, as one SELECT."""
+def delta(node: Plan, step: DeltaStep) -> str:
+    """``DeltaStep.changes`` of a node of which some input changes, as one SELECT."""
     raise InternalError(f"no delta rule for {type(node).__name__}")
 
 

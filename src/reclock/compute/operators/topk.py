@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, snapshot
+from reclock.compute.operators.rules import DeltaStep, Rendering, columns, delta, demand, every, has_delta, origin, snapshot
 from reclock.plan.relational import Ordering, TopK
 
 
@@ -34,7 +34,7 @@ def _(node: TopK, rendering: Rendering, inputs: Sequence[str]) -> str:
 
 
 @delta.register
-def _(node: TopK, step: Step) -> str:
+def _(node: TopK, step: DeltaStep) -> str:
     merge = None if node.offset else lambda rows: snapshot(node, step.rendering, [rows])
     return regrouped(node, step, [node.group_by], node.group_by, merge)
 

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 from reclock.compute.expressions import aggregate_to_sql
 from reclock.compute.operators.groups import regrouped
-from reclock.compute.operators.rules import Rendering, Step, columns, delta, demand, every, has_delta, origin, select_list, snapshot
+from reclock.compute.operators.rules import (
+    DeltaStep,
+    Rendering,
+    columns,
+    delta,
+    demand,
+    every,
+    has_delta,
+    origin,
+    select_list,
+    snapshot,
+)
 from reclock.compute.operators.topk import order_by
 from reclock.plan.functions.sql_names import type_sql
 from reclock.plan.relational import Frame, Window, WindowFunction
@@ -77,7 +88,7 @@ def _call(function: WindowFunction) -> str:
 
 
 @delta.register
-def _(node: Window, step: Step) -> str:
+def _(node: Window, step: DeltaStep) -> str:
     return regrouped(node, step, [node.group_by], node.group_by)
 
 

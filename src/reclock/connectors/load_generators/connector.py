@@ -19,7 +19,7 @@ from reclock.connectors.load_generators.noise import Numbers, noise
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.sources import LoadGenerator
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.remap import Range
+from reclock.reclocking.remap import BoundRange
 
 TASK_OFFSETS = 250_000
 """How many ticks one task makes."""
@@ -51,7 +51,7 @@ class Generator:
     def reread(self, claimed: Increment, before: Evidence | None) -> Increment:
         return claimed
 
-    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         return [Increment((), own.lower, own.upper, own.size) for own in ranges]
 
     def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[tuple[int, int]]:

@@ -38,7 +38,7 @@ from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged
 from reclock.formats.decode import decode
 from reclock.formats.records import last_end, parse_header, quote_of, record_ends
 from reclock.reclocking.frontiers import SourceFrontier
-from reclock.reclocking.remap import Range
+from reclock.reclocking.remap import BoundRange
 
 SPLIT_BYTES = 16 << 20
 """About how many bytes one task reads; a split ends with a record."""
@@ -82,7 +82,7 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ObjectReadTask:
     """One split of one object, with what its records need to be understood. Errors name the ``partition``."""
 
     key: str
@@ -160,13 +160,13 @@ class Objects:
         growth = reread(self.store, self.connector, self.format, self.desc, bound)
         return _increment(growth) if growth is not None else None
 
-    def recall(self, ranges: Sequence[Range], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
+    def recall(self, ranges: Sequence[BoundRange], bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
         growths = recall(self.store, self.connector, self.format, self.desc, ranges, by_partition(bound))
         return [_increment(growths[str(own.partition), own.upper]) for own in ranges]
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[Piece]]:
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[list[ObjectReadTask]]:
         """Splits packed in order into tasks of about ``SPLIT_BYTES``."""
-        tasks: list[list[Piece]] = []
+        tasks: list[list[ObjectReadTask]] = []
         size = SPLIT_BYTES
         for growth in map(_growth, increments):
             partition = growth.evidence.partition
@@ -177,14 +177,14 @@ class Objects:
                 if size + split.upper - split.lower > SPLIT_BYTES * 3 // 2 or size >= SPLIT_BYTES:
                     tasks.append([])
                     size = 0
-                tasks[-1].append(Piece(growth.key, partition, split, growth.header, growth.header_end, own))
+                tasks[-1].append(ObjectReadTask(growth.key, partition, split, growth.header, growth.header_end, own))
                 size += split.upper - split.lower
         return tasks
 
-    def read(self, task: Sequence[Piece]) -> Iterator[tuple[str, pa.Table]]:
+    def read(self, task: Sequence[ObjectReadTask]) -> Iterator[tuple[str, pa.Table]]:
         yield "", pa.concat_tables([self._read(piece) for piece in task])
 
-    def _read(self, piece: Piece) -> pa.Table:
+    def _read(self, piece: ObjectReadTask) -> pa.Table:
         key, split = piece.key, piece.split
         try:
             buffer = b"".join(self.store.read(self.connector.bucket, key, split.lower, split.upper))
@@ -367,14 +367,14 @@ def recall(
     connector: ObjectsConnector,
     format: LineFormat,
     desc: RelationDesc,
-    ranges: Sequence[Range],
+    ranges: Sequence[BoundRange],
     bound: Mapping[str, Evidence],
 ) -> dict[tuple[str, int], Growth]:
     """The growth that each range was, by key and upper end. Raises ``UpstreamChanged`` unless all bytes have the checksum that they
     had when they were bound."""
     bucket, quote = connector.bucket, quote_of(format)
     listed = {found.key: found for found in store.list(bucket, literal_prefix(connector.pattern))}
-    by_name: dict[str, list[Range]] = {}
+    by_name: dict[str, list[BoundRange]] = {}
     for own in sorted(ranges, key=lambda own: own.lower):
         by_name.setdefault(str(own.partition), []).append(own)
 

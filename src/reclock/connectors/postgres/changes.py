@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Found, Read
+from reclock.connectors.connector import ChangeCount, Read
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres import types as postgres_types
 from reclock.connectors.postgres.lineages import lineage_desc, spelled_unsent, was
-from reclock.connectors.postgres.pgoutput import UNSENT, Changes, Messages, Numbers, Texts, Values
+from reclock.connectors.postgres.pgoutput import UNSENT, DecodedChanges, MessageBatch, Numbers, Texts, Values
 from reclock.connectors.postgres.values import convert
 from reclock.errors import OutputFailed
 
@@ -25,7 +25,7 @@ Range = tuple[int, int]
 """The transactions whose commit records start at ``lower`` or later, and before ``upper``."""
 
 
-class Reading:
+class ChangeCollector:
     """The changes of some ranges, in order, as the messages come."""
 
     def __init__(self, outputs: Mapping[str, RelationDesc], ranges: Sequence[Range], *, is_exact: bool = True) -> None:
@@ -41,7 +41,7 @@ class Reading:
         self.is_over = False
         """Whether the rest is beyond the ranges."""
 
-    def take(self, messages: Messages) -> None:
+    def take(self, messages: MessageBatch) -> None:
         """Raises ``ValueError`` for what is no message."""
         kinds = messages.kinds()
         begins = np.flatnonzero(kinds == pgoutput.BEGIN)
@@ -66,7 +66,7 @@ class Reading:
                 self._take_of_table(messages[end : end + 1].table(), bool(is_within[end]))
             start = end + 1
 
-    def _take_of_table(self, message: pgoutput.Relation | pgoutput.Truncate, is_within: bool) -> None:
+    def _take_of_table(self, message: pgoutput.Relation | pgoutput.TruncateMessage, is_within: bool) -> None:
         if isinstance(message, pgoutput.Relation):
             table = self._tables.get(f"{message.schema}.{message.name}")
             self._relations[message.id] = _Followed(table, message) if table is not None else None
@@ -75,13 +75,13 @@ class Reading:
                 followed.table.empty()
                 self._told.append((followed.table.name, None))
 
-    def _take_changes(self, messages: Messages, lsns: Numbers) -> None:
+    def _take_changes(self, messages: MessageBatch, lsns: Numbers) -> None:
         ids = messages.relation_ids()
         for id in np.unique(ids).tolist():
             followed = self._relations[id]
             if followed is None:
                 continue
-            self._told.append((followed.table.name, Found(int(np.count_nonzero(ids == id)))))
+            self._told.append((followed.table.name, ChangeCount(int(np.count_nonzero(ids == id)))))
             try:
                 positions = followed.positions()
                 changes = messages[ids == id].changes(len(followed.relation.columns))
@@ -112,7 +112,7 @@ class _Table(Protocol):
     @property
     def size(self) -> int: ...
 
-    def take(self, changes: Changes, lsns: Numbers) -> None:
+    def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
         """These are next; the transaction of each is at one of ``lsns``. Raises ``OutputFailed`` for a value that its column cannot
         hold: then nothing is known of the table any more."""
 
@@ -177,7 +177,7 @@ class _Whole:
     def size(self) -> int:
         return self._updates.size
 
-    def take(self, changes: Changes, lsns: Numbers) -> None:
+    def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
         gone, come = lsns[changes.has_old], lsns[changes.has_new]
         rows = changes.old[changes.has_old].then(changes.rows()[changes.has_new])
         diffs = np.repeat(np.array([-1, 1], np.int64), [len(gone), len(come)])
@@ -214,7 +214,7 @@ class _ByKey:
     def size(self) -> int:
         return self._come.size + self._followed.size
 
-    def take(self, changes: Changes, lsns: Numbers) -> None:
+    def take(self, changes: DecodedChanges, lsns: Numbers) -> None:
         numbers = self._count + 1 + np.arange(len(lsns))
         self._count += len(lsns)
         has_gone = np.logical_or.accumulate(changes.has_old) | self._may_be_there
@@ -224,7 +224,7 @@ class _ByKey:
         rest = ~has_come
         self._follow(changes[rest], numbers[rest], lsns[rest])
 
-    def _follow(self, changes: Changes, numbers: Numbers, lsns: Numbers) -> None:
+    def _follow(self, changes: DecodedChanges, numbers: Numbers, lsns: Numbers) -> None:
         rows = changes.rows()
         arrays = _convert(self.name, self.desc, rows, lsns)
         began, born = self._lineages(changes, rows, numbers)
@@ -237,7 +237,7 @@ class _ByKey:
             [*arrays, pa.array(numbers), pa.array(~changes.has_new), pa.array(born), pa.array(unsent_columns, pa.string())]
         )
 
-    def _lineages(self, changes: Changes, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
+    def _lineages(self, changes: DecodedChanges, rows: Values, numbers: Numbers) -> tuple[list[Texts], Numbers]:
         """The key under which the lineage of each row began, by column, and by which change."""
         moves = changes.has_old & changes.has_new
         if not self._moved and not moves.any():

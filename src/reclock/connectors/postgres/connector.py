@@ -26,11 +26,11 @@ from psycopg.conninfo import make_conninfo
 
 from reclock.algebra.relations import Column, RelationDesc, TypeName
 from reclock.collections.schema import arrow_schema
-from reclock.connectors.connector import Bound, CheckResult, Evidence, Found, Increment, Read, Skip, remaining_ranges
+from reclock.connectors.connector import Bound, ChangeCount, CheckResult, Evidence, Increment, Read, Skip, remaining_ranges
 from reclock.connectors.postgres import pgoutput
 from reclock.connectors.postgres import slots as postgres_slots
 from reclock.connectors.postgres import types as postgres_types
-from reclock.connectors.postgres.changes import Range, Reading
+from reclock.connectors.postgres.changes import ChangeCollector, Range
 from reclock.connectors.postgres.values import convert
 from reclock.definitions.sources import PostgresConnector, PublishedTable
 from reclock.errors import InvalidOption, OutputFailed, UpstreamLost, UpstreamUnavailable
@@ -66,7 +66,7 @@ class CopyPages:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class TransactionRanges:
     """The transactions whose commit records start in one of the ranges ``[lower, upper)``, which are in order."""
 
     ranges: tuple[Range, ...]
@@ -109,7 +109,7 @@ class Postgres:
     @contextmanager
     def read_once(
         self, bound: Bound, skips: Sequence[Skip] = (), *, is_wanted: Callable[[], bool] = lambda: True
-    ) -> Iterator[tuple[list[Increment], list[CopyPages | Changes]]]:
+    ) -> Iterator[tuple[list[Increment], list[CopyPages | TransactionRanges]]]:
         """Make the slot, and hold its snapshot while the tables are copied. One that is there, such as an earlier attempt left, is
         made anew.
 
@@ -132,7 +132,7 @@ class Postgres:
                 if lsn <= lower:
                     behind = f"its changes begin at {began}, and the source has those up to {format_lsn(lower)}"
                     raise self._lost(lower, "is another one", behind, "DROP the source and create it again")
-                tasks: list[CopyPages | Changes] = [Changes((), gone)] if gone else []
+                tasks: list[CopyPages | TransactionRanges] = [TransactionRanges((), gone)] if gone else []
                 tasks += [
                     CopyPages(table, lower, lower + SNAPSHOT_PAGES if lower + SNAPSHOT_PAGES < count else None, snapshot)
                     for table, count in pages.items()
@@ -169,10 +169,10 @@ class Postgres:
         """What was committed never changes; a slot that was lost meanwhile is missed by the reading."""
         return claimed
 
-    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[Changes]:
+    def tasks(self, increments: Sequence[Increment], skips: Sequence[Skip]) -> list[TransactionRanges]:
         ranges = tuple(range for own in increments for range in remaining_ranges((), own.lower, own.upper, skips))
         gone = {table: why for own in increments for table, why in own.detail.get("gone", {}).items() if table in self.outputs}
-        return [Changes(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
+        return [TransactionRanges(ranges, gone, not (skips or self.has_gaps))] if ranges or gone else []
 
     def without(self, outputs: Set[str]) -> Postgres:
         return replace(self, outputs={name: desc for name, desc in self.outputs.items() if name not in outputs})
@@ -243,7 +243,7 @@ class Postgres:
 
     # --- in executors ---
 
-    def read(self, task: CopyPages | Changes) -> Iterator[Read]:
+    def read(self, task: CopyPages | TransactionRanges) -> Iterator[Read]:
         with self._connected(patience_ms=0) as connection:
             if isinstance(task, CopyPages):
                 try:
@@ -273,16 +273,16 @@ class Postgres:
         )
         with connection.cursor() as cursor, cursor.copy(query) as copy:
             for count, lines in _batches(copy):
-                yield task.table, Found(count)
+                yield task.table, ChangeCount(count)
                 yield task.table, _copied(task.table, desc, lines)
         connection.execute("COMMIT")
 
-    def _changes(self, connection: psycopg.Connection[Any], task: Changes) -> Iterator[Read]:
-        reading = Reading(self.outputs, task.ranges, is_exact=task.is_exact)
+    def _changes(self, connection: psycopg.Connection[Any], task: TransactionRanges) -> Iterator[Read]:
+        reading = ChangeCollector(self.outputs, task.ranges, is_exact=task.is_exact)
         arguments = [self.upstream.slot, format_lsn(task.ranges[-1][1]), self.upstream.publication]
         with connection.cursor(binary=True) as cursor:
             for sizes, data in cursor.stream(_PEEK_BLOCKS, arguments, binary=True):
-                reading.take(pgoutput.Messages.of(data, sizes))
+                reading.take(pgoutput.MessageBatch.of(data, sizes))
                 if reading.is_over:
                     break
                 yield from reading.told(BATCH_ROWS)

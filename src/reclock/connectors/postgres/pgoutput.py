@@ -57,12 +57,12 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Truncate:
+class TruncateMessage:
     relation_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Messages:
+class MessageBatch:
     """Messages, one after the other: message ``i`` is ``data[starts[i]:ends[i]]``."""
 
     data: Bytes
@@ -70,7 +70,7 @@ class Messages:
     ends: Numbers
 
     @classmethod
-    def of(cls, data: bytes, sizes: bytes) -> Messages:
+    def of(cls, data: bytes, sizes: bytes) -> MessageBatch:
         """As the server sends them: all of them in one, and their sizes, four bytes each."""
         ends = np.cumsum(np.frombuffer(sizes, ">i4"), dtype=np.int64)
         return cls(np.frombuffer(data, np.uint8), ends - np.frombuffer(sizes, ">i4"), ends)
@@ -78,8 +78,8 @@ class Messages:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, which: slice | Truths | Numbers) -> Messages:
-        return Messages(self.data, self.starts[which], self.ends[which])
+    def __getitem__(self, which: slice | Truths | Numbers) -> MessageBatch:
+        return MessageBatch(self.data, self.starts[which], self.ends[which])
 
     def kinds(self) -> Bytes:
         """Raises ``ValueError`` for one that is not known."""
@@ -100,7 +100,7 @@ class Messages:
         """Of changes: of which table they are."""
         return self._numbers(">u4", self.starts + 1)
 
-    def table(self) -> Relation | Truncate:
+    def table(self) -> Relation | TruncateMessage:
         """What the first of them, of one of these two kinds, says of tables. Raises ``ValueError``."""
         data = self.data[self.starts[0] : self.ends[0]].tobytes()
         try:
@@ -108,7 +108,7 @@ class Messages:
         except (struct.error, IndexError, ValueError) as error:
             raise ValueError(f"not a logical replication message: {data[:16]!r}") from error
 
-    def changes(self, columns: int) -> Changes:
+    def changes(self, columns: int) -> DecodedChanges:
         """What changes say, all of one table of so many columns. Raises ``ValueError``."""
         kinds, firsts = self._at(self.starts), self._at(self.starts + 5)
         has_new = kinds != DELETE
@@ -120,7 +120,7 @@ class Messages:
         if (self._at(ats[has_both] - 1) != _NEW).any():
             raise ValueError("not a logical replication message: it does not say what the row is")
         new, _ = self[has_new]._rows(ats[has_new], columns)
-        return Changes(old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT)
+        return DecodedChanges(old.spread(has_old), new.spread(has_new), has_old, has_new, kinds == INSERT)
 
     def _rows(self, at: Numbers, columns: int) -> tuple[Values, Numbers]:
         """The rows that begin at ``at``, and where each ends."""
@@ -197,7 +197,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class DecodedChanges:
     """Of each change the row there is afterwards, and what was sent of the row before: the whole of it where the replica identity
     is full, else its key, and NULL for all other columns. Where there is none, all is NULL."""
 
@@ -207,12 +207,12 @@ class Changes:
     has_new: Truths
     is_insert: Truths
 
-    def __getitem__(self, which: Truths) -> Changes:
+    def __getitem__(self, which: Truths) -> DecodedChanges:
         marks = (self.has_old[which], self.has_new[which], self.is_insert[which])
-        return Changes(self.old[which], self.new[which], *marks)
+        return DecodedChanges(self.old[which], self.new[which], *marks)
 
-    def of(self, columns: Sequence[int]) -> Changes:
-        return Changes(self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert)
+    def of(self, columns: Sequence[int]) -> DecodedChanges:
+        return DecodedChanges(self.old.of(columns), self.new.of(columns), self.has_old, self.has_new, self.is_insert)
 
     def rows(self) -> Values:
         """The row there is afterwards, with what was not sent of it as it was before, if that was sent; where there is none, what
@@ -242,9 +242,9 @@ def _gathered(data: Bytes, begins: Numbers, sizes: Numbers) -> pa.Array:
     return array
 
 
-def _truncate(data: bytes) -> Truncate:
+def _truncate(data: bytes) -> TruncateMessage:
     count, _ = struct.unpack_from(">Ib", data, 1)
-    return Truncate(struct.unpack_from(f">{count}I", data, 6))
+    return TruncateMessage(struct.unpack_from(f">{count}I", data, 6))
 
 
 def _relation(data: bytes) -> Relation:

@@ -33,7 +33,7 @@ _CREATION_LOCK = 0x5EC10C  # any number that no other program locks in this data
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class ConsensusDatabase:
     """One database, reached four ways that share a pool of connections.
 
     Transactions of ``writer`` run one after another, each seeing all that was committed before it: on SQLite by BEGIN IMMEDIATE; on
@@ -56,7 +56,7 @@ class Database:
         self.creator.dispose(close=close)  # the four share one pool
 
 
-def open_database(given: str) -> Database:
+def open_database(given: str) -> ConsensusDatabase:
     """The database a SQLAlchemy URL names, not yet reached over the network. Raises ``ConfigurationError``, without secrets."""
     try:
         url = sa.make_url(given)
@@ -74,7 +74,7 @@ def open_database(given: str) -> Database:
 _URL_HINT = "use sqlite:////absolute/path.db or postgresql+psycopg://user:password@host/database"
 
 
-def _sqlite(url: sa.URL) -> Database:
+def _sqlite(url: sa.URL) -> ConsensusDatabase:
     if url.query or not url.database or url.database == ":memory:":
         raise ConfigurationError("consensus on SQLite must be a file", hint=_URL_HINT)
     path = Path(url.database).absolute()
@@ -82,7 +82,7 @@ def _sqlite(url: sa.URL) -> Database:
     engine = _engine(url.set(database=str(path)), connect_args={"timeout": LOOK_S})
     sa.event.listen(engine, "connect", _configure_sqlite)
     immediate = engine.execution_options(**{_BEGIN: _begin_immediate})
-    return Database(
+    return ConsensusDatabase(
         writer=immediate,
         reader=engine.execution_options(**{_BEGIN: "BEGIN"}),
         looker=engine,
@@ -133,7 +133,7 @@ def _sqlite_code(error: sa.exc.DBAPIError) -> int:
     return extended & 0xFF
 
 
-def _postgresql(url: sa.URL) -> Database:
+def _postgresql(url: sa.URL) -> ConsensusDatabase:
     engine = _engine(url, creator=partial(_connect, url))
     sa.event.listen(engine, "connect", lambda connection, _record: require_durable(connection))
     lock = (
@@ -143,7 +143,7 @@ def _postgresql(url: sa.URL) -> Database:
         f"SET LOCAL idle_in_transaction_session_timeout = '{BUSY_TIMEOUT_S}s'; "
         f"LOCK TABLE {WRITER_LOCK} IN EXCLUSIVE MODE"
     )
-    return Database(
+    return ConsensusDatabase(
         writer=engine.execution_options(**{"isolation_level": "SERIALIZABLE", _BEGIN: lock}),
         reader=engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True),
         looker=engine.execution_options(isolation_level="AUTOCOMMIT"),

@@ -16,7 +16,7 @@ from reclock.algebra.timestamps import Clock, Timestamp
 from reclock.consensus import migrations
 from reclock.consensus.database.changes import CatalogChanges
 from reclock.consensus.database.clock import DatabaseClock
-from reclock.consensus.database.databases import WRITER_LOCK, Database, open_database
+from reclock.consensus.database.databases import WRITER_LOCK, ConsensusDatabase, open_database
 from reclock.consensus.database.waiting import check, interruptible
 from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, InternalError
 
@@ -37,7 +37,7 @@ class Consensus:
     Raises ``ConsensusUnavailable`` from any call while the database cannot be reached or stays locked.
     """
 
-    def __init__(self, database: Database, *, clock: Clock | None = None) -> None:
+    def __init__(self, database: ConsensusDatabase, *, clock: Clock | None = None) -> None:
         self.metadata = metadata
         self._database = database
         self._clock = clock

@@ -33,7 +33,7 @@ _controllers = sa.Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeadershipRecord:
     """A controller as the row says; before there is one, nobody has ever led it."""
 
     term: Term = Term(0)
@@ -43,7 +43,7 @@ class Standing:
     catalog_frontier: Timestamp = MINIMUM
 
 
-def stand(found: Standing, candidate: Standing, now: Timestamp, *, lease_ms: int) -> Standing | None:
+def stand(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
 
     A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. Its term goes on for as long as
@@ -55,7 +55,7 @@ def stand(found: Standing, candidate: Standing, now: Timestamp, *, lease_ms: int
     if not leads and found.leader is not None and found.epoch >= candidate.epoch and now < found.lease_until:
         return None
     term = found.term if leads else Term(found.term + 1)
-    return Standing(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
+    return LeadershipRecord(term, candidate.leader, candidate.epoch, Timestamp(now + lease_ms), found.catalog_frontier)
 
 
 class Seat:
@@ -67,14 +67,14 @@ class Seat:
         self.lease_ms = lease_ms
         self._consensus = consensus
         self._leadership = leadership
-        self._candidate = Standing(leader=owner, epoch=leadership.epoch)
+        self._candidate = LeadershipRecord(leader=owner, epoch=leadership.epoch)
 
     @property
     def catalog_changes(self) -> CatalogChanges:
         """What wakes a leader up."""
         return self._consensus.catalog_changes
 
-    def look(self) -> Standing:
+    def look(self) -> LeadershipRecord:
         """One read."""
         return self._consensus.read(self._find)
 
@@ -93,12 +93,12 @@ class Seat:
         One read where nothing must change.
         """
 
-        def decide(connection: sa.Connection) -> tuple[Standing, Standing | None]:
+        def decide(connection: sa.Connection) -> tuple[LeadershipRecord, LeadershipRecord | None]:
             fence.check(connection, self._leadership)  # who does not lead writes nothing, and must hear of it too
             found = self._find(connection)
             return found, stand(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 
-        def work(connection: sa.Connection) -> Standing | None:
+        def work(connection: sa.Connection) -> LeadershipRecord | None:
             found, after = decide(connection)
             if after is not None and after != found:
                 self._put(connection, after)
@@ -122,7 +122,7 @@ class Seat:
         def work(connection: sa.Connection) -> None:
             found = self._require(connection, term)
             leader, frontier = None if leaves else found.leader, max(found.catalog_frontier, catalog_frontier)
-            self._put(connection, Standing(term, leader, found.epoch, found.lease_until, frontier))
+            self._put(connection, LeadershipRecord(term, leader, found.epoch, found.lease_until, frontier))
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
@@ -135,19 +135,19 @@ class Seat:
 
         self._consensus.transact(fence.guard(self._leadership, work))
 
-    def _find(self, connection: sa.Connection) -> Standing:
+    def _find(self, connection: sa.Connection) -> LeadershipRecord:
         row = connection.execute(sa.select(_controllers).where(_controllers.c.name == self.controller)).one_or_none()
         if row is None:
-            return Standing()
-        return Standing(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
+            return LeadershipRecord()
+        return LeadershipRecord(row.term, row.leader, row.epoch, row.lease_until, row.catalog_frontier)
 
-    def _require(self, connection: sa.Connection, term: Term) -> Standing:
+    def _require(self, connection: sa.Connection, term: Term) -> LeadershipRecord:
         found = self._find(connection)
         if found.term != term or found.leader != self._candidate.leader:
             raise TermOver(self.controller, own=term)
         return found
 
-    def _put(self, connection: sa.Connection, after: Standing) -> None:
+    def _put(self, connection: sa.Connection, after: LeadershipRecord) -> None:
         values: dict[str, Any] = {
             "term": after.term,
             "leader": after.leader,

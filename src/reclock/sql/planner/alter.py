@@ -94,7 +94,7 @@ def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, sess
     if text is not None:
         duration_ms(text)
     created = parse_one(source.create_sql)
-    others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistory)]
+    others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistoryClause)]
     created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
     return RetainHistory(source.id, source.name, text, to_sql(created))
 

@@ -16,7 +16,7 @@ from reclock.sql import nodes
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import settle
-from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.expressions import ExprContext, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.literals import parse_text
 from reclock.sql.planner.rewrite import OpenParameter, Untyped, has
@@ -26,9 +26,9 @@ from reclock.sql.statements import AsOf
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def plan_as_of(node: nodes.AsOf, parameters: Parameters) -> AsOf:
+def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
     """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
-    value = scalar(node.this, Reading(Scope(), NoSubqueries(parameters), "AS OF"))
+    value = scalar(node.this, ExprContext(Scope(), NoSubqueries(parameters), "AS OF"))
     value = settle(value) if isinstance(value, OpenParameter) else value
     if has(value, Parameter):
         return AsOf(MINIMUM, bool(node.args.get("at_least")))

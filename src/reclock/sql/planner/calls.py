@@ -18,7 +18,7 @@ from reclock.sql.names import fold
 from reclock.sql.planner import pairs
 from reclock.sql.planner.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
 from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle, text_limit
-from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, function_name, only, scalar, typed
+from reclock.sql.planner.expressions import SESSION_WORDS, ExprContext, condition, function_name, only, scalar, typed
 from reclock.sql.planner.format_function import formatted
 from reclock.sql.planner.overloads import call, check_unique, negated
 from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped, walk
@@ -28,7 +28,7 @@ from reclock.sql.planner.session_functions import is_about_session, signature
 
 
 @scalar.register
-def _cast(node: exp.Cast, reading: Reading) -> Any:
+def _cast(node: exp.Cast, reading: ExprContext) -> Any:
     only(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
@@ -40,7 +40,7 @@ def _cast(node: exp.Cast, reading: Reading) -> Any:
     return _cast_to(scalar(node.this, reading), target, reading)
 
 
-def _cast_to(value: Any, target: ScalarType, reading: Reading) -> Any:
+def _cast_to(value: Any, target: ScalarType, reading: ExprContext) -> Any:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         is_constant = value.type is None or isinstance(value, Literal | Parameter)
         return reading.subqueries.object_id(value, target) if is_constant else _argument(value, target, reading)
@@ -50,7 +50,7 @@ def _cast_to(value: Any, target: ScalarType, reading: Reading) -> Any:
 
 
 @scalar.register
-def _function(node: exp.Anonymous, reading: Reading) -> Any:
+def _function(node: exp.Anonymous, reading: ExprContext) -> Any:
     name, arguments = function_name(node), node.expressions
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
         return reading.subqueries.array(arguments[0], reading.scope)
@@ -106,7 +106,7 @@ PERCENTILES = ("percentile_cont", "percentile_disc")
 
 
 @scalar.register
-def _within_group(node: exp.WithinGroup, reading: Reading) -> Any:
+def _within_group(node: exp.WithinGroup, reading: ExprContext) -> Any:
     return _aggregate(*_ordered_set(node), None, reading)
 
 
@@ -122,7 +122,7 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
 
 
 @scalar.register
-def _filtered(node: exp.Filter, reading: Reading) -> Any:
+def _filtered(node: exp.Filter, reading: ExprContext) -> Any:
     function = node.this
     if isinstance(function, exp.WithinGroup):
         return _aggregate(*_ordered_set(function), node.expression.this, reading)
@@ -132,7 +132,7 @@ def _filtered(node: exp.Filter, reading: Reading) -> Any:
 
 
 @scalar.register
-def _qualified_function(node: exp.Dot, reading: Reading) -> Any:
+def _qualified_function(node: exp.Dot, reading: ExprContext) -> Any:
     """A function with its schema, or a part of a pair."""
     if isinstance(node.expression, exp.Anonymous):
         if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
@@ -144,7 +144,7 @@ def _qualified_function(node: exp.Dot, reading: Reading) -> Any:
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
-def _session_word(node: exp.Expr, reading: Reading) -> Any:
+def _session_word(node: exp.Expr, reading: ExprContext) -> Any:
     return _about_session(SESSION_WORDS[type(node)], [], reading)
 
 
@@ -152,13 +152,13 @@ for _word in SESSION_WORDS:
     scalar.register(_word)(_session_word)
 
 
-def _about_session(name: str, values: Sequence[Any], reading: Reading) -> Any:
+def _about_session(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
     types, result = signature(name, values)
     arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
     return reading.subqueries.about_session(Call(name, arguments, result))
 
 
-def catalog_call(name: str, values: Sequence[Any], reading: Reading) -> Any:
+def catalog_call(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
     """A function that is SQL over system relations: its definition, with the arguments in it."""
     if name in OF_CURRENT_USER and len(values) == 2:
         values = [reading.subqueries.object_id(_about_session("current_user", [], reading), REGROLE), *values]
@@ -166,14 +166,14 @@ def catalog_call(name: str, values: Sequence[Any], reading: Reading) -> Any:
     return _over(types, body, [_argument(value, type, reading) for value, type in zip(values, types, strict=False)], reading)
 
 
-def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], reading: Reading) -> Any:
+def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], reading: ExprContext) -> Any:
     """``body`` over ``argument1``, …; those that are missing are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
     whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
-    return with_arguments(typed(body, Reading(scope, reading.subqueries, reading.clause)), whole)
+    return with_arguments(typed(body, ExprContext(scope, reading.subqueries, reading.clause)), whole)
 
 
-def _argument(value: Any, type: ScalarType, reading: Reading) -> Any:
+def _argument(value: Any, type: ScalarType, reading: ExprContext) -> Any:
     """``value`` for a catalog function; the name of a relation or role stands for it."""
     is_name = value.type is None or value.type == TEXT
     if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
@@ -191,7 +191,7 @@ def _printed(value: Any) -> Any:
     return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
 
 
-def _formatted(values: Sequence[Any], reading: Reading) -> Any:
+def _formatted(values: Sequence[Any], reading: ExprContext) -> Any:
     text = settle(values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
@@ -199,7 +199,7 @@ def _formatted(values: Sequence[Any], reading: Reading) -> Any:
     return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, reading)
 
 
-def _elements(name: str, values: Sequence[Any], reading: Reading) -> Any:
+def _elements(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
     _check_answers_rows(name, reading)
     columns = ROW_FUNCTIONS[name](call, values)
     if len(columns) != 1:
@@ -207,7 +207,7 @@ def _elements(name: str, values: Sequence[Any], reading: Reading) -> Any:
     return Elements(columns[0])
 
 
-def _check_answers_rows(name: str, reading: Reading) -> None:
+def _check_answers_rows(name: str, reading: ExprContext) -> None:
     if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
         raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
 
@@ -218,14 +218,14 @@ def _only_text(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: Reading) -> Any:
+def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: ExprContext) -> Any:
     if not reading.takes_aggregates:
         raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
     within = replace(reading, takes_aggregates=False, clause="an aggregate function")
     return AggregateCall(aggregate(name, arguments, filter, within))
 
 
-def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: Reading) -> Aggregate:
+def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
     """The aggregate function ``name`` of ``arguments``, which are read as ``within``, of the rows that ``filter`` keeps."""
     is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
     if is_distinct:

@@ -23,7 +23,7 @@ from reclock.sql.constraints import Constraint, ConstraintKind
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planner.coercion import expect
-from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.expressions import ExprContext, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.scope import Scope
 
@@ -121,7 +121,7 @@ def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: Relat
 
 def _plan_check(condition: exp.Expr, scope: Scope) -> None:
     try:
-        value = scalar(condition, Reading(scope, _InCheck(NO_PARAMETERS, "it may use the columns of the row"), "CHECK"))
+        value = scalar(condition, ExprContext(scope, _InCheck(NO_PARAMETERS, "it may use the columns of the row"), "CHECK"))
     except AggregateNotAllowed as error:
         raise AggregateNotAllowed("aggregate functions are not allowed in check constraints") from error
     expect(value, BOOLEAN, "argument of CHECK")

@@ -14,7 +14,7 @@ from reclock.plan.scalars import Call
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planner.build import project
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.scope import Scope, ScopedPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,18 @@ class Block:
     """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
 
     node: exp.Select
-    relation: Relation
+    relation: ScopedPlan
     correlated: tuple[Any, ...]
 
 
 class Queries(Protocol):
     """Planning of queries, for those who meet one inside of something else."""
 
-    def plan(self, node: exp.Expr, context: Context) -> Query: ...
+    def plan(self, node: exp.Expr, context: Context) -> PlannedQuery: ...
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
-    def finish(self, node: exp.Select, relation: Relation, context: Context, around: Plan | None = None) -> Query: ...
-    def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]: ...
-    def order(self, node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]: ...
+    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery: ...
+    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]: ...
+    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Context:
     ctes: Mapping[str, Plan] = field(default_factory=dict)
     named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
     depends_on: set[GlobalId] = field(default_factory=set)
-    around: Relation | None = None
+    around: ScopedPlan | None = None
     """Rows that FROM begins with, whose columns are named after its own: those of the query around a subquery."""
 
     def with_cte(self, name: str, plan: Plan) -> Context:
@@ -56,7 +56,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class PlannedQuery:
     """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered by.
 
     ``untyped`` are positions of constants that were made text because nothing said otherwise. ``kept`` columns behind the visible

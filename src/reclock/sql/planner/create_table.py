@@ -18,7 +18,7 @@ from reclock.sql.planner.coercion import assign
 from reclock.sql.planner.columns import check_columns, check_stored, declared_column
 from reclock.sql.planner.constraints import declare_constraints, declared_constraints, key_columns
 from reclock.sql.planner.create import skip_existing, stored
-from reclock.sql.planner.expressions import Reading, scalar
+from reclock.sql.planner.expressions import ExprContext, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.scope import Scope
 from reclock.sql.planner.select_statement import plan_bare_query
@@ -89,7 +89,7 @@ def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
 def default_value(node: Any, column: Column) -> Any:
     """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone."""
     try:
-        value = scalar(node, Reading(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
+        value = scalar(node, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
     except UnknownColumn as error:
         raise InvalidColumnReference("cannot use column reference in DEFAULT expression") from error
     except AggregateNotAllowed as error:

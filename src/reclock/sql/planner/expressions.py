@@ -46,7 +46,7 @@ class Subqueries(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExprContext:
     """Where an expression stands: the columns in reach, the clause (for messages), and whether aggregates mean anything there."""
 
     scope: Scope
@@ -74,12 +74,12 @@ def only(node: exp.Expr, *known: str) -> None:
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
 
 
-def typed(node: exp.Expr, reading: Reading) -> Any:
+def typed(node: exp.Expr, reading: ExprContext) -> Any:
     """The scalar, with a type: a constant that nothing else gives one is text."""
     return settle(scalar(node, reading))
 
 
-def condition(node: exp.Expr, reading: Reading) -> Any:
+def condition(node: exp.Expr, reading: ExprContext) -> Any:
     """The scalar, which must be boolean."""
     return expect(scalar(node, reading), BOOLEAN, f"argument of {reading.clause}")
 
@@ -99,7 +99,7 @@ def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]
 
 
 @singledispatch
-def scalar(node: exp.Expr, reading: Reading) -> Any:
+def scalar(node: exp.Expr, reading: ExprContext) -> Any:
     """The scalar that ``node`` means. A constant whose type is open comes back as ``Untyped``."""
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
@@ -111,30 +111,30 @@ TABLE_OID = "tableoid"
 
 
 @scalar.register
-def _literal(node: exp.Literal, reading: Reading) -> Any:
+def _literal(node: exp.Literal, reading: ExprContext) -> Any:
     if node.is_string:
         return Untyped(node.name)
     return Literal(*number(node.name))
 
 
 @scalar.register
-def _null(node: exp.Null, reading: Reading) -> Any:
+def _null(node: exp.Null, reading: ExprContext) -> Any:
     return Untyped(None)
 
 
 @scalar.register
-def _boolean(node: exp.Boolean, reading: Reading) -> Any:
+def _boolean(node: exp.Boolean, reading: ExprContext) -> Any:
     return Literal(bool(node.this), BOOLEAN)
 
 
 @scalar.register
-def _interval(node: exp.Interval, reading: Reading) -> Any:
+def _interval(node: exp.Interval, reading: ExprContext) -> Any:
     only(node, "this")
     return coerce(Untyped(node.this.name), INTERVAL)
 
 
 @scalar.register
-def _column(node: exp.Column, reading: Reading) -> Any:
+def _column(node: exp.Column, reading: ExprContext) -> Any:
     only(node, "this", "table", "db", "catalog")
     qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
     if isinstance(node.this, exp.Star):
@@ -148,12 +148,12 @@ def _column(node: exp.Column, reading: Reading) -> Any:
 
 
 @scalar.register
-def _star(node: exp.Star, reading: Reading) -> Any:
+def _star(node: exp.Star, reading: ExprContext) -> Any:
     raise SqlSyntaxError(f"* is not allowed in {reading.clause}")
 
 
 @scalar.register
-def _parameter(node: exp.Parameter, reading: Reading) -> Any:
+def _parameter(node: exp.Parameter, reading: ExprContext) -> Any:
     name = node.this.name
     if not isinstance(node.this, exp.Literal) or not name.isdigit():
         raise UnknownParameter(to_sql(node))
@@ -163,7 +163,7 @@ def _parameter(node: exp.Parameter, reading: Reading) -> Any:
 
 
 @scalar.register
-def _paren(node: exp.Paren, reading: Reading) -> Any:
+def _paren(node: exp.Paren, reading: ExprContext) -> Any:
     return scalar(node.this, reading)
 
 
@@ -193,7 +193,7 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 _WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
 
 
-def _binary(node: exp.Binary, reading: Reading) -> Any:
+def _binary(node: exp.Binary, reading: ExprContext) -> Any:
     only(node, "this", "expression", "typed", "safe", "negate")
     if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
         return _quantified(node, reading)
@@ -225,7 +225,7 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.unnest() if isinstance(node, exp.Paren) else node
 
 
-def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: Reading) -> Any:
+def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: ExprContext) -> Any:
     if len(left.expressions) != len(right.expressions):
         raise TypeMismatch("unequal number of entries in row expressions")
     pairs = zip(left.expressions, right.expressions, strict=True)
@@ -241,7 +241,7 @@ def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and function_name(node) == "all" and len(node.expressions) == 1
 
 
-def _quantified(node: exp.Binary, reading: Reading) -> Any:
+def _quantified(node: exp.Binary, reading: ExprContext) -> Any:
     among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
     is_any = isinstance(node.expression, exp.Any)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
@@ -254,7 +254,7 @@ def _quantified(node: exp.Binary, reading: Reading) -> Any:
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
 
 
-def _is_member(operand: Any, among: exp.Expr, reading: Reading) -> Any:
+def _is_member(operand: Any, among: exp.Expr, reading: ExprContext) -> Any:
     """Whether ``operand`` is an element of an array: of one that is written out, equal to one of its items."""
     if isinstance(among, exp.Array) and among.expressions:
         return _is_one_of(operand, [scalar(item, reading) for item in among.expressions])
@@ -270,7 +270,7 @@ def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
 
 
 @scalar.register
-def _array(node: exp.Array, reading: Reading) -> Any:
+def _array(node: exp.Array, reading: ExprContext) -> Any:
     if not node.expressions:
         raise SqlSyntaxError(
             "cannot determine type of empty array", hint="cast it to the type it shall have, as in '{}'::integer[]"
@@ -279,7 +279,7 @@ def _array(node: exp.Array, reading: Reading) -> Any:
 
 
 @scalar.register
-def _subscript(node: exp.Bracket, reading: Reading) -> Any:
+def _subscript(node: exp.Bracket, reading: ExprContext) -> Any:
     if len(node.expressions) != 1:
         raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
     value, position = scalar(node.this, reading), scalar(node.expressions[0], reading)
@@ -289,7 +289,7 @@ def _subscript(node: exp.Bracket, reading: Reading) -> Any:
 
 
 @scalar.register
-def _operator(node: exp.Operator, reading: Reading) -> Any:
+def _operator(node: exp.Operator, reading: ExprContext) -> Any:
     """``OPERATOR(schema.op)``: the operator, whatever its schema."""
     name = str(node.args["operator"]).rpartition(".")[2].strip()
     known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(name, name)
@@ -298,7 +298,7 @@ def _operator(node: exp.Operator, reading: Reading) -> Any:
 
 
 @scalar.register
-def _collate(node: exp.Collate, reading: Reading) -> Any:
+def _collate(node: exp.Collate, reading: ExprContext) -> Any:
     """Text is compared by its bytes, in every collation there is."""
     collation = node.expression
     name, schema = collation.name, fold(collation.args.get("table"))
@@ -312,12 +312,12 @@ _COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 
 @scalar.register
-def _not_distinct(node: exp.NullSafeNEQ, reading: Reading) -> Any:
+def _not_distinct(node: exp.NullSafeNEQ, reading: ExprContext) -> Any:
     return negated(operator("is_not_distinct", [scalar(node.this, reading), scalar(node.expression, reading)], "IS DISTINCT FROM"))
 
 
 @scalar.register
-def _negate(node: exp.Neg, reading: Reading) -> Any:
+def _negate(node: exp.Neg, reading: ExprContext) -> Any:
     operand = scalar(node.this, reading)
     if is_open(operand):
         raise AmbiguousFunction("-", ["unknown"], is_operator=True)
@@ -328,25 +328,25 @@ def _negate(node: exp.Neg, reading: Reading) -> Any:
 
 
 @scalar.register
-def _power(node: exp.Pow, reading: Reading) -> Any:
+def _power(node: exp.Pow, reading: ExprContext) -> Any:
     return operator("power", [scalar(node.this, reading), scalar(node.expression, reading)], "^")
 
 
 @scalar.register(exp.And)
 @scalar.register(exp.Or)
-def _connector(node: exp.Connector, reading: Reading) -> Any:
+def _connector(node: exp.Connector, reading: ExprContext) -> Any:
     kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
     within = replace(reading, clause=word)
     return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
 
 
 @scalar.register
-def _not(node: exp.Not, reading: Reading) -> Any:
+def _not(node: exp.Not, reading: ExprContext) -> Any:
     return negated(condition(node.this, replace(reading, clause="NOT")))
 
 
 @scalar.register
-def _is(node: exp.Is, reading: Reading) -> Any:
+def _is(node: exp.Is, reading: ExprContext) -> Any:
     only(node, "this", "expression", "negate")
     operand, what = scalar(node.this, reading), node.expression
     if isinstance(what, exp.Null):
@@ -361,7 +361,7 @@ def _is(node: exp.Is, reading: Reading) -> Any:
 
 
 @scalar.register
-def _escape(node: exp.Escape, reading: Reading) -> Any:
+def _escape(node: exp.Escape, reading: ExprContext) -> Any:
     like = node.this
     if not isinstance(like, exp.Like | exp.ILike):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
@@ -371,7 +371,7 @@ def _escape(node: exp.Escape, reading: Reading) -> Any:
 
 
 @scalar.register
-def _between(node: exp.Between, reading: Reading) -> Any:
+def _between(node: exp.Between, reading: ExprContext) -> Any:
     only(node, "this", "low", "high", "symmetric")
     if node.args.get("symmetric"):
         raise UnsupportedSql("BETWEEN SYMMETRIC is not supported")
@@ -380,7 +380,7 @@ def _between(node: exp.Between, reading: Reading) -> Any:
 
 
 @scalar.register
-def _in(node: exp.In, reading: Reading) -> Any:
+def _in(node: exp.In, reading: ExprContext) -> Any:
     only(node, "this", "expressions", "query")
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
@@ -397,7 +397,7 @@ def _in(node: exp.In, reading: Reading) -> Any:
 
 
 @scalar.register
-def _case(node: exp.Case, reading: Reading) -> Any:
+def _case(node: exp.Case, reading: ExprContext) -> Any:
     only(node, "this", "ifs", "default")
     operand, within = node.args.get("this"), replace(reading, clause="CASE/WHEN")
     conditions = []
@@ -415,12 +415,12 @@ def _case(node: exp.Case, reading: Reading) -> Any:
 
 
 @scalar.register
-def _at_time_zone(node: exp.AtTimeZone, reading: Reading) -> Any:
+def _at_time_zone(node: exp.AtTimeZone, reading: ExprContext) -> Any:
     return call("timezone", [scalar(node.args["zone"], reading), scalar(node.this, reading)])
 
 
 @scalar.register
-def _extract(node: exp.Extract, reading: Reading) -> Any:
+def _extract(node: exp.Extract, reading: ExprContext) -> Any:
     field = Literal(node.this.name.lower(), TEXT)
     return call("extract", [field, scalar(node.expression, reading)])
 
@@ -429,10 +429,10 @@ def _extract(node: exp.Extract, reading: Reading) -> Any:
 
 
 @scalar.register
-def _subquery(node: exp.Subquery, reading: Reading) -> Any:
+def _subquery(node: exp.Subquery, reading: ExprContext) -> Any:
     return reading.subqueries.value(node, reading.scope)
 
 
 @scalar.register
-def _exists(node: exp.Exists, reading: Reading) -> Any:
+def _exists(node: exp.Exists, reading: ExprContext) -> Any:
     return reading.subqueries.exists(node.this, reading.scope)

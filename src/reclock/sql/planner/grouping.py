@@ -13,10 +13,10 @@ from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, map_columns, reduce, union
 from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue, children, rewrite, walk, with_children
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.scope import Scope, ScopedPlan
 
 
-def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Reduce, list[Any]]:
+def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Reduce, list[Any]]:
     """The plan of the groups by ``keys``, and ``expressions`` over its rows.
 
     Raises ``GroupingError`` for a column outside of an aggregate that is no key, ``InvalidGrouping``.
@@ -26,7 +26,7 @@ def group(relation: Relation, keys: Sequence[Any], expressions: Sequence[Any]) -
     return reduce(plan, indexes, attached), [_over_groups(each, keys, aggregates, [], relation.scope) for each in expressions]
 
 
-def group_by_sets(relation: Relation, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
+def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """As `group`, by each of several sets of keys, one after the other. Keys that a row is not grouped by are NULL."""
     keys = list(dict.fromkeys(key for each in sets for key in each))
     aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
@@ -42,7 +42,7 @@ def group_by_sets(relation: Relation, sets: Sequence[Sequence[Any]], expressions
     return union(found), [_over_groups(each, keys, aggregates, questions, relation.scope) for each in expressions]
 
 
-def _attached(relation: Relation, keys: Sequence[Any], calls: list[AggregateCall]) -> tuple[Plan, list[int], list[Aggregate]]:
+def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]) -> tuple[Plan, list[int], list[Aggregate]]:
     """Rows that have the keys at these indexes, and the aggregates of them."""
     plan, placed = attach(relation.plan, [*keys, *(part for each in calls for part in children(each))])
     places = placed[: len(keys)]

@@ -17,7 +17,7 @@ from reclock.sql.names import QualifiedName, fold, quote
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planner.build import compute
 from reclock.sql.planner.columns import check_stored
-from reclock.sql.planner.expressions import Reading, typed
+from reclock.sql.planner.expressions import ExprContext, typed
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.scope import Scope
 
@@ -50,7 +50,7 @@ def _column(name: str, desc: RelationDesc) -> KeyPart:
 
 def _expression(node: exp.Expr, desc: RelationDesc, on: QualifiedName) -> KeyPart:
     constants_only = NoSubqueries(NO_PARAMETERS, hint="write an expression over columns")
-    value = typed(node, Reading(Scope.of(desc, on.item, on), constants_only, "index keys"))
+    value = typed(node, ExprContext(Scope.of(desc, on.item, on), constants_only, "index keys"))
     if isinstance(value, ColumnRef):
         return _column(desc.names[value.index], desc)
     [column] = compute(Constant((), desc), [value], [EXPRESSION]).desc.columns

@@ -13,7 +13,7 @@ from reclock.plan.scalars import Call, Literal, Parameter
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import expect
-from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.expressions import ExprContext, only, scalar
 from reclock.sql.planner.rewrite import has
 from reclock.sql.planner.scope import Scope
 
@@ -41,7 +41,7 @@ def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
 def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:
     if node is None:
         return None
-    value = expect(scalar(node, Reading(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
+    value = expect(scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
     if has(value, Parameter):
         return None
     if not isinstance(value, Literal):

@@ -23,7 +23,7 @@ from reclock.sql.planner.build import ONE_ROW, compute
 from reclock.sql.planner.coercion import assign, coerce
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.create_table import default_value
-from reclock.sql.planner.expressions import Reading, function_name, scalar
+from reclock.sql.planner.expressions import ExprContext, function_name, scalar
 from reclock.sql.planner.matching import matching, returned_of_others
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
@@ -162,7 +162,7 @@ def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
 
 def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
     """Rows of constants and expressions, each value cast by itself to the type of its column."""
-    reading = Reading(Scope(), SubqueryPlanner(context), "VALUES")
+    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     rows = []
     for row in node.expressions:
         if not isinstance(row, exp.Tuple):

@@ -20,12 +20,12 @@ from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import ONE_ROW, compute, distinct, union
 from reclock.sql.planner.calls import catalog_call
 from reclock.sql.planner.coercion import cast, coerce, common_type
-from reclock.sql.planner.context import Block, Context, Query
-from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.context import Block, Context, PlannedQuery
+from reclock.sql.planner.expressions import ExprContext, only, scalar
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.scope import Scope, ScopedPlan
 from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.planner.session_functions import answered, not_in_definitions
 from reclock.sql.planner.subqueries import SubqueryPlanner
@@ -33,7 +33,7 @@ from reclock.sql.planner.subqueries import SubqueryPlanner
 Hints = Sequence[ScalarType | None]
 
 
-def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> Query:
+def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> PlannedQuery:
     """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's."""
     context = with_ctes(node, context)
     match node:
@@ -50,7 +50,7 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
             if not any(node.args.get(name) for name in ("order", "limit", "offset")):
                 return inner
             plan = inner.embedded
-            return _modified(node, context, Query(plan, (), None, 0, len(plan.desc), inner.untyped))
+            return _modified(node, context, PlannedQuery(plan, (), None, 0, len(plan.desc), inner.untyped))
         case _:
             raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
 
@@ -86,13 +86,13 @@ def _columns(plan: Plan) -> list[ColumnRef]:
 # --- ORDER BY and LIMIT of what is no SELECT ---
 
 
-def _modified(node: exp.Expr, context: Context, query: Query) -> Query:
+def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQuery:
     """ORDER BY here knows the output columns alone, by name or position."""
     limit, offset = limits(node, context.session.parameters)
     order = tuple(
         _ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ())
     )
-    return Query(query.plan, order, limit, offset, query.visible, query.untyped)
+    return PlannedQuery(query.plan, order, limit, offset, query.visible, query.untyped)
 
 
 def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
@@ -117,7 +117,7 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
 # --- UNION, EXCEPT, INTERSECT ---
 
 
-def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> Query:
+def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> PlannedQuery:
     only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
     word = type(node).__name__.upper()
     sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
@@ -137,10 +137,10 @@ def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None
     names = plans[0].desc.names
     plans = [compute(plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names) for plan in plans]
     untyped = sides[0].untyped & sides[1].untyped
-    return Query(_combined(node, plans), (), None, 0, len(types), untyped)
+    return PlannedQuery(_combined(node, plans), (), None, 0, len(types), untyped)
 
 
-def _known(query: Query, index: int) -> ScalarType | None:
+def _known(query: PlannedQuery, index: int) -> ScalarType | None:
     return None if index in query.untyped else query.plan.desc.types[index]
 
 
@@ -156,14 +156,14 @@ def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
 # --- VALUES ---
 
 
-def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
+def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     if not all(isinstance(row, exp.Tuple) for row in node.expressions):
         raise SqlSyntaxError("a row of VALUES stands in parentheses")
     rows = [row.expressions for row in node.expressions]
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")
-    reading = Reading(Scope(), SubqueryPlanner(context), "VALUES")
+    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     values = [[scalar(each, reading) for each in row] for row in rows]
     if any(has(each, SubqueryValue) for row in values for each in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
@@ -177,15 +177,15 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> Query:
         plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
     else:
         plan = union([compute(ONE_ROW, row, names) for row in typed])
-    return Query(plan, (), None, 0, width, untyped)
+    return PlannedQuery(plan, (), None, 0, width, untyped)
 
 
-def with_names(query: Query, context: Context) -> Query:
+def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
     """The query with ids of objects as the names they are shown by."""
     columns = query.plan.desc.columns
     if not any(column.type.is_object_id and column.type != OID for column in columns):
         return query
-    reading = Reading(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
+    reading = ExprContext(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
     named = [
         catalog_call(f"{column.type.name}_name", [value], reading) if column.type.is_object_id and column.type != OID else value
         for column, value in zip(columns, _columns(query.plan), strict=True)
@@ -197,19 +197,19 @@ def with_names(query: Query, context: Context) -> Query:
 class _Queries:
     """This module, as those see it who must not import it."""
 
-    def plan(self, node: exp.Expr, context: Context) -> Query:
+    def plan(self, node: exp.Expr, context: Context) -> PlannedQuery:
         return plan_query(node, context)
 
     def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
         return plan_block(node, with_ctes(node, context), outer)
 
-    def finish(self, node: exp.Select, relation: Relation, context: Context, around: Plan | None = None) -> Query:
+    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery:
         return finish_select(node, relation, with_ctes(node, context), around=around)
 
-    def select_values(self, node: exp.Select, relation: Relation, context: Context) -> list[Any]:
+    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
         return select_values(node, relation, with_ctes(node, context))
 
-    def order(self, node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]:
+    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
         return select_order(node, relation, with_ctes(node, context))
 
 

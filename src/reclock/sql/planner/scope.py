@@ -105,7 +105,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class ScopedPlan:
     """A plan with the names of its columns; both have the same positions."""
 
     plan: Plan

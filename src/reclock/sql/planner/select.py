@@ -18,13 +18,13 @@ from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
 from reclock.sql.planner.build import compute, filter_rows, join, map_columns
 from reclock.sql.planner.coercion import coerce, settle
-from reclock.sql.planner.context import Block, Context, Query
-from reclock.sql.planner.expressions import SESSION_WORDS, Reading, condition, only, scalar, split
+from reclock.sql.planner.context import Block, Context, PlannedQuery
+from reclock.sql.planner.expressions import SESSION_WORDS, ExprContext, condition, only, scalar, split
 from reclock.sql.planner.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped, has, move_columns, rewrite
 from reclock.sql.planner.row_functions import has_rows, in_windows, spread
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.scope import Scope, ScopedPlan
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
 from reclock.sql.planner.tables import plan_from
 from reclock.sql.planner.windows import check_windows
@@ -33,7 +33,7 @@ _CUBE_LIMIT, _SETS_LIMIT = 12, 4096
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
 
 
-def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> Query:
+def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery:
     """The query. ``hints`` are types for constants of the select list that have none of their own."""
     block = plan_block(node, context, outer)
     if block.correlated:
@@ -47,7 +47,7 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     context = replace(context, around=None)
     scope = relation.scope.within(outer)
     subqueries = SubqueryPlanner(context)
-    reading = Reading(scope, subqueries, "WHERE")
+    reading = ExprContext(scope, subqueries, "WHERE")
     terms = split(node.args["where"].this) if node.args.get("where") else []
     later = [term for term in terms if is_subquery_filter(term)]
     applied = [condition(term, reading) for term in terms if not is_subquery_filter(term)]
@@ -55,7 +55,7 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     plan = filter_rows(plan, plain)
     for term in later:
         plan = filter_by_subquery(term, plan, reading)
-    return Block(node, Relation(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
+    return Block(node, ScopedPlan(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ class _Item:
 
 
 def finish_select(
-    node: exp.Select, relation: Relation, context: Context, hints: Sequence[ScalarType | None] = (), *, around: Plan | None = None
-) -> Query:
+    node: exp.Select, relation: ScopedPlan, context: Context, hints: Sequence[ScalarType | None] = (), *, around: Plan | None = None
+) -> PlannedQuery:
     """The rest of a SELECT: groups, select list, DISTINCT, ORDER BY and LIMIT over the rows of ``relation``.
 
     With ``around``, whose columns are the first of the relation, it is so for each row of that, which the query keeps.
     """
-    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     items = [item for projection in node.expressions for item in _items(projection, reading)]
     untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
     given = [*hints, *[None] * len(items)]
@@ -135,15 +135,15 @@ def _within(kept: Sequence[Any], value: Any) -> Any:
     return rewrite(value, lambda part: replace(part, partition=(*kept, *part.partition)) if isinstance(part, InWindow) else None)
 
 
-def select_values(node: exp.Select, relation: Relation, context: Context) -> list[Any]:
+def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
     """The select list alone, over the rows of ``relation``."""
-    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
     return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
 
 
-def select_order(node: exp.Select, relation: Relation, context: Context) -> list[tuple[Any, bool, bool]]:
+def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
     """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
-    reading = Reading(relation.scope, SubqueryPlanner(context), "SELECT")
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT")
     items = [replace(item, value=settle(item.value)) for projection in node.expressions for item in _items(projection, reading)]
     order = node.args["order"].expressions if node.args.get("order") else []
     found = [(_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY"), _ordering(0, each)) for each in order]
@@ -152,7 +152,7 @@ def select_order(node: exp.Select, relation: Relation, context: Context) -> list
 
 def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
     """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
-    reading = Reading(scope, SubqueryPlanner(context), clause)
+    reading = ExprContext(scope, SubqueryPlanner(context), clause)
     return [(item.name, settle(item.value)) for each in expressions for item in _items(each, reading)]
 
 
@@ -172,7 +172,7 @@ def _shape(
     limited: tuple[int | None, int],
     *,
     is_distinct: bool,
-) -> Query:
+) -> PlannedQuery:
     """Columns in their order, the hidden ones that are only ordered by last."""
     columns = [*values, *kept]
     for each in (*unique_on, *order):
@@ -190,7 +190,7 @@ def _shape(
     elif is_distinct:
         plan = plan if isinstance(plan, Distinct) else Distinct(plan)
     limit, offset = limited
-    return Query(plan, orderings, limit, offset, len(values), untyped, len(kept))
+    return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(kept))
 
 
 def _first_rows(
@@ -222,7 +222,7 @@ def _ordering(index: int, node: exp.Expr) -> Ordering:
 # --- the select list ---
 
 
-def _items(node: exp.Expr, reading: Reading) -> list[_Item]:
+def _items(node: exp.Expr, reading: ExprContext) -> list[_Item]:
     if isinstance(node, exp.Star):
         only(node)
         return _star(reading.scope, [])
@@ -306,11 +306,11 @@ def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY")
     return found if found is not None else _named(node, items, clause)
 
 
-def _by_input(node: exp.Expr, reading: Reading, clause: str) -> Any:
+def _by_input(node: exp.Expr, reading: ExprContext, clause: str) -> Any:
     return settle(scalar(node, replace(reading, clause=clause)))
 
 
-def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[Any]:
+def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[Any]:
     distinct = node.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
     if on is None:
@@ -319,7 +319,7 @@ def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: Reading) -> 
     return [_by_output(each, items, "DISTINCT ON") or _by_input(each, reading, "DISTINCT ON") for each in nodes]
 
 
-def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: Reading) -> list[list[Any]]:
+def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[list[Any]]:
     """The keys of GROUP BY, in all their combinations."""
     clause = node.args.get("group")
     if clause is None:

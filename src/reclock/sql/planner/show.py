@@ -20,7 +20,7 @@ from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.parse import parse_one
 from reclock.sql.planner import clusters
 from reclock.sql.planner.drop import find
-from reclock.sql.planner.expressions import Reading, condition
+from reclock.sql.planner.expressions import ExprContext, condition
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.overloads import call
 from reclock.sql.planner.roles import snapshot_of
@@ -184,6 +184,6 @@ def shown(
         plan = Filter(plan, (call("like", [ColumnRef(name, TEXT), Literal(like.name, TEXT)]),))
     if where is not None:
         shown = RelationDesc(desc.columns[:visible])
-        plan = Filter(plan, (condition(where, Reading(ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE")),))
+        plan = Filter(plan, (condition(where, ExprContext(ExpressionScope.of(shown, None), NoSubqueries(NO_PARAMETERS), "WHERE")),))
     finishing = Finishing(tuple(Ordering(i) for i in ordered_by), visible=visible)
     return Select(plan, finishing, RelationDesc(desc.columns[:visible]), tag="SHOW")

@@ -23,7 +23,7 @@ from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.create import chosen_cluster, skip_existing, stored
 from reclock.sql.planner.index_keys import column_positions
-from reclock.sql.planner.sources import Names
+from reclock.sql.planner.sources import NameResolver
 from reclock.sql.planner.views import expand
 from reclock.sql.statements import CreateSink, SinkDefinition, Skipped
 
@@ -75,7 +75,7 @@ def define_sink(
 
     Raises for keys, paths or options that cannot be.
     """
-    names = Names(catalog, session)
+    names = NameResolver(catalog, session)
     target = _target(node.args["target"], on, names)
     with_snapshot = True
     for option in node.args.get("options") or ():
@@ -99,12 +99,12 @@ def _overlap(one: Target, other: Target) -> bool:
 
 
 @singledispatch
-def _target(into: exp.Expression, on: RelationEntry, names: Names) -> Target:
+def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Target:
     raise NotImplementedError(type(into).__name__)
 
 
 @_target.register
-def _(into: nodes.DeltaInto, on: RelationEntry, names: Names) -> Target:
+def _(into: nodes.DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
     written = into.args["path"].name
     path = PurePosixPath(written)
     if not written or "://" in written or "\\" in written or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
@@ -118,7 +118,7 @@ def _(into: nodes.DeltaInto, on: RelationEntry, names: Names) -> Target:
 
 
 @_target.register
-def _(into: nodes.KafkaInto, on: RelationEntry, names: Names) -> Target:
+def _(into: nodes.KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
     named = into.args.get("connection")
     addresses, topic, written = (
         into.args[name].name if into.args.get(name) is not None else "" for name in ("broker", "topic", "progress_topic")
@@ -161,7 +161,7 @@ def _count(into: nodes.KafkaInto, name: str) -> int:
     return int(digits)
 
 
-def _formats(into: nodes.KafkaInto, names: Names) -> tuple[Json | Avro, Json | Avro | Plain]:
+def _formats(into: nodes.KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
     """Those of values and of keys."""
     clause = into.args["format"]
     key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, nodes.KeyValueFormat) else (clause, clause)
@@ -173,7 +173,7 @@ def _formats(into: nodes.KafkaInto, names: Names) -> tuple[Json | Avro, Json | A
     return of_value, _format(key, "key_name", ROW, names) or Plain(key.args["kind"])
 
 
-def _format(clause: exp.Expression, name: str, default: str, names: Names) -> Json | Avro | None:
+def _format(clause: exp.Expression, name: str, default: str, names: NameResolver) -> Json | Avro | None:
     """None for one that has no fields."""
     match clause:
         case nodes.JsonFormatClause():

@@ -74,7 +74,7 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     options: dict[str, str] = {}
     retain_ms = None
     for option in node.args.get("options") or ():
-        if isinstance(option, nodes.RetainHistory):
+        if isinstance(option, nodes.RetainHistoryClause):
             if retain_ms is not None:
                 raise InvalidOption("option RETAIN HISTORY is given twice")
             retain_ms = duration_ms(option.this.name)
@@ -86,7 +86,7 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         if name in options:
             raise InvalidOption(f'option "{name}" is given twice')
         options[name] = option.args["value"].name or to_sql(option.args["value"])
-    names = Names(catalog, session)
+    names = NameResolver(catalog, session)
     described = _define(node.args["connector"], node, names)
     host = host_of(described.connector, described.format, catalog)
     source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
@@ -98,7 +98,7 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameResolver:
     """What names mean, and which were ``used``."""
 
     catalog: PlannerCatalog
@@ -112,12 +112,12 @@ class Names:
 
 
 @singledispatch
-def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     raise NotImplementedError(type(connector).__name__)
 
 
 @_define.register
-def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
     format, columns = _value_columns(node.args.get("format"), node, may_have_header=True)
     if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
@@ -142,7 +142,7 @@ def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Na
 
 
 @_define.register
-def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a load generator", "columns", "format", "include", "envelope")
     kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
@@ -170,7 +170,7 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, nam
 
 
 @_define.register
-def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     if connector.args.get("transactions") is not None:
         return _debezium(connector, node, names)
     _refuse(node, "a source over a topic", "all_tables", "tables")
@@ -235,7 +235,7 @@ def _bounds(connector: nodes.KafkaFrom, bound: str) -> tuple[tuple[int, ...], in
     return tuple(int(offset.name[:19]) for offset in offsets), int(timestamp.name[:19]) if timestamp is not None else None
 
 
-def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     """The tables of a connector that tells its transactions."""
     _refuse(node, "a transaction topic", "columns", "include", "all_tables")
     topic = connector.args["transactions"].name
@@ -270,7 +270,7 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
 
 
 @_define.register
-def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a source over a stream", "all_tables", "tables")
     if node.args.get("envelope") not in (None, "NONE"):
         raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
@@ -291,13 +291,13 @@ def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Na
 
 
 @_define.register
-def _(connector: nodes.PubNubFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.PubNubFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
     return SourceDefinition(RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None)
 
 
 @_define.register
-def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: Names) -> SourceDefinition:
+def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
     _refuse(node, "a publication", "columns", "format", "include", "envelope")
     tables: dict[str, RelationDesc] = {}
@@ -351,12 +351,12 @@ def _columns(node: exp.Expression) -> tuple[Column, ...]:
     return columns
 
 
-def _schema_format(clause: exp.Expression, names: Names) -> SchemaFormat:
+def _schema_format(clause: exp.Expression, names: NameResolver) -> SchemaFormat:
     named = clause.args.get("connection")
     return schema_format(clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None)
 
 
-def _key_format(clause: exp.Expression, names: Names) -> TextFormat | BytesFormat | SchemaFormat:
+def _key_format(clause: exp.Expression, names: NameResolver) -> TextFormat | BytesFormat | SchemaFormat:
     if isinstance(clause, SCHEMA_CLAUSES):
         return replace(_schema_format(clause, names), is_document=True)
     key = _format(clause, 1)
@@ -368,7 +368,7 @@ def _key_format(clause: exp.Expression, names: Names) -> TextFormat | BytesForma
 def _value_columns(
     clause: exp.Expression | None,
     node: nodes.CreateSourceStatement,
-    names: Names | None = None,
+    names: NameResolver | None = None,
     *,
     may_have_header: bool = False,
 ) -> tuple[Format, tuple[Column, ...]]:

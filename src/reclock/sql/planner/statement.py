@@ -34,7 +34,16 @@ from reclock.sql.planner.show_privileges import show_privileges
 from reclock.sql.planner.sinks import create_sink
 from reclock.sql.planner.subscribe import plan_subscribe
 from reclock.sql.role_statements import SetDefault
-from reclock.sql.statements import Explain, ResetVariable, SetRole, SetVariable, ShowVariable, Skipped, Statement, Transaction
+from reclock.sql.statements import (
+    Explain,
+    ResetVariable,
+    SetRole,
+    SetVariable,
+    ShowVariable,
+    Skipped,
+    Statement,
+    TransactionControl,
+)
 
 ROLE = "role"
 """The variable that SET ROLE sets."""
@@ -183,7 +192,7 @@ PLANNERS: dict[type[nodes.Statement], Planner] = {
     role_nodes.ReassignOwnedStatement: reassign_owned,
     role_nodes.DropOwnedStatement: drop_owned,
     role_nodes.ShowPrivilegesStatement: show_privileges,
-    nodes.TransactionStatement: lambda node, catalog, session: Transaction(
+    nodes.TransactionStatement: lambda node, catalog, session: TransactionControl(
         node.args["kind"], node.args.get("isolation"), node.args.get("access"), fold(node.this) if node.this else ""
     ),
 }

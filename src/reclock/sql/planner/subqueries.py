@@ -38,7 +38,7 @@ from reclock.sql.planner.build import (
 )
 from reclock.sql.planner.coercion import coerce
 from reclock.sql.planner.context import Block, Context
-from reclock.sql.planner.expressions import Reading, only, scalar
+from reclock.sql.planner.expressions import ExprContext, only, scalar
 from reclock.sql.planner.grouping import group, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.object_names import named_object
@@ -55,7 +55,7 @@ from reclock.sql.planner.rewrite import (
     is_nullable,
     rewrite,
 )
-from reclock.sql.planner.scope import Relation, Scope
+from reclock.sql.planner.scope import Scope, ScopedPlan
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)
@@ -80,7 +80,7 @@ def is_subquery_filter(node: exp.Expr) -> bool:
     return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
 
 
-def filter_by_subquery(node: exp.Expr, plan: Plan, reading: Reading) -> Plan:
+def filter_by_subquery(node: exp.Expr, plan: Plan, reading: ExprContext) -> Plan:
     """The rows of ``plan`` for which the condition holds; ``reading`` is that of the WHERE it stands in."""
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
@@ -98,7 +98,7 @@ def filter_by_subquery(node: exp.Expr, plan: Plan, reading: Reading) -> Plan:
     return project(_match(plan, operands, inner, is_negated), visible)
 
 
-def _match(plan: Plan, operands: Sequence[Any], inner: Rows, is_negated: bool) -> Plan:
+def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
     """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
     width = len(plan.desc)
     columns = _shown(inner, len(operands))
@@ -136,7 +136,7 @@ def _counted(values: Plan) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SubqueryRows:
     """A subquery's rows before its select list, which is ``shown``, and the conditions on the row around that they must meet."""
 
     plan: Plan
@@ -202,18 +202,18 @@ class SubqueryPlanner:
         result = Case(((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
         return SubqueryValue(matches, (equal(operand, value),), result)
 
-    def rows(self, node: exp.Expr, scope: Scope) -> Rows:
+    def rows(self, node: exp.Expr, scope: Scope) -> SubqueryRows:
         """The subquery as rows to be matched with those around it."""
         query = _uncut(unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else unwrapped(node)
         block = self._block(query, scope)
         if block is None or not block.correlated:
             plan = self._plan(query, block)
-            return Rows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
+            return SubqueryRows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
         values = self._values(block)
         if any(has(each, AggregateCall) for each in values):
             raise correlated_error()
         plan, values = attach(block.relation.plan, values)
-        return Rows(plan, block.correlated, tuple(values))
+        return SubqueryRows(plan, block.correlated, tuple(values))
 
     def array(self, node: exp.Expr, scope: Scope) -> Any:
         """The only column of all rows, in their order."""
@@ -277,7 +277,7 @@ class SubqueryPlanner:
         """The value for every row around that differs in what the subquery names of it, joined by that."""
         columns = [scope.columns[i] for i in around]
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
-        rows = Relation(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
+        rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
         block = self.context.queries.block(query, replace(self.context, around=rows), None)
         limit, offset = limits(query, self.parameters)
         values = self._values(block, may_have_limit=True)
@@ -293,7 +293,7 @@ class SubqueryPlanner:
             found, by = _computed(block.relation, values[0], keys, order)
             if limit is not None or offset:
                 found = TopK(found, tuple(range(len(keys))), by, limit, offset)
-            relation = Relation(found, Scope(block.relation.scope.columns[: len(keys)]))
+            relation = ScopedPlan(found, Scope(block.relation.scope.columns[: len(keys)]))
             alone = ColumnRef(len(keys), values[0].type)
             plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
         outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
@@ -341,7 +341,7 @@ def named_around(query: exp.Select, scope: Scope) -> list[int]:
 
 
 def _computed(
-    relation: Relation, value: Any, keys: Sequence[Any], order: Sequence[tuple[Any, bool, bool]]
+    relation: ScopedPlan, value: Any, keys: Sequence[Any], order: Sequence[tuple[Any, bool, bool]]
 ) -> tuple[Plan, tuple[Ordering, ...]]:
     """The keys, the value and what rows are ordered by; and where that is."""
     plan, (value, *terms) = attach(relation.plan, [value, *(term for term, _, _ in order)])
@@ -392,7 +392,7 @@ def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
     return query
 
 
-def _shown(rows: Rows, width: int) -> Sequence[Any]:
+def _shown(rows: SubqueryRows, width: int) -> Sequence[Any]:
     _check_width(len(rows.shown), width)
     return rows.shown
 

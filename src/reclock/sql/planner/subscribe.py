@@ -19,13 +19,13 @@ from reclock.sql.planner.as_of import plan_as_of
 from reclock.sql.planner.build import project
 from reclock.sql.planner.index_keys import column_positions
 from reclock.sql.planner.select_statement import plan_query_statement
-from reclock.sql.statements import Select, Subscribe
+from reclock.sql.statements import Select, SubscribeQuery
 
 PROGRESSED_COLUMN = "mz_progressed"
 STATE_COLUMN = "mz_state"
 
 
-def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> Subscribe:
+def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> SubscribeQuery:
     query = node.args.get("query")
     if query is None:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tracked_copy(node.this)))
@@ -44,7 +44,7 @@ def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, sess
     if has_progress:
         sent = [replace(column, is_nullable=True) for column in sent]
     is_with_snapshot = _is_on(node, "snapshot", default=True)
-    return Subscribe(select, RelationDesc((*first, *sent)), is_with_snapshot, has_progress, up_to, order, envelope, key)
+    return SubscribeQuery(select, RelationDesc((*first, *sent)), is_with_snapshot, has_progress, up_to, order, envelope, key)
 
 
 def _sent(columns: Sequence[Column], envelope: Envelope | None, key: Sequence[int]) -> list[Column]:

@@ -22,26 +22,26 @@ from reclock.sql.planner.build import ONE_ROW, distinct, equal, filter_rows, joi
 from reclock.sql.planner.builtin_views import in_session
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Context
-from reclock.sql.planner.expressions import Reading, condition, only, scalar, split
+from reclock.sql.planner.expressions import ExprContext, condition, only, scalar, split
 from reclock.sql.planner.overloads import call
 from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
 from reclock.sql.planner.row_functions import COLUMNS, ROW_FUNCTIONS
-from reclock.sql.planner.scope import Relation, Scope, ScopeColumn
+from reclock.sql.planner.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.planner.subqueries import SubqueryPlanner, named_around, unwrapped
 
 _KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 
 
-def plan_from(node: exp.Select, context: Context) -> Relation:
+def plan_from(node: exp.Select, context: Context) -> ScopedPlan:
     """The rows of FROM; one row without columns, if there is none."""
     clause = node.args.get("from_")
-    start = context.around or Relation(ONE_ROW, Scope())
+    start = context.around or ScopedPlan(ONE_ROW, Scope())
     if clause is None:
         return start
     return _joined(start, clause.this, node.args.get("joins") or [], replace(context, around=None))
 
 
-def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> Relation:
+def _joined(start: ScopedPlan, first: exp.Expr, joins: Iterable[exp.Join], context: Context) -> ScopedPlan:
     """The comma binds less than JOIN: what stands between commas is joined first. A function may read what is left of its comma."""
     groups: list[list[exp.Join]] = [[exp.Join(this=first)]]
     for node in joins:
@@ -71,7 +71,7 @@ def _joined(start: Relation, first: exp.Expr, joins: Iterable[exp.Join], context
             result = right
             continue
         _check_names(result, right)
-        result = Relation(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
+        result = ScopedPlan(join(result.plan, right.plan, JoinKind.INNER, ()), result.scope.beside(right.scope))
     return result
 
 
@@ -80,20 +80,20 @@ def _is_function(node: exp.Expr) -> bool:
     return is_call and not node.args.get("joins")
 
 
-def _with_function(left: Relation, node: exp.Expr, context: Context) -> Relation:
+def _with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> ScopedPlan:
     right = _function(node, left, context)
     _check_names(left, right)
-    return Relation(right.plan, left.scope.beside(right.scope))
+    return ScopedPlan(right.plan, left.scope.beside(right.scope))
 
 
-def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
+def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
     """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
     only(node, "this", "db", "alias", "expressions", "ordinality", "offset")
     call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
     name = call_node.name.lower()
     if fold(node.args.get("db")) not in ("", "pg_catalog"):
         raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
-    reading = Reading(left.scope, SubqueryPlanner(context), "a function in FROM")
+    reading = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
     number = node.args.get("offset") or node.args.get("ordinality")
     if name not in ROW_FUNCTIONS:
         if number:
@@ -112,7 +112,7 @@ def _function(node: exp.Expr, left: Relation, context: Context) -> Relation:
     columns = tuple(Column(each, value.type.element) for each, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
     own = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
-    return Relation(spread, _aliased(Relation(spread, own), node).scope)
+    return ScopedPlan(spread, _aliased(ScopedPlan(spread, own), node).scope)
 
 
 def _numbers(rows: Any) -> Any:
@@ -121,7 +121,7 @@ def _numbers(rows: Any) -> Any:
     return call("series", [Literal(1, BIGINT), coerce(length, BIGINT)])
 
 
-def _one_value(call_node: exp.Expr, node: exp.Expr, left: Relation, reading: Reading) -> Relation:
+def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, reading: ExprContext) -> ScopedPlan:
     """A function that answers no rows, in FROM: its value is the one row that it has for each of ``left``."""
     plan, (value,) = attach(left.plan, [settle(scalar(call_node, reading))])
     if len(plan.desc) > len(left.plan.desc) or has(value, OuterRef):
@@ -129,10 +129,10 @@ def _one_value(call_node: exp.Expr, node: exp.Expr, left: Relation, reading: Rea
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else call_node.name.lower()
     computed = map_columns(plan, [value])
-    return Relation(computed, _aliased(Relation(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
+    return ScopedPlan(computed, _aliased(ScopedPlan(computed, Scope((ScopeColumn(called, called, value.type),))), node).scope)
 
 
-def _lateral(left: Relation, node: exp.Lateral, joining: exp.Join, context: Context) -> Relation:
+def _lateral(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context) -> ScopedPlan:
     """The rows of ``left``, each with those that the query, or function, answers for it."""
     only(node, "this", "alias")
     only(joining, "this", "kind", "side", "on")
@@ -148,12 +148,12 @@ def _lateral(left: Relation, node: exp.Lateral, joining: exp.Join, context: Cont
         raise UnsupportedSql(f"LATERAL {to_sql(query)[:80]} is not supported", hint="a SELECT is")
     names = named_around(query, left.scope)
     around = distinct(project(left.plan, names))
-    rows = Relation(around, Scope(tuple(replace(left.scope.columns[i], is_around=True) for i in names)))
+    rows = ScopedPlan(around, Scope(tuple(replace(left.scope.columns[i], is_around=True) for i in names)))
     block = context.queries.block(query, replace(context, around=rows), None)
     found = context.queries.finish(block.node, block.relation, context, around)
     right, kept = found.embedded, len(left.plan.desc) + found.visible
-    own = _aliased(Relation(right, Scope.of(RelationDesc(right.desc.columns[: found.visible]), None)), node).scope
-    _check_names(left, Relation(right, own))
+    own = _aliased(ScopedPlan(right, Scope.of(RelationDesc(right.desc.columns[: found.visible]), None)), node).scope
+    _check_names(left, ScopedPlan(right, own))
     scope = left.scope.beside(own)
     types = around.desc.types
     same = [
@@ -161,10 +161,10 @@ def _lateral(left: Relation, node: exp.Lateral, joining: exp.Join, context: Cont
         for k, (i, type) in enumerate(zip(names, types, strict=True))
     ]
     joined = join(left.plan, right, _KINDS[side], [*same, *_conditions(on, scope, context)])
-    return Relation(project(joined, range(kept)), scope)
+    return ScopedPlan(project(joined, range(kept)), scope)
 
 
-def _lateral_function(left: Relation, node: exp.Lateral, *, is_plain: bool, context: Context) -> Relation:
+def _lateral_function(left: ScopedPlan, node: exp.Lateral, *, is_plain: bool, context: Context) -> ScopedPlan:
     if not is_plain:
         raise UnsupportedSql("a join of a LATERAL function by LEFT or ON is not supported", hint="write CROSS JOIN, and WHERE")
     copied = tracked_copy(node.this)
@@ -173,7 +173,7 @@ def _lateral_function(left: Relation, node: exp.Lateral, *, is_plain: bool, cont
     return _with_function(left, function, context)
 
 
-def _relation(node: exp.Expr, context: Context) -> Relation:
+def _relation(node: exp.Expr, context: Context) -> ScopedPlan:
     """``node`` with the joins nested in it."""
     relation = _one_relation(node, context)
     for each in node.args.get("joins") or []:
@@ -181,9 +181,9 @@ def _relation(node: exp.Expr, context: Context) -> Relation:
     return relation
 
 
-def _one_relation(node: exp.Expr, context: Context) -> Relation:
+def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
     if _is_function(node):
-        return _function(node, Relation(ONE_ROW, Scope()), context)
+        return _function(node, ScopedPlan(ONE_ROW, Scope()), context)
     match node:
         case exp.Table(this=exp.Values() as inner):
             only(node, "this", "alias", "joins")
@@ -196,7 +196,7 @@ def _one_relation(node: exp.Expr, context: Context) -> Relation:
             relation = _relation(node.this, context)
         case exp.Subquery() | exp.Values():
             plan = context.queries.plan(node, context).embedded
-            relation = Relation(plan, Scope.of(plan.desc, None))
+            relation = ScopedPlan(plan, Scope.of(plan.desc, None))
         case _:
             raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported in FROM")
     return _aliased(relation, node)
@@ -210,24 +210,24 @@ def _is_parenthesised_relation(node: exp.Subquery) -> bool:
     return isinstance(inner, exp.Table)
 
 
-def _table(node: exp.Table, context: Context) -> Relation:
+def _table(node: exp.Table, context: Context) -> ScopedPlan:
     if isinstance(node.this, exp.Dot):
         raise SqlSyntaxError(f"{to_sql(node)[:80]} has too many parts", hint="a name is database.schema.item")
     name = parts(node)
     if len(name) == 1 and name[0] in context.ctes:
         plan = context.ctes[name[0]]
-        return Relation(plan, Scope.of(plan.desc, name[0]))
+        return ScopedPlan(plan, Scope.of(plan.desc, name[0]))
     entry = context.catalog.resolve(name, context.session)
     context.named.append((node, entry.name))
     context.depends_on.add(entry.id)
     if entry.builtin_view is not None:
         plan = in_session(context.catalog.builtin_plan(entry), context.about_session)
-        return Relation(plan, Scope.of(entry.desc, entry.name.item, entry.name))
+        return ScopedPlan(plan, Scope.of(entry.desc, entry.name.item, entry.name))
     collection = StorageCollectionId(entry.id) if entry.query is not None else entry.collection
-    return Relation(Get(collection, entry.name.item, entry.desc), Scope.of(entry.desc, entry.name.item, entry.name))
+    return ScopedPlan(Get(collection, entry.name.item, entry.desc), Scope.of(entry.desc, entry.name.item, entry.name))
 
 
-def _aliased(relation: Relation, node: exp.Expr) -> Relation:
+def _aliased(relation: ScopedPlan, node: exp.Expr) -> ScopedPlan:
     alias = node.args.get("alias")
     if alias is None:
         return relation
@@ -241,14 +241,14 @@ def _aliased(relation: Relation, node: exp.Expr) -> Relation:
     names = [*renamed, *(column.name for column in columns[len(renamed) :])]
     named = enumerate(zip(names, columns, strict=True))
     scope = Scope(tuple(ScopeColumn(name, n, c.type, origin=c.origin, position=i) for i, (n, c) in named))
-    return Relation(relation.plan, scope)
+    return ScopedPlan(relation.plan, scope)
 
 
-def _without_merged_away(relation: Relation) -> Relation:
+def _without_merged_away(relation: ScopedPlan) -> ScopedPlan:
     """A join in parentheses with a name of its own: no name reaches the columns that USING merged away."""
     columns = relation.scope.columns
     visible = [i for i, column in enumerate(columns) if not column.is_merged_away]
-    return Relation(project(relation.plan, visible), Scope(tuple(columns[i] for i in visible)))
+    return ScopedPlan(project(relation.plan, visible), Scope(tuple(columns[i] for i in visible)))
 
 
 def _no_column_definition(node: exp.Expr) -> str:
@@ -258,7 +258,7 @@ def _no_column_definition(node: exp.Expr) -> str:
 # --- joins ---
 
 
-def _join(left: Relation, right: Relation, node: exp.Join, context: Context) -> Relation:
+def _join(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
     only(node, "this", "kind", "side", "method", "on", "using")
     side, kind, method = ((node.args.get(name) or "").upper() for name in ("side", "kind", "method"))
     if side not in _KINDS or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
@@ -277,18 +277,18 @@ def _join(left: Relation, right: Relation, node: exp.Join, context: Context) -> 
     if on is None and kind != "CROSS" and method != "NATURAL":
         raise SqlSyntaxError("a join needs ON or USING", hint="write CROSS JOIN for all pairs")
     scope = left.scope.beside(right.scope)
-    return Relation(join(left.plan, right.plan, _KINDS[side], _conditions(on, scope, context)), scope)
+    return ScopedPlan(join(left.plan, right.plan, _KINDS[side], _conditions(on, scope, context)), scope)
 
 
 def _conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
-    reading = Reading(scope, SubqueryPlanner(context), "JOIN/ON")
+    reading = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
     conditions = [condition(term, reading) for term in split(on)] if on is not None else []
     if any(has(each, SubqueryValue) for each in conditions):
         raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
     return conditions
 
 
-def _using(left: Relation, right: Relation, kind: JoinKind, names: list[str]) -> Relation:
+def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]) -> ScopedPlan:
     """The columns of USING once, first; then the others of both sides; last those that a qualified name alone reaches."""
     width = len(left.plan.desc)
     pairs = [(_merged(left.scope, name, "left"), width + _merged(right.scope, name, "right")) for name in names]
@@ -309,7 +309,7 @@ def _using(left: Relation, right: Relation, kind: JoinKind, names: list[str]) ->
     hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
     order = [*kept, *others, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
-    return Relation(project(plan, order), Scope(moved))
+    return ScopedPlan(project(plan, order), Scope(moved))
 
 
 def _merged(scope: Scope, name: str, side: str) -> int:
@@ -320,7 +320,7 @@ def _merged(scope: Scope, name: str, side: str) -> int:
     return index
 
 
-def _check_names(left: Relation, right: Relation) -> None:
+def _check_names(left: ScopedPlan, right: ScopedPlan) -> None:
     ours, theirs = (
         {
             (column.relation, column.qualified)

@@ -18,7 +18,7 @@ from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.planner.calls import PERCENTILES, aggregate
 from reclock.sql.planner.coercion import coerce, common_type
-from reclock.sql.planner.expressions import Reading, function_name, only, scalar, typed
+from reclock.sql.planner.expressions import ExprContext, function_name, only, scalar, typed
 from reclock.sql.planner.overloads import is_open
 from reclock.sql.planner.rewrite import InWindow
 
@@ -31,7 +31,7 @@ ORDERED = ("array_agg", "string_agg", *PERCENTILES)
 
 
 @scalar.register
-def _window(node: exp.Window, reading: Reading) -> Any:
+def _window(node: exp.Window, reading: ExprContext) -> Any:
     only(node, "this", "partition_by", "order", "spec", "alias", "over")
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
@@ -66,7 +66,7 @@ def _window(node: exp.Window, reading: Reading) -> Any:
     return _over_nothing(found) if _is_empty(of.frame) else found
 
 
-def check_windows(windows: Sequence[exp.Window], reading: Reading) -> None:
+def check_windows(windows: Sequence[exp.Window], reading: ExprContext) -> None:
     """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
     names = [fold(each.this) for each in windows]
     for i, (name, each) in enumerate(zip(names, windows, strict=True)):
@@ -75,7 +75,7 @@ def check_windows(windows: Sequence[exp.Window], reading: Reading) -> None:
         _check_window(each, reading)
 
 
-def _check_window(node: exp.Window, reading: Reading) -> None:
+def _check_window(node: exp.Window, reading: ExprContext) -> None:
     consume(node.this)  # its name, which may be unused
     partition, order, spec = _defined(node)
     within = replace(reading, clause="a window definition")
@@ -85,7 +85,7 @@ def _check_window(node: exp.Window, reading: Reading) -> None:
         _frame(spec)
 
 
-def _aggregated(name: str, arguments: list[exp.Expr], kept: exp.Expr | None, of: InWindow, within: Reading) -> InWindow:
+def _aggregated(name: str, arguments: list[exp.Expr], kept: exp.Expr | None, of: InWindow, within: ExprContext) -> InWindow:
     found = aggregate(name, arguments, kept, within)
     if found.is_distinct:
         raise UnsupportedSql("DISTINCT is not supported in an aggregate over a window")
