@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _compare(environment: Environment, home: Path) -> None:
-    spark = environment.engines.spark()
+    spark = environment.runtime.engines.spark()
     session = Session(environment)
     numbers = count()
 

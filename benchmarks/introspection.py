@@ -24,7 +24,12 @@ def main() -> None:
         for number in range(INDEXES):
             _all(session, f"CREATE MATERIALIZED VIEW v{number} AS SELECT b, sum(a) AS s FROM t WHERE a > {number} GROUP BY b")
         replicas = [
-            OwnReplicas(environment._own_replicas, environment.collection_manager, f"p{number}", environment.clock)
+            OwnReplicas(
+                environment.control_plane.reported_replicas,
+                environment.runtime.collection_manager,
+                f"p{number}",
+                environment.stores.clock,
+            )
             for number in range(2)
         ]
         refreshing_s = reporting_s = 0.0
@@ -32,7 +37,7 @@ def main() -> None:
         for round_ in range(-2, ROUNDS):  # the first two warm up
             rows = ", ".join(f"({number}, {number % 7})" for number in range(100))
             _all(session, f"INSERT INTO t VALUES {rows}")
-            at = Timestamp(environment.oracle.read_ts("epoch_ms"))
+            at = Timestamp(environment.stores.oracle.read_ts("epoch_ms"))
             began_s = time.process_time()
             report = tick.refresh(environment, "default", at, owner="benchmark")
             assert not report.failed
@@ -41,7 +46,7 @@ def main() -> None:
             if round_ % 2 == 0:
                 for each in replicas:
                     each.step()
-                has_written = environment.collection_manager.flush()
+                has_written = environment.runtime.collection_manager.flush()
                 reporting_s += time.process_time() - between_s if round_ >= 0 else 0
                 commits += has_written and round_ >= 0
         print(f"CPU of a refresh of {INDEXES} indexes {1000 * refreshing_s / ROUNDS:8.1f} ms")

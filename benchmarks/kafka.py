@@ -53,7 +53,7 @@ def _all_jars(folder: Path) -> Path:
 
 
 def _compare(environment: Environment, broker: Broker, home: Path) -> None:
-    spark, session = environment.engines.spark(), Session(environment)
+    spark, session = environment.runtime.engines.spark(), Session(environment)
     warm, full = _topic(broker, 20_000), _topic(broker, ROWS)
 
     def ours(number: int, topic: str, rows: int) -> float:

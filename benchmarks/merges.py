@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _compare(world: World, home: Path) -> None:
-    spark = world.environment.engines.spark()
+    spark = world.environment.runtime.engines.spark()
     _change(world, "CREATE TABLE t (word text, number int)")
     _change(world, f"INSERT INTO t SELECT 'word ' || n::text || ' 0', n FROM generate_series(0, {ROWS - 1}) AS g(n)")
     world.sql("CREATE SINK k FROM t INTO DELTA 'rows'")

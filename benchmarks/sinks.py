@@ -64,8 +64,8 @@ def _append(world: World, source: str, at: int, rows: pa.Table) -> None:
     )
     collection.append(updates, expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
     world.now = at
-    world.environment.frontiers.advance_idle([source], Timestamp(at + 1))
-    world.environment.oracle.apply_write(EPOCH_MS, Timestamp(at))
+    world.environment.stores.frontiers.advance_idle([source], Timestamp(at + 1))
+    world.environment.stores.oracle.apply_write(EPOCH_MS, Timestamp(at))
 
 
 def _emitting(world: World, kind: str, into: Callable[[int], str]) -> Callable[[], None]:

@@ -41,7 +41,7 @@ def main() -> None:
         _run(session, f"INSERT INTO t VALUES {values}")
         while _count(session) < ROWS:
             _run(session, "INSERT INTO t SELECT id + (SELECT count(*) FROM t)::int, name FROM t")
-        environment.tables.apply()
+        environment.stores.tables.apply()
         lookup = Figures(tuple(timed(partial(_run, session, f"SELECT name FROM t WHERE id = {id}")) for id in range(20)))
         update = Figures(tuple(timed(partial(_run, session, f"UPDATE t SET name = 'x' WHERE id = {id}")) for id in range(20)))
         print(f"of {_count(session)} rows: lookup {lookup}; update {update}")

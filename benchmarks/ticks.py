@@ -31,7 +31,7 @@ def _measure(environment: Environment, home: Path, count: int) -> None:
             "USING BUCKET SCAN 'bench' FORMAT CSV WITH HEADER"
         )
         list(session.execute(text))
-    environment.engines.spark()
+    environment.runtime.engines.spark()
 
     def run() -> None:
         report = tick.run(environment, owner="bench")

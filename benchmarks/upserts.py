@@ -33,7 +33,7 @@ def _compare(environment: Environment, broker: Broker, home: Path) -> None:
     source = f"""CREATE SOURCE accounts (name text, amount bigint) FROM KAFKA BROKER '{broker.address}' TOPIC '{topic}'
                  KEY FORMAT TEXT VALUE FORMAT JSON INCLUDE KEY AS id ENVELOPE UPSERT"""
     list(session.execute(source))
-    merging = _Merging(environment.engines.spark(), broker, topic, home / "merged")
+    merging = _Merging(environment.runtime.engines.spark(), broker, topic, home / "merged")
 
     def ours() -> None:
         report = tick.run(environment, owner="bench")

@@ -35,7 +35,7 @@ VIEW = """CREATE MATERIALIZED VIEW revenue AS SELECT region, count(*) AS orders,
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Environment.initialise(Path(folder) / "home") as environment:
-        _compare(_Ours(environment), _Peers(environment.engines.spark(), Path(folder)))
+        _compare(_Ours(environment), _Peers(environment.runtime.engines.spark(), Path(folder)))
 
 
 def _compare(ours: _Ours, peers: _Peers) -> None:
@@ -93,11 +93,11 @@ class _Ours:
         return [(region, orders, int(amount)) for region, orders, amount in found]
 
     def _at(self) -> Timestamp:
-        return self._environment.oracle.read_ts(EPOCH_MS)
+        return self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _sql(self, text: str) -> list[tuple[Any, ...]]:
         rows = [row for result in self._session.execute(text) for row in result.rows()]
-        self._environment.tables.apply(through=self._at())
+        self._environment.stores.tables.apply(through=self._at())
         return rows
 
 

@@ -72,10 +72,10 @@ def test_every_statement_that_changes_the_catalog_is_audited(environment: Enviro
     session, seen = Session(environment), set[type]()
     for text in DEFINITIONS.split(";"):  # the text of what is parsed has no secrets
         [parsed] = parse(text)
-        before = len(environment.catalog.get_audit_logs())
-        seen.add(type(plan_statement(parsed, environment.planner_catalog())))
+        before = len(environment.stores.catalog.get_audit_logs())
+        seen.add(type(plan_statement(parsed, environment.stores.planner_catalog())))
         run(session, text)
-        events = environment.catalog.get_audit_logs()[before:]
+        events = environment.stores.catalog.get_audit_logs()[before:]
         assert events, parsed.text
         assert {event.user for event in events} == {"reclock"}
         verbs = {event.event_type for event in events}
@@ -87,12 +87,12 @@ def test_the_audit_log_names_who_the_session_began_as(environment: Environment) 
     run(Session(environment), "CREATE ROLE ada SUPERUSER LOGIN; CREATE ROLE boss SUPERUSER; GRANT boss TO ada")
     session = Session(environment, user="ada")
     run(session, "SET ROLE boss; CREATE VIEW v AS SELECT 1 AS one")
-    item = environment.catalog.sync().item_by_name(5, "v")
-    boss = environment.catalog.snapshot().role_by_name("boss")
+    item = environment.stores.catalog.sync().item_by_name(5, "v")
+    boss = environment.stores.catalog.snapshot().role_by_name("boss")
     assert item is not None
     assert boss is not None
     assert item.owner_role_id == boss.id
-    assert environment.catalog.get_audit_logs()[-1].user == "ada"
+    assert environment.stores.catalog.get_audit_logs()[-1].user == "ada"
 
 
 def test_defaults_of_variables_come_from_the_system_the_role_and_the_start(environment: Environment) -> None:

@@ -149,12 +149,12 @@ def test_the_catalog_holds_what_statements_say_and_no_id_comes_twice(environment
     for _ in range(120):
         text, should_succeed = step(model, chance)
         assert succeeds(session, text) is should_succeed, text
-        snapshot = environment.catalog.sync()
+        snapshot = environment.stores.catalog.sync()
         clusters, replicas = dict(snapshot.clusters), dict(snapshot.cluster_replicas)
         names = {id: '"C d"' if cluster.name == "C d" else cluster.name for id, cluster in clusters.items()}
         assert {names[id]: cluster.size for id, cluster in clusters.items()} == model.clusters, text
         assert {(names[each.cluster_id], each.name): each.size for each in replicas.values()} == model.replicas, text
-        indexes = {index.name.item: names[index.cluster_id] for index in environment.planner_catalog().indexes()}
+        indexes = {index.name.item: names[index.cluster_id] for index in environment.stores.planner_catalog().indexes()}
         assert indexes == model.indexes, text
         assert min(clusters.keys() - cluster_ids, default=MAXIMUM) > max(cluster_ids, default=0)
         assert min(replicas.keys() - replica_of.keys(), default=MAXIMUM) > max(replica_of, default=0)
@@ -249,7 +249,7 @@ def test_what_the_environment_is_known_by_is_no_cluster_any_more(environment: En
         sql(session, "SELECT mz_cluster_id()")
     assert error.value.hint is not None
     assert "mz_legacy_installation_id()" in error.value.hint
-    assert sql(session, "SELECT mz_legacy_installation_id()") == [(environment.mark.id,)]
+    assert sql(session, "SELECT mz_legacy_installation_id()") == [(environment.stores.mark.id,)]
 
 
 def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: Environment) -> None:
@@ -273,8 +273,8 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
 
     thread = threading.Thread(target=compute)
     thread.start()
-    catalog = environment.planner_catalog()
-    while sum(asked.cluster == "c" for asked in environment.underway._asked) < 2:
+    catalog = environment.stores.planner_catalog()
+    while sum(asked.cluster == "c" for asked in environment.control_plane.active_peeks._asked) < 2:
         time.sleep(0.01)
     sql(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)
@@ -285,10 +285,10 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert [(error.sqlstate, error.message) for error in failures] == [
         ("42704", 'query could not complete because cluster "c" was dropped')
     ] * 3
-    assert tick.refresh(environment, "c", environment.clock(), owner="tick") == tick.RefreshReport("c", (), ())
+    assert tick.refresh(environment, "c", environment.stores.clock(), owner="tick") == tick.RefreshReport("c", (), ())
     assert next(other.batches).num_rows
     other.close()
-    assert not environment.underway._asked
+    assert not environment.control_plane.active_peeks._asked
 
 
 def select(catalog: PlannerCatalog) -> Select:
@@ -331,10 +331,10 @@ def test_spark_jobs_of_a_virtual_cluster_are_in_a_pool_of_its_own(
     with Environment.initialise(tmp_path, spark=spark) as environment:
         session = Session(environment)
         sql(session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1), (2)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
         for number in range(20):  # an id that is not that of another test's cluster in the same Spark session
             sql(session, f"CREATE CLUSTER c{number}")
-        [id] = [cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.name == "c19"]
+        [id] = [cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.name == "c19"]
         assert not scheduler.getPoolForName(f"cluster-{id}").isDefined()
         [*_, result] = session.execute("SET cluster = c19; SELECT sum(a) FROM t")
         rows: list[tuple] = []

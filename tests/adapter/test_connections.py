@@ -48,7 +48,7 @@ def client(environment: Environment, source: str) -> dict[str, str]:
     """How the upstream of a source is reached."""
     [spec] = source_specs(environment, [source])
     connector: Any = spec.connector
-    return kafka_client(connector.connection, environment.connection_context.resolve_secret)
+    return kafka_client(connector.connection, environment.runtime.connection_context.resolve_secret)
 
 
 MADE = f"""
@@ -73,7 +73,7 @@ def test_a_source_reaches_its_upstream_with_the_value_the_secret_has_now(environ
     assert run(environment, "SHOW CREATE SOURCE s")[0][1].startswith(
         "CREATE SOURCE reclock.public.s FROM KAFKA CONNECTION reclock.public.kafka (TOPIC 't', START OFFSET (3)) FORMAT TEXT"
     )
-    with Environment.open(environment.settings.home) as again:
+    with Environment.open(environment.stores.settings.home) as again:
         assert client(again, "s")["sasl.password"] == "another"
 
 
@@ -88,17 +88,17 @@ def test_what_is_used_is_not_dropped(environment: Environment) -> None:
 
 def test_a_value_is_not_kept_longer_than_the_secret_has_it(environment: Environment) -> None:
     kept: list[str] = []
-    put = environment.secrets.put
+    put = environment.stores.secrets.put
     for text in ("CREATE SECRET word AS 'one'", "ALTER SECRET word AS 'two'", "DROP SECRET word"):
         run(environment, text)
-        for item in environment.catalog.sync().items.values():
+        for item in environment.stores.catalog.sync().items.values():
             kept.append(parse_one(item.create_sql or "").args["reference"].name)
     assert len(set(kept)) == 2
     for reference in kept:
         with pytest.raises(SecretUnavailable):
-            environment.secrets.get(reference, "word")
+            environment.stores.secrets.get(reference, "word")
     put("r", "x")
-    assert environment.secrets.get("r", "word") == "x"
+    assert environment.stores.secrets.get("r", "word") == "x"
 
 
 def test_connections_and_secrets_are_listed_without_values(environment: Environment) -> None:
@@ -152,14 +152,14 @@ def test_what_is_parsed_does_not_show_the_value() -> None:
 
 def test_nobody_names_the_place_of_a_value(environment: Environment) -> None:
     run(environment, MADE)
-    [stored] = [item.create_sql or "" for item in environment.catalog.sync().items.values() if item.name == "word"]
+    [stored] = [item.create_sql or "" for item in environment.stores.catalog.sync().items.values() if item.name == "word"]
     with pytest.raises(InvalidOption, match="a secret needs a value"):
         run(environment, stored.replace("word", "mine"))
 
 
 def test_without_its_key_a_secret_stays_closed(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     run(environment, MADE)
-    key = environment.settings.home / "secrets.key"
+    key = environment.stores.settings.home / "secrets.key"
     text = key.read_text()
     key.unlink()
     with pytest.raises(SecretUnavailable, match="cannot be had"):
@@ -167,16 +167,18 @@ def test_without_its_key_a_secret_stays_closed(environment: Environment, monkeyp
     with pytest.raises(ConfigurationError, match="the key of the secrets is not here"):
         run(environment, "CREATE SECRET other AS 'x'")
     monkeypatch.setenv("RECLOCK_SECRETS_KEY", text.strip())
-    with Environment.open(environment.settings.home) as elsewhere:
+    with Environment.open(environment.stores.settings.home) as elsewhere:
         assert client(elsewhere, "s")["sasl.password"] == VALUE
     monkeypatch.setenv("RECLOCK_SECRETS_KEY", "A" * 43 + "=")
-    with Environment.open(environment.settings.home) as stranger, pytest.raises(SecretUnavailable):
+    with Environment.open(environment.stores.settings.home) as stranger, pytest.raises(SecretUnavailable):
         client(stranger, "s")
 
 
 def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environment) -> None:
     run(environment, "CREATE SECRET a AS 'x'; CREATE SECRET b AS 'y'")
-    references = [parse_one(item.create_sql or "").args["reference"].name for item in environment.catalog.sync().items.values()]
+    references = [
+        parse_one(item.create_sql or "").args["reference"].name for item in environment.stores.catalog.sync().items.values()
+    ]
     find, swap = "SELECT reference, token FROM reclock_secrets", "UPDATE reclock_secrets SET token = ? WHERE reference = ?"
 
     def exchange(connection: sa.Connection) -> None:  # whoever can write to consensus can do that
@@ -184,9 +186,9 @@ def test_one_value_cannot_be_put_in_the_place_of_another(environment: Environmen
         for one, other in zip(references, reversed(references), strict=True):
             connection.exec_driver_sql(swap, (tokens[one], other))
 
-    environment.consensus.transact(exchange)
+    environment.stores.consensus.transact(exchange)
     with pytest.raises(SecretUnavailable):
-        environment.secrets.get(references[0], "a")
+        environment.stores.secrets.get(references[0], "a")
 
 
 def test_usage_is_what_it_takes_to_use_them(environment: Environment) -> None:
@@ -242,8 +244,8 @@ def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> N
         f"CREATE SECRET word AS '{VALUE}'; CREATE CONNECTION p TO POSTGRES (HOST 'h', PORT 5433, DATABASE shop, USER = 'me', "
         "PASSWORD = SECRET word, SSL MODE 'verify-full') WITH (validate = false)",
     )
-    [entry] = [entry for entry in environment.planner_catalog().entries() if entry.name.item == "p"]
-    assert postgres_parameters(entry.connection, environment.connection_context.resolve_secret) == {  # type: ignore[union-attr]
+    [entry] = [entry for entry in environment.stores.planner_catalog().entries() if entry.name.item == "p"]
+    assert postgres_parameters(entry.connection, environment.runtime.connection_context.resolve_secret) == {  # type: ignore[union-attr]
         "host": "h",
         "port": "5433",
         "dbname": "shop",
@@ -255,16 +257,16 @@ def test_a_server_is_reached_by_its_name_in_libpq(environment: Environment) -> N
 
 def test_the_value_of_a_secret_that_was_never_committed_is_swept_when_it_is_old(environment: Environment, monkeypatch) -> None:
     run(environment, f"CREATE SECRET stays AS '{VALUE}'; BEGIN; CREATE SECRET goes AS 'x'; ROLLBACK")
-    [stays] = [parse_one(item.create_sql or "").args["reference"].name for item in environment.catalog.sync().items.values()]
+    [stays] = [parse_one(item.create_sql or "").args["reference"].name for item in environment.stores.catalog.sync().items.values()]
     assert len(references(environment)) == 2
     assert maintenance.sweep(environment).secrets == 0
-    clock = environment.clock
-    monkeypatch.setattr(environment, "clock", lambda: Timestamp(clock() + 25 * 3_600_000))
+    clock = environment.stores.clock
+    monkeypatch.setattr(environment.stores, "clock", lambda: Timestamp(clock() + 25 * 3_600_000))
     assert maintenance.sweep(environment).secrets == 1
     assert references(environment) == {stays}
-    assert environment.secrets.get(stays, "stays") == VALUE
+    assert environment.stores.secrets.get(stays, "stays") == VALUE
 
 
 def references(environment: Environment) -> set[str]:
     find = "SELECT reference FROM reclock_secrets"
-    return environment.consensus.read(lambda connection: {row[0] for row in connection.exec_driver_sql(find)})
+    return environment.stores.consensus.read(lambda connection: {row[0] for row in connection.exec_driver_sql(find)})

@@ -152,8 +152,8 @@ def test_a_block_that_defines_writes_only_to_what_it_makes(ada: Session, text: s
 def test_a_table_made_and_dropped_in_one_block_leaves_nothing(ada: Session, environment: Environment) -> None:
     run(ada, "BEGIN; CREATE TABLE t AS SELECT 1 AS x; DROP TABLE t; CREATE VIEW w AS SELECT 1 AS x; COMMIT")
     assert run(ada, "SHOW TABLES") == [("a",)]
-    assert [str(id) for id in environment.lake.list()] == [
-        str(table_id(environment.planner_catalog().resolve(["a"], ada._author.names).id))
+    assert [str(id) for id in environment.stores.lake.list()] == [
+        str(table_id(environment.stores.planner_catalog().resolve(["a"], ada._author.names).id))
     ]
 
 
@@ -177,14 +177,14 @@ def test_a_table_that_was_filled_and_never_made_is_swept_away_once_its_lease_is_
         if point == "tables.fill.written":
             raise Crash
 
-    before = environment.lake.list()
+    before = environment.stores.lake.list()
     with monkeypatch.context() as patch:
         patch.setattr(failpoints, "on_reach", reach)
         with pytest.raises(Crash):
             run(ada, "CREATE TABLE t AS SELECT n FROM v")
     assert run(ada, "SHOW TABLES") == [("a",)]
     assert maintenance.sweep(environment).orphans == ()
-    assert len(environment.lake.list()) == len(before) + 1
+    assert len(environment.stores.lake.list()) == len(before) + 1
     run(ada, "CREATE TABLE t AS SELECT n FROM v")
     monkeypatch.setattr(tables, "STAGING_LEASE_MS", 0)
     with monkeypatch.context() as patch:
@@ -204,7 +204,7 @@ def test_what_a_block_makes_is_read_at_one_time_whoever_writes_meanwhile(ada: Se
 
 def test_the_rows_outlast_the_process(ada: Session, environment: Environment) -> None:
     run(ada, "BEGIN; CREATE TABLE t AS SELECT n FROM a; COMMIT")
-    with Environment.open(environment.settings.home) as again:
+    with Environment.open(environment.stores.settings.home) as again:
         assert run(Session(again), "SELECT * FROM t") == [(10,), (20,)]
 
 

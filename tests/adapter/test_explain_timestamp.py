@@ -23,7 +23,7 @@ def test_another_engine_reproduces_a_read_from_what_is_named(tmp_path: Path) -> 
         lines = [line for (line,) in run(ada, "EXPLAIN TIMESTAMP FOR SELECT a.id, a.n, b.n FROM a JOIN b ON a.id = b.id")]
         at = int(lines[0].removeprefix("query timestamp: "))
         run(bob, "INSERT INTO a VALUES (9, 9); INSERT INTO b VALUES (9, 9); DELETE FROM a WHERE id = 1")
-        environment.tables.apply()
+        environment.stores.tables.apply()
         read = {}
         for name, place in zip(
             (line for line in lines if line.startswith("input ")), (line for line in lines if "table: " in line), strict=True

@@ -21,16 +21,16 @@ def test_a_decision_that_changes_nothing_is_refused_with_what_helps(tmp_path: Pa
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
         list(session.execute("CREATE SOURCE k FROM KAFKA BROKER '127.0.0.1:1' TOPIC 't' FORMAT TEXT"))
-        environment.await_storage(environment.planner_catalog())
-        at = environment.oracle.write_ts(EPOCH_MS)
+        environment.control_plane.await_storage(environment.stores.planner_catalog())
+        at = environment.stores.oracle.write_ts(EPOCH_MS)
         step = Step("u1", at, Phase.PROBING, error=encode_failure(LOST))
-        claim = environment.frontiers.claim("u1", at=at, payload=step.to_payload(), owner="tick", lease_ms=0)
+        claim = environment.stores.frontiers.claim("u1", at=at, payload=step.to_payload(), owner="tick", lease_ms=0)
         with pytest.raises(InvalidOption) as refused:
             list(session.execute(f"ALTER SOURCE k {decision}"))
         assert str(refused.value) == f"no decision brings this back: {LOST.message}"
         assert refused.value.hint == "DROP the source and create it again"
-        assert environment.frontiers.get("u1").claim == claim
-        logged = [event.details for event in environment.catalog.get_audit_logs()]
+        assert environment.stores.frontiers.get("u1").claim == claim
+        logged = [event.details for event in environment.stores.catalog.get_audit_logs()]
         assert not any("decision" in details for details in logged)
 
 

@@ -78,7 +78,7 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
     for _ in range(12):
         with suppress(ReclockError):
             run(admin, chance.choice(CHANGES))
-        catalog = environment.planner_catalog()
+        catalog = environment.stores.planner_catalog()
         for text in CORPUS:
             [parsed] = parse(text)
             before = repr(parsed.node)
@@ -88,7 +88,7 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
                     assert said(author.planned, parsed, catalog) == said(author.plan, parsed, catalog)
             assert repr(parsed.node) == before, f"planning has changed the syntax of: {text}"
         remembered += len(catalog.planned)
-        assert catalog is environment.planner_catalog()
+        assert catalog is environment.stores.planner_catalog()
     assert remembered > 12 * len(CORPUS)
 
 
@@ -160,7 +160,7 @@ def test_equal_parameters_that_look_different_have_answers_of_their_own(environm
 def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment: Environment, monkeypatch) -> None:
     session = Session(environment)
     runs: list[object] = []
-    engine = environment.engines.small
+    engine = environment.runtime.engines.small
     compute = engine.run
     monkeypatch.setattr(engine, "run", lambda *arguments: runs.append(1) or compute(*arguments), raising=True)
     for text, times in (("SELECT 1 AS a, 'x' AS b", 1), ("SELECT * FROM generate_series(1, 20000)", 3)):
@@ -177,7 +177,7 @@ def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment:
 def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
     monkeypatch.setattr(plans, "MOST_PLANS", 3)
     session = Session(environment)
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     for number in range(10):
         assert run(session, f"SELECT {number}") == [(number,)]
         assert len(catalog.planned) <= 3

@@ -35,7 +35,7 @@ def test_a_query_looks_at_consensus_once_and_sees_what_others_did_before(
         def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
             told.append(statement)
 
-        sa.event.listen(here.consensus._database.looker, "before_cursor_execute", note)
+        sa.event.listen(here.stores.consensus._database.looker, "before_cursor_execute", note)
         assert run(ours, "SELECT n FROM t") == [(1,)]
         assert len(told) == 1, told
         run(theirs, "INSERT INTO t VALUES (2)")
@@ -69,7 +69,7 @@ def test_a_consensus_that_went_back_is_not_read(tmp_path: Path) -> None:
             "UPDATE reclock_timeline SET read_ts = read_ts - 1 WHERE timeline = 'catalog'",
             "UPDATE catalog_upper SET upper = upper - 1",
         ]
-        environment.consensus.transact(lambda connection: [connection.execute(sa.text(each)) for each in back])
+        environment.stores.consensus.transact(lambda connection: [connection.execute(sa.text(each)) for each in back])
         with pytest.raises(Exception, match="went back"):
             run(session, "SELECT n FROM t")
 

@@ -41,7 +41,7 @@ def test_it_says_what_is_there_and_changes_nothing(home: Path) -> None:
     assert lines[3].endswith('1 of 2 objects under "in/" match "in/*"')
     assert lines[-1].endswith("1 partitions have something new, 0 are bound")
     with Environment.open(home) as environment:
-        assert environment.frontiers.get("u1").claim is None
+        assert environment.stores.frontiers.get("u1").claim is None
 
 
 def test_it_says_what_is_missing(home: Path) -> None:

@@ -102,7 +102,7 @@ def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
     for cursor in ("c", "v"):
         assert sorted(row[1:] for row in everything(ada, cursor)) == [(1, 1, 10), (2, 2, 20)]
     run(bob, "UPDATE a SET n = n + 1 WHERE id = 2")
-    environment.tables.apply()
+    environment.stores.tables.apply()
     run(bob, "INSERT INTO a VALUES (1, 10), (NULL, NULL); UPDATE a SET n = n; DELETE FROM a WHERE id = 1")
     monkeypatch.setattr(QueryExecution, "run", None)
     for cursor in ("c", "v"):
@@ -116,8 +116,8 @@ def test_changes_of_a_table_are_read_from_its_log_and_nothing_is_computed(
 
 def refresh(environment: Environment) -> None:
     """What a tick does to the indexes of the default cluster."""
-    at, snapshot = environment.oracle.read_ts(EPOCH_MS), environment.catalog.sync()
-    controller = environment.compute_controller(environment.planner_catalog().cluster_id("default"))
+    at, snapshot = environment.stores.oracle.read_ts(EPOCH_MS), environment.stores.catalog.sync()
+    controller = environment.control_plane.compute_controller(environment.stores.planner_catalog().cluster_id("default"))
     for dataflow in controller.dataflows():
         controller.refresh(Refresh(dataflow.id, at, "test", snapshot.content_upper))
 
@@ -127,7 +127,7 @@ def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(
 ) -> None:
     run(bob, "CREATE MATERIALIZED VIEW v AS SELECT n, count(*) AS c FROM a GROUP BY n; CREATE VIEW w AS SELECT c, n FROM v")
     run(bob, "SELECT * FROM v")  # now the index is there
-    environment.tables.apply()
+    environment.stores.tables.apply()
     refresh(environment)
     run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE v; DECLARE w CURSOR FOR SUBSCRIBE w")
     assert [row[1:] for row in everything(ada, "c")] == [(1, 10, 1), (1, 20, 2)]
@@ -135,7 +135,7 @@ def test_changes_of_a_view_are_read_from_its_index_and_nothing_is_computed(
     computed = []
     monkeypatch.setattr(DuckDbEngine, "compare", lambda engine, plan, *_: computed.append(plan) or engine.run(plan, *_))
     run(bob, "UPDATE a SET n = 20 WHERE id = 1")
-    environment.tables.apply()
+    environment.stores.tables.apply()
     assert everything(ada, "c") == []  # it is as new as the index
     refresh(environment)
     assert [row[1:] for row in everything(ada, "c")] == [(-1, 10, 1), (-1, 20, 2), (1, 20, 3)]
@@ -319,11 +319,11 @@ def test_a_subscription_goes_on_past_the_statement_timeout_and_can_be_canceled(a
 
 def test_a_subscription_holds_what_it_reads_until_it_ends(ada: Session, environment: Environment) -> None:
     run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
-    environment.shared_holds.let_go(["tables"])
-    assert environment.holds.earliest_read("tables") is not None
+    environment.stores.shared_holds.let_go(["tables"])
+    assert environment.stores.holds.earliest_read("tables") is not None
     run(ada, "CLOSE c")
-    environment.shared_holds.let_go(["tables"])
-    assert environment.holds.earliest_read("tables") is None
+    environment.stores.shared_holds.let_go(["tables"])
+    assert environment.stores.holds.earliest_read("tables") is None
 
 
 def test_it_ends_when_what_it_reads_is_dropped(ada: Session, bob: Session) -> None:
@@ -345,7 +345,7 @@ def test_what_is_kept_of_replicas_is_followed_and_other_system_relations_have_no
 ) -> None:
     def report(row: Row, diff: int) -> None:
         changes = {IntrospectionType.ERROR_COUNTS: {row: diff}}
-        environment.managed.commit(changes, tokens=set(), unchanged=set(), since=None)
+        environment.stores.managed.commit(changes, tokens=set(), unchanged=set(), since=None)
 
     with pytest.raises(UnsupportedSql, match="yet"):
         run(ada, f"SUBSCRIBE mz_internal.{IntrospectionType.ERROR_COUNTS.value}")
@@ -372,23 +372,23 @@ def test_what_is_kept_of_replicas_is_followed_and_other_system_relations_have_no
 def bind(environment: Environment, id: GlobalId, at: int, key: str, size: int, rows: list[int]) -> None:
     """What a step of ingestion makes durable: ``size`` bytes more of the object, and its rows, at ``at``."""
     time = Timestamp(at)
-    claim = environment.frontiers.claim(id, at=time, payload={}, owner="test", lease_ms=60_000)
+    claim = environment.stores.frontiers.claim(id, at=time, payload={}, owner="test", lease_ms=60_000)
     for kind, columns, diffs in (
         (CollectionType.REMAPPING, [pa.array([key])], [size]),
         (CollectionType.RECLOCKED, [pa.array(rows, pa.int32())], [1] * len(rows)),
     ):
-        collection = environment.lake.open(StorageCollectionId(id, kind))
+        collection = environment.stores.lake.open(StorageCollectionId(id, kind))
         names = [*collection.desc.names, TIME_COLUMN, DIFF_COLUMN]
         updates = pa.table([*columns, pa.array([at] * len(diffs)), pa.array(diffs)], names=names)
         collection.append(updates, expected_upper=collection.upper(), new_upper=Timestamp(at + 1))
-    environment.frontiers.publish({id: claim}, Timestamp(at + 1))
-    environment.oracle.apply_write(EPOCH_MS, time)
+    environment.stores.frontiers.publish({id: claim}, Timestamp(at + 1))
+    environment.stores.oracle.apply_write(EPOCH_MS, time)
 
 
 def test_a_source_and_its_progress_are_followed_in_the_same_times(ada: Session, environment: Environment) -> None:
     run(ada, "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON; SELECT * FROM s")
-    source = environment.planner_catalog().resolve(("s",), SessionNames())
-    start = environment.frontiers.get(source.id).upper + 10
+    source = environment.stores.planner_catalog().resolve(("s",), SessionNames())
+    start = environment.stores.frontiers.get(source.id).upper + 10
     run(ada, "BEGIN; DECLARE rows CURSOR FOR SUBSCRIBE s; DECLARE places CURSOR FOR TAIL s_progress")
     bind(environment, source.id, start, "a", 10, [1, 2])
     bind(environment, source.id, start + 5, "a", 7, [2])

@@ -105,7 +105,7 @@ def test_blocks_that_only_insert_never_conflict(ada: Session, bob: Session) -> N
 
 
 def test_a_single_statement_that_reads_and_writes_is_tried_again(ada: Session, bob: Session, monkeypatch) -> None:
-    tables, real, calls = ada.environment.tables, ada.environment.tables.commit, []
+    tables, real, calls = ada.environment.stores.tables, ada.environment.stores.tables.commit, []
 
     def commit(*args, **kwargs):
         if not calls:
@@ -254,18 +254,18 @@ def test_a_large_write_is_staged_and_read_at_once(ada: Session, environment: Env
     run(ada, f"INSERT INTO a VALUES {', '.join(f'({n}, {n})' for n in range(1_000))}")
     for _ in range(8):
         run(ada, "INSERT INTO a SELECT id, n FROM a")
-    staged = list(Path(environment.settings.lake_root).glob("*/table/_staging/*/rows.parquet"))
+    staged = list(Path(environment.stores.settings.lake_root).glob("*/table/_staging/*/rows.parquet"))
     assert staged
     assert run(ada, "SELECT count(*) FROM a WHERE id > 1") == [(998 * 256,)]
-    environment.tables.apply()
+    environment.stores.tables.apply()
     assert run(ada, "SELECT count(*), sum(n) FROM a WHERE id > 1") == [(998 * 256, (999 * 500 - 1) * 256)]
 
 
 def test_rows_are_there_after_the_process_has_gone_whoever_applied_them(ada: Session, environment: Environment) -> None:
     run(ada, "INSERT INTO a VALUES (2, 2)")
-    environment.tables.apply()
-    assert environment.tables.log.pending() == []
-    with Environment.open(environment.settings.home) as again:
+    environment.stores.tables.apply()
+    assert environment.stores.tables.log.pending() == []
+    with Environment.open(environment.stores.settings.home) as again:
         assert total(Session(again)) == 22
 
 

@@ -42,7 +42,7 @@ def test_each_run_gives_one_interval_and_nothing_is_ever_scheduled(
     with Environment.open(home) as environment:
         session = Session(environment)
         id = StorageCollectionId(GlobalId("u1"), CollectionType.RECLOCKED)
-        assert environment.lake.open(id).pin().rewrites == 1
+        assert environment.stores.lake.open(id).pin().rewrites == 1
         for name, day, keys in (("early", "2026-03-02", 1), ("early", "2026-03-03", 2), ("late", "2026-03-03", 2)):
             (result,) = session.execute(f"SELECT count(*) FROM {name} AS OF {moment(day)}")
             assert list(result.rows()) == [(keys,)]

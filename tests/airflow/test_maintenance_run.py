@@ -46,5 +46,5 @@ def test_what_fails_is_red_and_the_rest_is_maintained_and_recorded(tmp_path: Pat
     assert f"reclock.public.broken ({broken}/reclocked)" in done.stdout + done.stderr
     assert [len(world.collection(group).pin().all_files) for group in (broken, whole)] == [19, 1]
     assert world.sql(f"SELECT count(*) FROM mz_storage_usage WHERE object_id = '{whole}'") == [(1,)]
-    assert world.environment.catalog.since > 0
+    assert world.environment.stores.catalog.since > 0
     world.close()

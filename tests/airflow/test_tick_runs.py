@@ -90,7 +90,7 @@ def test_ticks_publish_every_source_and_refresh_the_indexes(home: Path, ticks: T
     assert sorted(delta_rows(home / "sinks" / "both")) == [("x", 2), ("y", 4)]
     # what other DAGs follow carries the published upper; nothing new upstream is no event
     with Environment.open(home) as environment:
-        uppers = {frontier.upper for frontier in environment.frontiers.get_all().values()}
+        uppers = {frontier.upper for frontier in environment.stores.frontiers.get_all().values()}
     assert set(first["assets"]) == {"reclock://reclock/public/a", "reclock://reclock/public/b"}
     assert all(extra["rows"] == 2 and 0 < extra["upper"] <= max(uppers) for extra in first["assets"].values())
     assert idle["assets"] == {}
@@ -101,7 +101,7 @@ def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
     assert states(only, "source.ingest") == {"reclock.public.b": "success"}
     assert rows(home, "SELECT count(*) FROM b") == [(2,)]
     with Environment.open(home) as environment:
-        before = environment.frontiers.get_all()
+        before = environment.stores.frontiers.get_all()
     (refused,) = ticks({"at": 4_000_000_000_000})
     assert refused["state"] == "failed"
     assert refused["tasks"]["allocate_write_timestamp"] == "failed"
@@ -109,7 +109,7 @@ def test_parameters_choose_sources_and_time(home: Path, ticks: Ticks) -> None:
     assert {refused["tasks"][name] for name in ("refresh", "emit", "work_by_spark_submit")} <= {"skipped", "upstream_failed"}
     assert refused["tasks"]["verdict"] == "failed"
     with Environment.open(home) as environment:
-        assert environment.frontiers.get_all() == before
+        assert environment.stores.frontiers.get_all() == before
 
 
 def test_a_failed_source_fails_its_own_task_and_ends_every_run_red(home: Path, ticks: Ticks) -> None:
@@ -180,7 +180,7 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
         patient = {"RECLOCK_REPLICA_LINGER_MS": "600000", "RECLOCK_REPLICA_WARM_UP": "false"}
         with (home / "served.log").open("wb") as log:
             subprocess.Popen(command, env=os.environ | patient, stdout=log, stderr=log)
-        eventually(lambda: any(each.is_ready for each in environment.replicas.all()))
+        eventually(lambda: any(each.is_ready for each in environment.stores.replicas.all()))
 
         (run,) = ticks({})
 
@@ -188,12 +188,12 @@ def test_a_cluster_works_through_its_replica_or_as_one_that_lives_for_the_task(h
         assert states(run, "refresh") == {"default": "success", "served": "success"}
         assert states(run, "emit") == {'reclock.public."out"': "success", "reclock.public.of_served": "success"}
         assert states(run, "work_by_spark_submit") == {"dormant": "success"}
-        served, dormant = environment.replicas.all()
+        served, dormant = environment.stores.replicas.all()
         assert (served.incarnation, served.is_ready, dormant.incarnation, dormant.is_alive) == (1, True, 1, False)
         assert len(processes(home)) == 1
-        indexes = {index.cluster_id: index.id for index in environment.planner_catalog().indexes()}
+        indexes = {index.cluster_id: index.id for index in environment.stores.planner_catalog().indexes()}
         contents = [
-            environment.lake.open(StorageCollectionId(indexes[each.cluster_id])).pin().changes(MINIMUM, MAXIMUM).num_rows
+            environment.stores.lake.open(StorageCollectionId(indexes[each.cluster_id])).pin().changes(MINIMUM, MAXIMUM).num_rows
             for each in (served, dormant)
         ]
         assert contents == [2, 2]

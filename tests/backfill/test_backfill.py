@@ -62,8 +62,12 @@ class Days:
         return [row[0] for row in self.sql(f"SELECT n FROM {source} ORDER BY n AS OF {DAYS[n]}")]
 
     def state(self) -> Any:
-        frontier = self.environment.frontiers.get("u1")
-        return frontier, self.sql(f"SELECT * FROM s_progress AS OF {frontier.upper - 1}"), self.environment.frontiers.backfilled()
+        frontier = self.environment.stores.frontiers.get("u1")
+        return (
+            frontier,
+            self.sql(f"SELECT * FROM s_progress AS OF {frontier.upper - 1}"),
+            self.environment.stores.frontiers.backfilled(),
+        )
 
 
 @pytest.fixture
@@ -223,11 +227,11 @@ def test_processes_that_are_killed_leave_nothing_half_done(days: Days) -> None:
 
 
 def stored(days: Days, source: str = "u1") -> Collection:
-    return days.environment.lake.open(StorageCollectionId(GlobalId(source), CollectionType.RECLOCKED))
+    return days.environment.stores.lake.open(StorageCollectionId(GlobalId(source), CollectionType.RECLOCKED))
 
 
 def updates(days: Days) -> list[dict[str, Any]]:
-    table = stored(days).pin().changes(Timestamp(0), days.environment.frontiers.get("u1").upper)
+    table = stored(days).pin().changes(Timestamp(0), days.environment.stores.frontiers.get("u1").upper)
     return sorted(table.to_pylist(), key=lambda row: (row["mz_timestamp"], row["n"]))
 
 
@@ -240,14 +244,14 @@ def give_three_days(days: Days) -> None:
 
 def test_a_rebuild_makes_the_same_rows_at_the_same_times(days: Days) -> None:
     give_three_days(days)
-    before, frontier = updates(days), days.environment.frontiers.get("u1")
+    before, frontier = updates(days), days.environment.stores.frontiers.get("u1")
     [*lost, _] = stored(days).pin().all_files
     for file in lost:  # what the lake has lost is there again, and what it has too much is not
         stored(days).replace(stored(days).pin(), [file], [], at=Timestamp(0))
     assert updates(days) != before
     rebuilt = backfill.rebuild(days.environment, "s")
     assert (rebuilt.rows, rebuilt.rows_before, rebuilt.upper) == (4, 2, frontier.upper)
-    assert (updates(days), days.environment.frontiers.get("u1")) == (before, frontier)
+    assert (updates(days), days.environment.stores.frontiers.get("u1")) == (before, frontier)
     assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
     backfill.rebuild(days.environment, "s")
     assert updates(days) == before
@@ -360,7 +364,7 @@ def test_tpch_under_an_index_is_what_is_recomputed_also_after_it_is_rebuilt(days
     days.sql(f"CREATE MATERIALIZED VIEW pricing AS {query}")
 
     def compared() -> list[tuple[Any, ...]]:
-        at = f"AS OF {days.environment.frontiers.get('u1').upper - 1}"
+        at = f"AS OF {days.environment.stores.frontiers.get('u1').upper - 1}"
         kept, made = sorted(days.sql(f"SELECT * FROM pricing {at}")), sorted(days.sql(f"{query} {at}"))
         assert kept == made
         return kept

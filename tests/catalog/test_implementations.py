@@ -76,17 +76,17 @@ def test_an_environment_lives_on_in_its_implementation(
 ) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", implementation)
     with Environment.initialise(tmp_path) as made:
-        mark = made.mark
-        tx = made.catalog.transaction()
+        mark = made.stores.mark
+        tx = made.stores.catalog.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        made.catalog.commit_transaction(tx)
-        epoch = made.catalog.epoch
+        made.stores.catalog.commit_transaction(tx)
+        epoch = made.stores.catalog.epoch
     monkeypatch.delenv("RECLOCK_CATALOG")
     with Environment.open(tmp_path) as opened:
-        assert opened.mark == mark
-        assert opened.catalog.epoch == epoch
-        assert opened.catalog.snapshot().schema_by_name(1, "raw") is not None
-    has_table = PersistLog(persist_folder(str(tmp_path / "lake"), mark.id), opened.consensus).upper() > 0
+        assert opened.stores.mark == mark
+        assert opened.stores.catalog.epoch == epoch
+        assert opened.stores.catalog.snapshot().schema_by_name(1, "raw") is not None
+    has_table = PersistLog(persist_folder(str(tmp_path / "lake"), mark.id), opened.stores.consensus).upper() > 0
     assert has_table == (implementation != "stash")
 
 
@@ -94,11 +94,11 @@ def test_a_catalog_in_the_lake_outlives_consensus(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     monkeypatch.setenv("RECLOCK_ENVIRONMENT_ID", "mine")
     with Environment.initialise(tmp_path) as made:
-        tx = made.catalog.transaction()
+        tx = made.stores.catalog.transaction()
         tx.insert(Schema(tx.allocate_schema_id(), 1, "raw", "u1"))
-        made.catalog.commit_transaction(tx)
-        before = made.catalog.sync()
-        leadership = made.leadership
+        made.stores.catalog.commit_transaction(tx)
+        before = made.stores.catalog.sync()
+        leadership = made.stores.leadership
     for file in tmp_path.glob("consensus.db*"):
         file.unlink()
 
@@ -107,43 +107,43 @@ def test_a_catalog_in_the_lake_outlives_consensus(tmp_path: Path, monkeypatch: p
         Environment.initialise(tmp_path)
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     with Environment.initialise(tmp_path) as found:
-        assert found.catalog.snapshot().items == before.items
-        assert found.catalog.snapshot().schema_by_name(1, "raw") is not None
-        assert found.leadership == leadership
-        assert found.consensus.read(fence.current) == leadership
-        assert found.oracle.read_ts("catalog") >= before.upper
+        assert found.stores.catalog.snapshot().items == before.items
+        assert found.stores.catalog.snapshot().schema_by_name(1, "raw") is not None
+        assert found.stores.leadership == leadership
+        assert found.stores.consensus.read(fence.current) == leadership
+        assert found.stores.oracle.read_ts("catalog") >= before.upper
 
 
 def test_who_leads_in_the_lake_fences_every_write_to_consensus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it died before consensus knew: whoever joins next tells it."""
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     with Environment.initialise(tmp_path) as old:
-        log = old.catalog._log  # type: ignore[attr-defined]
+        log = old.stores.catalog._log  # type: ignore[attr-defined]
         monkeypatch.setattr(log.__class__, "mirror", lambda *_: None)
-        Environment(old.settings, old.clock, None, may_make=False).catalog.open()
+        Environment(old.stores.settings, old.stores.clock, None, may_create=False).stores.catalog.open()
         monkeypatch.undo()
-        assert old.consensus.read(fence.current) == old.leadership
+        assert old.stores.consensus.read(fence.current) == old.stores.leadership
         with Environment.open(tmp_path) as new:
-            assert new.leadership.epoch == old.leadership.epoch + 1
-            assert new.consensus.read(fence.current) == new.leadership
+            assert new.stores.leadership.epoch == old.stores.leadership.epoch + 1
+            assert new.stores.consensus.read(fence.current) == new.stores.leadership
             with pytest.raises(Fenced):
-                old.statuses.forget(["u1"])
+                old.stores.statuses.forget(["u1"])
             with pytest.raises(Fenced):
-                old.catalog.confirm_leadership()
+                old.stores.catalog.confirm_leadership()
 
 
 def test_an_older_copy_of_the_lake_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECLOCK_CATALOG", "persist")
     with Environment.initialise(tmp_path) as environment_:
-        folder = Path(persist_folder(str(tmp_path / "lake"), environment_.mark.id).uri)
+        folder = Path(persist_folder(str(tmp_path / "lake"), environment_.stores.mark.id).uri)
         shutil.copytree(folder, tmp_path / "copy")
-        other = Environment(environment_.settings, environment_.clock, None, may_make=False)
-        other.catalog.open()
-        other_epoch = other.leadership.epoch
+        other = Environment(environment_.stores.settings, environment_.stores.clock, None, may_create=False)
+        other.stores.catalog.open()
+        other_epoch = other.stores.leadership.epoch
         other.close()
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "copy", folder)
     with pytest.raises(StoreRolledBack, match="the catalog in the lake is older than consensus"):
         Environment.open(tmp_path)
     with Environment.initialise(tmp_path, accept_loss=True) as environment_:
-        assert environment_.leadership.epoch > other_epoch
+        assert environment_.stores.leadership.epoch > other_epoch

@@ -25,11 +25,11 @@ def live(tmp_path: Path) -> Iterator[Environment]:
 
 
 def catalog(environment: Environment, *arguments: str) -> Result:
-    return CliRunner().invoke(app, ["catalog", *arguments, "--home", str(environment.settings.home)])
+    return CliRunner().invoke(app, ["catalog", *arguments, "--home", str(environment.stores.settings.home)])
 
 
 def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_path: Path) -> None:
-    live.catalog.set_settings([Setting("größe", 'eine "Zeile"')])
+    live.stores.catalog.set_settings([Setting("größe", 'eine "Zeile"')])
     file = tmp_path / "dump.json"
     assert catalog(live, "dump", "--target", str(file)).exit_code == 0
     assert file.read_text("utf-8") == catalog(live, "dump").stdout
@@ -37,30 +37,30 @@ def test_what_is_dumped_can_be_edited_and_passed_back(live: Environment, tmp_pat
     [entry] = objects["setting"]
     assert catalog(live, "edit", "setting", json.dumps(entry["key"]), json.dumps({"value": "neu"})).exit_code == 0
     with Environment.open(tmp_path) as after:
-        assert after.catalog.get_settings() == [Setting("größe", "neu")]
+        assert after.stores.catalog.get_settings() == [Setting("größe", "neu")]
     assert catalog(live, "delete", "setting", json.dumps(entry["key"])).exit_code == 0
     with Environment.open(tmp_path) as after:
-        assert after.catalog.get_settings() == []
-        assert [event.event_type for event in after.catalog.get_audit_logs()] == ["edit", "delete"]
+        assert after.stores.catalog.get_settings() == []
+        assert [event.event_type for event in after.stores.catalog.get_audit_logs()] == ["edit", "delete"]
 
 
 def test_looking_and_checking_disturb_nobody(live: Environment, tmp_path: Path) -> None:
-    before = (live.catalog.upper, live.oracle.read_ts(CATALOG))
+    before = (live.stores.catalog.upper, live.stores.oracle.read_ts(CATALOG))
     assert catalog(live, "dump").exit_code == 0
     assert catalog(live, "upgrade-check").stdout == "the catalog can be opened as version 4\n"
-    live.catalog.confirm_leadership()
-    assert (live.catalog.upper, live.oracle.read_ts(CATALOG)) == before
+    live.stores.catalog.confirm_leadership()
+    assert (live.stores.catalog.upper, live.stores.oracle.read_ts(CATALOG)) == before
 
 
 def test_an_edit_fences_a_live_environment_and_says_who(live: Environment, tmp_path: Path) -> None:
     done = catalog(live, "edit", *SETTING, '{"value": "b"}', "--user", "ada")
     assert (done.exit_code, done.stdout) == (0, 'setting {"name": "a"} is stored, at epoch 3\n')
     with pytest.raises(Fenced):
-        live.catalog.set_settings([Setting("mine", "1")])
+        live.stores.catalog.set_settings([Setting("mine", "1")])
     with pytest.raises(Fenced):
-        live.statuses.forget(["u1"])
+        live.stores.statuses.forget(["u1"])
     with Environment.open(tmp_path) as after:
-        [event] = after.catalog.get_audit_logs()
+        [event] = after.stores.catalog.get_audit_logs()
     assert (event.user, event.details) == ("ada", {"before": None, "after": {"value": "b"}})
 
 
@@ -81,7 +81,7 @@ def test_an_error_is_told_and_exits_with_1(live: Environment, arguments: tuple[s
     done = catalog(live, *arguments)
     assert done.exit_code == 1
     assert complaint in done.stderr
-    live.catalog.confirm_leadership()
+    live.stores.catalog.confirm_leadership()
 
 
 def test_every_command_says_that_keys_and_values_are_those_of_the_dump() -> None:
@@ -91,7 +91,7 @@ def test_every_command_says_that_keys_and_values_are_those_of_the_dump() -> None
 
 class TestUpgradeCheck:
     def test_a_catalog_that_could_not_be_opened_fails_it(self, live: Environment) -> None:
-        consensus = live.consensus
+        consensus = live.stores.consensus
         consensus.transact(
             lambda c: c.exec_driver_sql("UPDATE catalog_updates SET value = 'oops' WHERE kind = 'cluster' AND diff = 1")
         )
@@ -101,11 +101,11 @@ class TestUpgradeCheck:
         assert '"value": "oops"' in catalog(live, "dump").stdout
 
     def test_sizes_in_use_must_be_defined(self, live: Environment, tmp_path: Path) -> None:
-        tx = live.catalog.transaction()
+        tx = live.stores.catalog.transaction()
         big = Cluster(tx.allocate_cluster_id(), "big", "large", "u1")
         tx.insert(big)
         tx.insert(ClusterReplica(tx.allocate_cluster_replica_id(), big.id, "r1", "small"))
-        live.catalog.commit_transaction(tx)
+        live.stores.catalog.commit_transaction(tx)
         sizes = tmp_path / "sizes.json"
         small = {"master": "local", "cores": 1, "memory": "1g"}
         large = {"master": "spark://127.0.0.1:7077", "cores": 4, "memory": "8g", "executors": 3}
@@ -122,17 +122,17 @@ class TestUpgradeCheck:
 
 class TestConvert:
     def test_there_and_back(self, live: Environment, tmp_path: Path) -> None:
-        live.catalog.set_settings([Setting("a", "1")])
+        live.stores.catalog.set_settings([Setting("a", "1")])
         for to, epoch in (("persist", 5), ("stash", 8)):
             done = catalog(live, "convert", "--to", to)
             assert done.stdout == f"the catalog is kept in {to} now, at epoch {epoch}\n"
             assert catalog(live, "convert", "--to", to).stdout == f"the catalog is kept in {to} already\n"
             with Environment.open(tmp_path) as after:
-                assert (after.mark.catalog, after.catalog.epoch) == (to, epoch)
-                assert after.catalog.get_settings() == [Setting("a", "1")]
-                after.catalog.set_system_configurations([])
+                assert (after.stores.mark.catalog, after.stores.catalog.epoch) == (to, epoch)
+                assert after.stores.catalog.get_settings() == [Setting("a", "1")]
+                after.stores.catalog.set_system_configurations([])
         with pytest.raises(Fenced):
-            live.catalog.set_settings([Setting("b", "1")])
+            live.stores.catalog.set_settings([Setting("b", "1")])
 
     def test_the_setting_must_follow(self, live: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         catalog(live, "convert", "--to", "persist")
@@ -145,17 +145,17 @@ class TestConvert:
         late = Environment.unopened(tmp_path)
         catalog(live, "convert", "--to", "persist")
         with pytest.raises(CatalogSealed):
-            late._started(may_lead=False)
+            late.stores.open(may_lead=False)
 
     def test_from_a_shadow_its_primary_is_moved(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RECLOCK_CATALOG", "shadow")
         with Environment.initialise(tmp_path) as shadow:
-            shadow.catalog.set_settings([Setting("a", "1")])
+            shadow.stores.catalog.set_settings([Setting("a", "1")])
             monkeypatch.delenv("RECLOCK_CATALOG")
             assert "convert it to persist, and from there to the stash" in catalog(shadow, "convert", "--to", "stash").stderr
             assert catalog(shadow, "convert", "--to", "persist").exit_code == 0
             with pytest.raises((Fenced, CatalogImplementationsDiffer)):  # it may see first that the secondary went on alone
-                shadow.catalog.set_settings([Setting("b", "1")])
+                shadow.stores.catalog.set_settings([Setting("b", "1")])
         with Environment.open(tmp_path) as after:
-            assert after.mark.catalog == "persist"
-            assert after.catalog.get_settings() == [Setting("a", "1")]
+            assert after.stores.mark.catalog == "persist"
+            assert after.stores.catalog.get_settings() == [Setting("a", "1")]

@@ -65,17 +65,17 @@ class World:
         return RemoteReplica("c.r1", server.address, token, is_alive)
 
     def peek(self, query: str) -> Peek:
-        catalog = self.environment.planner_catalog()
+        catalog = self.environment.stores.planner_catalog()
         statement = plan_statement(parse(query)[0], catalog, SessionNames())
         assert isinstance(statement, Select)
-        at = self.environment.oracle.read_ts(EPOCH_MS)
+        at = self.environment.stores.oracle.read_ts(EPOCH_MS)
         return Peek("p1", catalog.snapshot.content_upper, at, expand(statement.plan, catalog), statement.finishing)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with Environment.initialise(tmp_path) as opened:
-        controller = opened.compute_controller(CLUSTER)
+        controller = opened.control_plane.compute_controller(CLUSTER)
         made = World(opened, controller.replica)
         made.sql(TABLES)
         controller.step()
@@ -90,13 +90,13 @@ def rows(response: object) -> list[dict]:
 
 def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
     world.sql("CREATE SINK k FROM v INTO DELTA 'v'")
-    world.environment.storage_controller.step()
-    remote, at = world.remote(world.serve()), world.environment.oracle.read_ts(EPOCH_MS)
-    [sink] = world.environment.planner_catalog().sinks()
-    known_at = world.environment.planner_catalog().snapshot.content_upper
+    world.environment.control_plane.storage_controller.step()
+    remote, at = world.remote(world.serve()), world.environment.stores.oracle.read_ts(EPOCH_MS)
+    [sink] = world.environment.stores.planner_catalog().sinks()
+    known_at = world.environment.stores.planner_catalog().snapshot.content_upper
     with pytest.raises(ReplicaBehind):
         remote.emit(Emit(sink.id, at, "r", known_at))
-    world.environment.compute_controller(CLUSTER).step()
+    world.environment.control_plane.compute_controller(CLUSTER).step()
     emitted = remote.emit(Emit(sink.id, at, "r", known_at))
     assert (emitted.commits, emitted.changes, emitted.upper) == (1, 1, at + 1)
     assert world.replica.emit(Emit(sink.id, at, "r", known_at)) == Emitted(emitted.sink, emitted.upper)
@@ -121,14 +121,14 @@ def test_an_answer_without_rows_has_its_columns(world: World) -> None:
 def test_it_refreshes_and_is_commanded(world: World) -> None:
     remote = world.remote(world.serve())
     tick.publish(world.environment, [], tick.allocate(world.environment), owner="t")
-    tick._complete_tables(world.environment, world.environment.oracle.read_ts(EPOCH_MS))
+    tick._complete_tables(world.environment, world.environment.stores.oracle.read_ts(EPOCH_MS))
     [index] = world.replica.running()
-    at = world.environment.oracle.read_ts(EPOCH_MS)
+    at = world.environment.stores.oracle.read_ts(EPOCH_MS)
     done = remote.refresh(Refresh(index, at, "tick"))
     assert (done.upper, done.updates) == (at + 1, 1)
     assert world.sql("SELECT s FROM v") == [(1_999_000,)]
     world.sql("DROP INDEX i")
-    world.environment.compute_controller(CLUSTER).step()
+    world.environment.control_plane.compute_controller(CLUSTER).step()
     with pytest.raises(UnknownCollection):
         remote.refresh(Refresh(index, at, "tick"))
 
@@ -254,9 +254,9 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: Wo
         return take_changes(replica, subscribes)
 
     monkeypatch.setattr(type(world.replica), "take_changes", slow)
-    manager = world.environment.collection_manager
+    manager = world.environment.runtime.collection_manager
     remote = world.remote(world.serve(), is_alive=is_alive)
-    own = OwnReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.clock)
+    own = OwnReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock)
     own.step()
     manager.flush()
     assert beyond_deadline.is_set()

@@ -55,7 +55,7 @@ class World:
 
     def incarnations(self) -> dict[int, int]:
         with Environment.open(self.home) as environment:
-            return {each.replica_id: each.incarnation for each in environment.replicas.all() if each.is_ready}
+            return {each.replica_id: each.incarnation for each in environment.stores.replicas.all() if each.is_ready}
 
     def tick(self, **more: str) -> str:
         variables = os.environ | self.variables | {"RECLOCK_HOME": str(self.home)} | more
@@ -89,7 +89,7 @@ def test_a_replica_is_a_process_and_answers(world: World) -> None:
 
 def test_it_is_reached_where_other_machines_would(world: World) -> None:
     with Environment.open(world.home) as environment:
-        [registration] = environment.replicas.all()
+        [registration] = environment.stores.replicas.all()
     assert registration.address is not None
     assert registration.address.startswith("grpc+tls://127.0.0.2:")
 
@@ -220,4 +220,4 @@ def test_a_dropped_cluster_leaves_no_process(world: World) -> None:
     eventually(lambda: world.pids() == [])
     eventually(lambda: world.sql("SELECT * FROM mz_internal.mz_cluster_replica_metrics WHERE replica_id > 0") == [])
     with Environment.open(world.home) as environment:
-        eventually(lambda: environment.replicas.all() == [])
+        eventually(lambda: environment.stores.replicas.all() == [])

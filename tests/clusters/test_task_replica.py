@@ -63,4 +63,4 @@ def test_a_size_that_is_unknown_here_fails_its_own_job_alone(tmp_path: Path, mon
         found = task_replica.submissions(environment, but=["default"], at=7, owner="run 1")
         assert [bool(job["conf"]) for job in found] == [size != gone for size in SIZES]
         with pytest.raises(InvalidOption, match=gone):
-            environment.use_size(gone)
+            environment.runtime.use_size(gone)

@@ -104,8 +104,8 @@ def test_no_update_of_a_hot_row_is_executed_in_vain(tmp_path: Path, monkeypatch:
         run("CREATE TABLE c (id int NOT NULL, n int)")
         ids = range(clients) if where else range(1)
         run("INSERT INTO c VALUES " + ", ".join(f"({id}, 0)" for id in ids))
-        environment.tables.apply()
-        monkeypatch.setattr(environment.tables, "_follower", None)  # what leaves the log meanwhile counts as written
+        environment.stores.tables.apply()
+        monkeypatch.setattr(environment.stores.tables, "_follower", None)  # what leaves the log meanwhile counts as written
         monkeypatch.setattr(Tables, "commit", counted)
         with ThreadPoolExecutor(clients) as pool:
             list(pool.map(client, range(clients)))

@@ -162,8 +162,8 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
     def step(at: int, act: Callable[[], None]) -> None:
         act()
         world.now = at
-        world.environment.frontiers.advance_idle([group], Timestamp(at + 1))
-        world.environment.oracle.apply_write(EPOCH_MS, Timestamp(at))
+        world.environment.stores.frontiers.advance_idle([group], Timestamp(at + 1))
+        world.environment.stores.oracle.apply_write(EPOCH_MS, Timestamp(at))
 
     def revive(at: int, *rows: tuple[str, int]) -> None:
         schema = arrow_schema(collection.desc, with_updates=True)

@@ -41,9 +41,9 @@ def test_a_process_with_a_clock_years_ahead_does_not_move_time(home: Path, ahead
         return
     with Environment.open(home) as environment:
         _execute(environment, "INSERT INTO t VALUES (2)")
-        assert environment.clock() < ahead + TEN_YEARS_MS // 2
-        assert environment.oracle.write_ts(EPOCH_MS) < ahead + TEN_YEARS_MS // 2
-        frontiers = environment.frontiers.get_all().values()
+        assert environment.stores.clock() < ahead + TEN_YEARS_MS // 2
+        assert environment.stores.oracle.write_ts(EPOCH_MS) < ahead + TEN_YEARS_MS // 2
+        frontiers = environment.stores.frontiers.get_all().values()
         assert max(frontier.upper for frontier in frontiers) < ahead + TEN_YEARS_MS // 2
 
 
@@ -51,13 +51,13 @@ def test_a_clock_that_jumps_while_the_process_runs_is_refused_and_moves_nothing(
     now = [Timestamp(1_700_000_000_000)]
     with Environment.initialise(tmp_path / "home", clock=lambda: now[0]) as environment:
         _execute(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (0)")
-        before = environment.frontiers.get_all()
+        before = environment.stores.frontiers.get_all()
         now[0] = Timestamp(now[0] + TEN_YEARS_MS)
         for statement in ("INSERT INTO t VALUES (1)", "CREATE TABLE u (a int)"):
             with pytest.raises(ClockImplausible) as refused:
                 _execute(environment, statement)
             assert "RECLOCK_MAX_CLOCK_JUMP_MS" in str(refused.value.hint)
-        assert environment.frontiers.get_all() == before
+        assert environment.stores.frontiers.get_all() == before
         now[0] = Timestamp(now[0] - TEN_YEARS_MS + 5)
         _execute(environment, "INSERT INTO t VALUES (1)")
 
@@ -71,7 +71,7 @@ def test_a_clock_that_is_right_after_all_is_believed_by_the_setting(tmp_path: Pa
         pass
     monkeypatch.setenv("RECLOCK_MAX_CLOCK_JUMP_MS", str(TEN_YEARS_MS + 1))
     with Environment.open(tmp_path / "home", clock=lambda: later) as environment:
-        assert environment.oracle.write_ts(EPOCH_MS) == later
+        assert environment.stores.oracle.write_ts(EPOCH_MS) == later
 
 
 def test_between_observations_the_monotonic_clock_counts() -> None:

@@ -109,10 +109,10 @@ def test_a_leadership_row_that_was_lost_is_put_back_by_the_next_process(
 ) -> None:
     monkeypatch.setenv("RECLOCK_CONSENSUS_URL", consensus_url)
     with Environment.initialise(tmp_path / "home") as environment:
-        epoch = environment.leadership.epoch
-        environment.consensus.transact(lambda connection: connection.execute(sa.text("DELETE FROM reclock_leadership")))
+        epoch = environment.stores.leadership.epoch
+        environment.stores.consensus.transact(lambda connection: connection.execute(sa.text("DELETE FROM reclock_leadership")))
         with pytest.raises(LeadershipUnknown):
-            environment.statuses.record(GlobalId("u1"), "running", at=T(1))
+            environment.stores.statuses.record(GlobalId("u1"), "running", at=T(1))
     with Environment.open(tmp_path / "home") as again:
-        assert again.leadership.epoch == epoch
-        again.statuses.record(GlobalId("u1"), "running", at=T(1))
+        assert again.stores.leadership.epoch == epoch
+        again.stores.statuses.record(GlobalId("u1"), "running", at=T(1))

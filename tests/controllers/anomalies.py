@@ -46,6 +46,7 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
 
     from reclock import failpoints
     from reclock.adapter.session.session import Session
+    from reclock.runtime.control_plane import ControlPlane
     from reclock.runtime.environment import Environment
 
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))  # answers alone go to standard output
@@ -57,15 +58,15 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
 
     failpoints.on_reach = late
     if plant == "no wait":
-        Environment.await_storage = lambda *_: None  # type: ignore[method-assign]
+        ControlPlane.await_storage = lambda *_: None  # type: ignore[method-assign]
     with Environment.open(home) as environment:
         if plant == "stale catalog":
-            environment.catalog.sync = environment.catalog.snapshot  # type: ignore[method-assign]
+            environment.stores.catalog.sync = environment.stores.catalog.snapshot  # type: ignore[method-assign]
         if plant == "cached read timestamp":
             cached: dict[str, Any] = {}
-            read_all = environment.oracle.read_all
-            environment.oracle.read_all = lambda: cached.setdefault("all", read_all())  # type: ignore[method-assign]
-            environment.oracle.read_ts = lambda line: environment.oracle.read_all()[line]  # type: ignore[method-assign]
+            read_all = environment.stores.oracle.read_all
+            environment.stores.oracle.read_all = lambda: cached.setdefault("all", read_all())  # type: ignore[method-assign]
+            environment.stores.oracle.read_ts = lambda line: environment.stores.oracle.read_all()[line]  # type: ignore[method-assign]
         sessions = [Session(environment) for _ in range(LANES)]
 
         def answer(lane: int, text: str) -> None:
@@ -77,7 +78,10 @@ def work(home: str, *, seed: int, loops: bool, plant: str | None) -> None:
             with answering:
                 print(json.dumps(found), flush=True)
 
-        with environment.storage_controller.looping() if loops else nullcontext(), ThreadPoolExecutor(LANES) as threads:
+        with (
+            environment.control_plane.storage_controller.looping() if loops else nullcontext(),
+            ThreadPoolExecutor(LANES) as threads,
+        ):
             print("ready", flush=True)
             for line in sys.stdin:
                 threads.submit(answer, *json.loads(line))

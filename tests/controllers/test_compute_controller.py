@@ -34,14 +34,14 @@ def sql(environment: Environment, text: str) -> list[tuple]:
 
 
 def peek_of(environment: Environment, name: str) -> Peek:
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     entry = next(entry for entry in catalog.relations() if entry.name.item == name)
-    at = Timestamp(environment.frontiers.get("tables").upper - 1)
+    at = Timestamp(environment.stores.frontiers.get("tables").upper - 1)
     return Peek("p1", catalog.snapshot.content_upper, at, Get(entry.collection, name, entry.desc), Finishing())
 
 
 def test_the_catalog_decides_what_is_maintained(environment: Environment) -> None:
-    controller = environment.compute_controller(CLUSTER)
+    controller = environment.control_plane.compute_controller(CLUSTER)
     sql(
         environment,
         "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t; INSERT INTO t VALUES (1), (2)",
@@ -54,7 +54,7 @@ def test_the_catalog_decides_what_is_maintained(environment: Environment) -> Non
 
 
 def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment: Environment) -> None:
-    first = environment.compute_controller(CLUSTER)
+    first = environment.control_plane.compute_controller(CLUSTER)
     sql(environment, "CREATE TABLE t (a int); CREATE INDEX kept ON t (a); CREATE INDEX gone ON t (a)")
     assert len(first.dataflows()) == 2
     sql(environment, "DROP INDEX gone; CREATE INDEX new ON t (a)")
@@ -68,14 +68,14 @@ def test_a_controller_that_begins_goes_on_from_what_the_replica_runs(environment
             commands.append(type(command).__name__)
             carry_out(command)
 
-    ComputeController(environment.planner_catalog, CLUSTER, Watched()).step()
+    ComputeController(environment.stores.planner_catalog, CLUSTER, Watched()).step()
     assert commands == ["DropDataflow", "CreateDataflow", "AdvanceCatalogFrontier"]
     assert sorted(flow.name.rpartition(".")[2] for flow in first.replica.running().values()) == ["kept", "new"]
 
 
 def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)")
-    controller = environment.compute_controller(CLUSTER)
+    controller = environment.control_plane.compute_controller(CLUSTER)
     [index] = controller.dataflows()
     peek = replace(peek_of(environment, "t"), dataflows=frozenset({index.id}))
     assert sum(batch.num_rows for batch in controller.peek(peek).batches) == 1
@@ -88,13 +88,13 @@ def test_a_peek_of_an_index_that_is_gone_is_refused(environment: Environment) ->
 def test_a_peek_before_its_time_in_the_catalog_is_not_answered(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
     with pytest.raises(ReplicaBehind):
-        environment.compute_controller(CLUSTER).peek(replace(peek_of(environment, "t"), catalog_ts=MAXIMUM))
+        environment.control_plane.compute_controller(CLUSTER).peek(replace(peek_of(environment, "t"), catalog_ts=MAXIMUM))
 
 
 def test_a_peek_is_cancelled_by_its_id_and_only_while_it_runs(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES " + ", ".join(f"({number})" for number in range(2_000)))
-    controller = environment.compute_controller(CLUSTER)
-    catalog = environment.planner_catalog()
+    controller = environment.control_plane.compute_controller(CLUSTER)
+    catalog = environment.stores.planner_catalog()
     statement = plan_statement(parse("SELECT x.a FROM t x, t y, t z")[0], catalog, SessionNames())
     peek = replace(peek_of(environment, "t"), plan=statement.plan)
     controller.step()

@@ -105,7 +105,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         """An `Orchestrator` whose processes are there at once."""
 
         def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
-            environment.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+            environment.stores.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
 
     class Computes:
         """A `Replica` that refreshes; the first of them for an hour, until they are no more."""
@@ -124,13 +124,13 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
             if len(asked) > lost:
                 return refreshed
             clock[0] += 3600
-            environment.replicas.lost(self._registration.replica_id, self._registration.incarnation, "killed")
+            environment.stores.replicas.lost(self._registration.replica_id, self._registration.incarnation, "killed")
             raise ReplicaLost("c.r1")
 
     with Environment.initialise(tmp_path) as environment:
         environment.__dict__["orchestrator"] = UpAtOnce()
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
-        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._asked.connect = sized._commanded.connect = Computes
         if succeeds:
             assert sized.refresh(Refresh(GlobalId("u1"), 6, "test")) == refreshed
@@ -149,7 +149,7 @@ class Present(NeverUp):
         self._environment = environment
 
     def start(self, replica: ReplicaDescription, incarnation: Incarnation) -> None:
-        self._environment.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
+        self._environment.stores.replicas.announce(replica.id, incarnation, "nowhere", lease_ms=600_000)
 
 
 def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_is_named(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         environment.__dict__["orchestrator"] = Present(environment)
         session = Session(environment)
         list(session.execute("CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER REPLICA c.r2; SET cluster = c"))
-        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._asked.connect = sized._commanded.connect = Peeks
         for _ in range(2):
             [result] = session.execute("SELECT a FROM t")
@@ -190,7 +190,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         assert asked == [asked[0], answered, answered], "it is asked first from now on"
         with pytest.raises(UnknownObject):
             list(session.execute("SET cluster_replica = nobody; SELECT a FROM t"))
-        names = {replica.id: replica.name for replica in environment.planner_catalog().snapshot.cluster_replicas.values()}
+        names = {replica.id: replica.name for replica in environment.stores.planner_catalog().snapshot.cluster_replicas.values()}
         let_go.set()
         [_, result] = session.execute(f"SET cluster_replica = {names[asked[0]]}; SELECT a FROM t")
         assert list(result.rows()) == [(asked[0],)]
@@ -213,15 +213,15 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
     with Environment.initialise(tmp_path) as environment:
         environment.__dict__["orchestrator"] = Present(environment)
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
-        sized = environment.sized_controller(environment.planner_catalog().cluster_id("c"))
+        sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._commanded.connect = Silent
         sized.step(stays=True)
         [replica] = sized.led().values()
-        others = (replica_id for replica_id, (_, led) in environment.own_replicas().items() if led is None)
+        others = (replica_id for replica_id, (_, led) in environment.control_plane.reported_replicas().items() if led is None)
         assert list(others) == []
         sized._end_term()
         assert sized.led() == {}
-        assert [led for id, (_, led) in environment.own_replicas().items() if id > 0] == [None]
+        assert [led for id, (_, led) in environment.control_plane.reported_replicas().items() if id > 0] == [None]
         commanded = len(replica.commands)
         sized._seat.leave()
         sized.step(stays=True)

@@ -25,11 +25,11 @@ def sql(environment: Environment, text: str) -> list[tuple]:
 
 
 def seat(environment: Environment, owner: str, lease_ms: int = 600_000) -> Seat:
-    return Seat(environment.consensus, environment.leadership, "storage", owner=owner, lease_ms=lease_ms)
+    return Seat(environment.stores.consensus, environment.stores.leadership, "storage", owner=owner, lease_ms=lease_ms)
 
 
 def upper(environment: Environment) -> int:
-    return environment.catalog.sync().upper
+    return environment.stores.catalog.sync().upper
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def other(home: Path) -> Iterator[Environment]:
 def test_a_definition_waits_for_nobody(environment: Environment) -> None:
     seat(environment, "ghost").take()
     sql(environment, "CREATE TABLE t (a int); DROP TABLE t; CREATE TABLE t (a int)")
-    assert environment.storage_controller.frontier < upper(environment)
-    assert environment.tables.log.known() == frozenset()
+    assert environment.control_plane.storage_controller.frontier < upper(environment)
+    assert environment.stores.tables.log.known() == frozenset()
 
 
 def test_without_a_leader_whoever_needs_a_collection_leads_for_one_step(environment: Environment, other: Environment) -> None:
@@ -116,20 +116,20 @@ def test_one_whose_lease_is_over_is_not_waited_for(environment: Environment) -> 
 
 
 def test_a_loop_follows_what_other_processes_define(environment: Environment, other: Environment) -> None:
-    with environment.storage_controller.looping():
+    with environment.control_plane.storage_controller.looping():
         for number in range(5):
             sql(other, f"CREATE TABLE t{number} (a int); INSERT INTO t{number} VALUES ({number})")
             assert sql(environment, f"SELECT a FROM t{number}") == [(number,)]
-        assert seat(other, "").look().leader == environment.actor
+        assert seat(other, "").look().leader == environment.stores.actor
     assert seat(other, "").look().leader is None
 
 
 def test_of_two_loops_one_leads_and_the_other_takes_over(environment: Environment, other: Environment) -> None:
-    with other.storage_controller.looping():
-        with environment.storage_controller.looping():
+    with other.control_plane.storage_controller.looping():
+        with environment.control_plane.storage_controller.looping():
             sql(other, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
             leader = seat(other, "").look().leader
-            assert leader in (environment.actor, other.actor)
+            assert leader in (environment.stores.actor, other.stores.actor)
             sql(environment, "CREATE TABLE u (a int); INSERT INTO u VALUES (1)")
             assert seat(other, "").look().leader == leader
         sql(environment, "CREATE TABLE v (a int)")
@@ -141,69 +141,69 @@ def test_a_leader_that_slept_over_its_lease_makes_nothing_that_was_dropped(
     environment: Environment, other: Environment, monkeypatch: pytest.MonkeyPatch, asleep_at: str
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t")
-    ids = set(environment.planner_catalog().snapshot.items)
+    ids = set(environment.stores.planner_catalog().snapshot.items)
 
     def sleep(point: str) -> None:
         if point == asleep_at:
             monkeypatch.undo()
-            later = environment.consensus.now
-            monkeypatch.setattr(other.consensus, "_clock", lambda: later(None) + 600_000)  # its lease is over
+            later = environment.stores.consensus.now
+            monkeypatch.setattr(other.stores.consensus, "_clock", lambda: later(None) + 600_000)  # its lease is over
             sql(other, "DROP TABLE t CASCADE")
-            other.storage_controller.step()
+            other.control_plane.storage_controller.step()
             monkeypatch.undo()
 
     monkeypatch.setattr(failpoints, "on_reach", sleep)
-    environment.storage_controller.step()
-    assert environment.tables.log.known() == frozenset()
-    assert not ids & environment.frontiers.get_all().keys()
+    environment.control_plane.storage_controller.step()
+    assert environment.stores.tables.log.known() == frozenset()
+    assert not ids & environment.stores.frontiers.get_all().keys()
 
 
 def test_what_a_reader_is_at_goes_when_it_has_left(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; INSERT INTO t VALUES (1)")
-    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
-    at = environment.frontiers.get(index).upper
-    hold = environment.holds.acquire([index], at, owner="reader", lease_ms=600_000)
+    [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
+    at = environment.stores.frontiers.get(index).upper
+    hold = environment.stores.holds.acquire([index], at, owner="reader", lease_ms=600_000)
     sql(environment, "DROP TABLE t CASCADE")
-    environment.storage_controller.step()
-    assert environment.lake.exists(StorageCollectionId(index))
-    environment.holds.release(hold)
-    environment.storage_controller.step()
-    assert not environment.lake.exists(StorageCollectionId(index))
-    assert index not in environment.frontiers.get_all()
+    environment.control_plane.storage_controller.step()
+    assert environment.stores.lake.exists(StorageCollectionId(index))
+    environment.stores.holds.release(hold)
+    environment.control_plane.storage_controller.step()
+    assert not environment.stores.lake.exists(StorageCollectionId(index))
+    assert index not in environment.stores.frontiers.get_all()
 
 
 def test_a_drop_that_the_lake_refuses_is_done_later_and_holds_up_nobody(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1)")
-    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
+    [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
 
     def refuse(id: GlobalId) -> None:
         raise OSError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr(environment.lake, "drop_all", refuse)
+        patch.setattr(environment.stores.lake, "drop_all", refuse)
         sql(environment, "DROP INDEX i; CREATE TABLE u (a int); INSERT INTO u VALUES (1)")
-        assert index in environment.frontiers.get_all()
-    environment.storage_controller.step()
-    assert index not in environment.frontiers.get_all()
-    assert not environment.lake.exists(StorageCollectionId(index))
+        assert index in environment.stores.frontiers.get_all()
+    environment.control_plane.storage_controller.step()
+    assert index not in environment.stores.frontiers.get_all()
+    assert not environment.stores.lake.exists(StorageCollectionId(index))
 
 
 def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Environment, other: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); CREATE DEFAULT INDEX ON u")
     tick.run(environment, owner="tick")  # the index holds the tables for ever
-    [table] = [entry.collection for entry in environment.planner_catalog().relations() if entry.name.item == "t"]
+    [table] = [entry.collection for entry in environment.stores.planner_catalog().relations() if entry.name.item == "t"]
     session = Session(environment)
     list(session.execute("BEGIN; SELECT a FROM u"))
     sql(other, "DROP TABLE t")
-    other.storage_controller.step()
-    assert other.lake.exists(table)
-    assert other.storage_controller.frontier == upper(other)
+    other.control_plane.storage_controller.step()
+    assert other.stores.lake.exists(table)
+    assert other.control_plane.storage_controller.frontier == upper(other)
     session.close()
-    environment.shared_holds.let_go(["tables"])
-    other.storage_controller.step()
-    assert not other.lake.exists(table)
+    environment.stores.shared_holds.let_go(["tables"])
+    other.control_plane.storage_controller.step()
+    assert not other.stores.lake.exists(table)
 
 
 @pytest.mark.parametrize("kind", ["table", "index"])
@@ -217,8 +217,8 @@ def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
         ready = prepare(query)
         if not dropped:
             dropped.append(sql(other, "DROP TABLE t CASCADE"))
-            environment.shared_holds.let_go(["tables"])
-            other.storage_controller.step()
+            environment.stores.shared_holds.let_go(["tables"])
+            other.control_plane.storage_controller.step()
         return ready
 
     monkeypatch.setattr(queries.QueryExecution, "prepare", overtaken)
@@ -232,7 +232,7 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
     sql(environment, "CREATE TABLE t (a int); CREATE VIEW v AS SELECT sum(a) FROM t; CREATE DEFAULT INDEX ON v")
     sql(environment, "INSERT INTO t VALUES (1)")
     tick.run(environment, owner="tick")
-    controller, used = environment.compute_controller(1), []
+    controller, used = environment.control_plane.compute_controller(1), []
     peek = controller.peek
 
     def overtaken(wanted, pause, *, replica):
@@ -249,11 +249,13 @@ def test_a_peek_whose_index_is_dropped_by_then_computes_the_view(
 
 def test_everything_is_rebuilt_from_the_catalog_alone(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
-    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
-    environment.frontiers.drop([index])
-    environment.lake.drop_all(GlobalId(index))
-    environment.frontiers.create("u999", since=environment.oracle.read_ts(EPOCH_MS), upper=environment.oracle.read_ts(EPOCH_MS))
-    environment.storage_controller.step()
-    assert environment.lake.exists(StorageCollectionId(index))
-    assert {index, "u999"} <= environment.frontiers.get_all().keys()
+    [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
+    environment.stores.frontiers.drop([index])
+    environment.stores.lake.drop_all(GlobalId(index))
+    environment.stores.frontiers.create(
+        "u999", since=environment.stores.oracle.read_ts(EPOCH_MS), upper=environment.stores.oracle.read_ts(EPOCH_MS)
+    )
+    environment.control_plane.storage_controller.step()
+    assert environment.stores.lake.exists(StorageCollectionId(index))
+    assert {index, "u999"} <= environment.stores.frontiers.get_all().keys()
     assert sql(environment, "SELECT a FROM t") == [(1,)]

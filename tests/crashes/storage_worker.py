@@ -47,7 +47,7 @@ def create_table(url: str, root: str) -> None:
 
 def lead(home: Path) -> None:
     with Environment.open(home) as environment:
-        environment.storage_controller.step()
+        environment.control_plane.storage_controller.step()
 
 
 def drop_table(url: str, root: str) -> None:

@@ -44,9 +44,9 @@ def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(environment:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int)")
     die_at(point, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u") == [(1, 2)]
-    [index] = [entry.id for entry in environment.planner_catalog().indexes()]
-    assert environment.lake.exists(StorageCollectionId(index))
-    assert index in environment.frontiers.get_all()
+    [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
+    assert environment.stores.lake.exists(StorageCollectionId(index))
+    assert index in environment.stores.frontiers.get_all()
 
 
 @pytest.mark.parametrize("point", ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"])
@@ -55,10 +55,10 @@ def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Envi
     sql(environment, "DROP TABLE t CASCADE")
     die_at(point, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); SELECT a FROM u") == [(2,)]
-    left = {entry.id for entry in environment.planner_catalog().relations() if entry.table is not None}
-    assert environment.tables.log.known() == left
-    assert environment.frontiers.get_all().keys() == {"tables"}
-    assert {id.source_id for id in environment.lake.list()} == left
+    left = {entry.id for entry in environment.stores.planner_catalog().relations() if entry.table is not None}
+    assert environment.stores.tables.log.known() == left
+    assert environment.stores.frontiers.get_all().keys() == {"tables"}
+    assert {id.source_id for id in environment.stores.lake.list()} == left
 
 
 def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(

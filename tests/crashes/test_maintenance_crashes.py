@@ -54,14 +54,16 @@ def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_pat
     before = answers(world)
     assert maintain(tmp_path, point) == -signal.SIGKILL
     assert answers(world) == before
-    world.environment.shared_holds.let_go(world.environment.frontiers.get_all())  # which this process keeps for reads to come
+    world.environment.stores.shared_holds.let_go(
+        world.environment.stores.frontiers.get_all()
+    )  # which this process keeps for reads to come
     world.write(group, 1_300, "late")
     assert maintain(tmp_path) == 0
     assert maintain(tmp_path) == 0
-    assert world.environment.frontiers.get(group).since == 1_200  # the index has not read the rest
+    assert world.environment.stores.frontiers.get(group).since == 1_200  # the index has not read the rest
     assert world.sql(QUERIES[0].format(at=1_200)) == before[-1][0]
     for kind in (CollectionType.RECLOCKED, CollectionType.REMAPPING):
-        collection = world.environment.lake.open(StorageCollectionId(GlobalId(group), kind))
+        collection = world.environment.stores.lake.open(StorageCollectionId(GlobalId(group), kind))
         on_disk = {f"data/{path.name}" for path in Path(collection.uri, "data").iterdir()}
         assert on_disk == {file.path for file in collection.pin().all_files}
     world.close()

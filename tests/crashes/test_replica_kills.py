@@ -126,11 +126,11 @@ def rows(environment: Environment, cluster: str, query: str) -> list[tuple]:
 def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) -> None:
     """With leases so short that each takes over what the other is about, it is compare-and-append that decides."""
     list(Session(environment).execute(DEFINE))
-    [id] = [cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.name == "c"]
-    controller, chance = environment.sized_controller(id), random.Random(11)
+    [id] = [cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.name == "c"]
+    controller, chance = environment.control_plane.managed_controller(id), random.Random(11)
 
     def refresh(name: str, number: int, at: Timestamp, begins_s: float) -> None:
-        snapshot = environment.planner_catalog().snapshot
+        snapshot = environment.stores.planner_catalog().snapshot
         assert snapshot is not None
         time.sleep(begins_s)
         for dataflow in controller.dataflows():
@@ -145,8 +145,8 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
     for number in range(12):
         values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
         rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
-        at = environment.oracle.read_ts(EPOCH_MS)
-        environment.tables.apply(through=at)
+        at = environment.stores.oracle.read_ts(EPOCH_MS)
+        environment.stores.tables.apply(through=at)
         with ThreadPoolExecutor() as both:
             done = [both.submit(refresh, name, number, at, chance.uniform(0, 0.02)) for name in ("r1", "r2")]
         assert [each.result() for each in done] == [None, None]
@@ -155,7 +155,7 @@ def test_what_two_replicas_refresh_at_once_lands_once(environment: Environment) 
 
 
 def test_every_index_equals_recomputation(environment: Environment, request: pytest.FixtureRequest) -> None:
-    forked, chance = environment.orchestrator, random.Random(7)
+    forked, chance = environment.control_plane.orchestrator, random.Random(7)
     assert isinstance(forked, Forked)
     list(Session(environment).execute(DEFINE + "; CREATE SINK k IN CLUSTER c FROM sums INTO DELTA 'sums'"))
     assert rows(environment, "c", "SELECT count(*) FROM t") == [(0,)]
@@ -164,7 +164,7 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
         began += 1
         values = ", ".join(f"({chance.randrange(5)}, {chance.randrange(100)})" for _ in range(20))
         rows(environment, "default", f"DELETE FROM t WHERE k = {chance.randrange(5)}; INSERT INTO t VALUES {values}")
-        at = environment.oracle.read_ts(EPOCH_MS)
+        at = environment.stores.oracle.read_ts(EPOCH_MS)
         killer = threading.Timer(chance.uniform(0, 0.4), forked.kill_any, [chance])
         killer.start()
         report = tick.work(environment, "c", at, owner=f"tick {began}")
@@ -172,7 +172,7 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
         assert report.failed == ()
         for query in VIEWS:
             assert rows(environment, "c", query) == rows(environment, "default", query)
-    target = environment.settings.home / "sinks" / "sums"
+    target = environment.stores.settings.home / "sinks" / "sums"
     check_history(environment, list(delta_history(target)), VIEWS[0])
     for query, index in zip(VIEWS, ("sums_idx", "pairs_idx"), strict=True):
         [(used,)] = rows(environment, "c", f"EXPLAIN {query}")[-1:]
@@ -180,7 +180,7 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
 
 
 def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(environment: Environment, kafka: Broker) -> None:
-    forked, topic = environment.orchestrator, kafka.topic(retention_ms="-1")
+    forked, topic = environment.control_plane.orchestrator, kafka.topic(retention_ms="-1")
     assert isinstance(forked, Forked)
     define = f"""
         CREATE TABLE t (id int, word text);
@@ -195,14 +195,14 @@ def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(env
         forked.points = [point]
         for change in (f"INSERT INTO t VALUES ({number}, 'a'), ({number}, 'a')", f"UPDATE t SET word = 'b' WHERE id = {number}"):
             rows(environment, "default", change)
-        before = environment.replicas.all()
-        at = environment.oracle.read_ts(EPOCH_MS)
+        before = environment.stores.replicas.all()
+        at = environment.stores.oracle.read_ts(EPOCH_MS)
         emitted, stalled = tick.emit_all(environment, ["files", "topics"], at, owner=f"tick {number}")
         assert stalled == ()
         assert [each.upper for each in emitted] == [at + 1, at + 1]
         assert forked.points == []
-        assert sum(each.incarnation for each in environment.replicas.all()) >= sum(each.incarnation for each in before) + 2
-    files = list(delta_history(environment.settings.home / "sinks" / "t"))
+        assert sum(each.incarnation for each in environment.stores.replicas.all()) >= sum(each.incarnation for each in before) + 2
+    files = list(delta_history(environment.stores.settings.home / "sinks" / "t"))
     topics = [
         (at, Counter({tuple(json.loads(row).values()): count for row, count in found.items()}))
         for at, found in replayed(topic_messages(kafka.address, topic)).items()

@@ -50,7 +50,7 @@ def change(world: World, *statements: str) -> None:
     for statement in statements:
         world.now += 1000
         world.sql(statement)
-    world.environment.tables.apply()  # or else the emitter does, and commits to the lake before it claims
+    world.environment.stores.tables.apply()  # or else the emitter does, and commits to the lake before it claims
 
 
 def check(world: World, *, times: int) -> None:

@@ -32,7 +32,9 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 
-        replicas = OwnReplicas(environment.own_replicas, environment.collection_manager, "flow", environment.clock)
+        replicas = OwnReplicas(
+            environment.control_plane.reported_replicas, environment.runtime.collection_manager, "flow", environment.stores.clock
+        )
 
         def sql(text: str) -> str:
             printed.seek(0)
@@ -62,7 +64,7 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
                     return tick.run(environment, only=only or None, at=int(at), owner="flow").summary()
                 case ["report"]:
                     replicas.step()
-                    environment.collection_manager.flush()
+                    environment.runtime.collection_manager.flush()
                 case _:
                     raise ValueError(f"unknown command {words}")
             return ""

@@ -59,7 +59,7 @@ def serve(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> None
     _log_to(home)
     prepare(faults)
     with Environment.open(home, clock=Clock(offset_ms)) as environment:
-        epoch = environment.leadership.epoch
+        epoch = environment.stores.leadership.epoch
         asyncio.run(Server(environment).run("127.0.0.1", 0, lambda _, port: ready.send((port, epoch))))
 
 
@@ -68,7 +68,7 @@ def maintain(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> N
     _log_to(home)
     prepare(faults)
     with Environment.open(home, clock=Clock(offset_ms)) as environment:
-        ready.send((0, environment.leadership.epoch))
+        ready.send((0, environment.stores.leadership.epoch))
         while True:
             try:
                 maintenance.maintain(environment, TABLES)
@@ -81,8 +81,8 @@ def fence(home: Path, ready: Connection) -> None:
     """Open the catalog to lead it; ``ready`` is sent the new epoch when that is done."""
     _log_to(home)
     with Environment.unopened(home) as environment:
-        environment.catalog.open(SYSTEM_OBJECTS)
-        ready.send((0, environment.leadership.epoch))
+        environment.stores.catalog.open(SYSTEM_OBJECTS)
+        ready.send((0, environment.stores.leadership.epoch))
 
 
 def prepare(faults: Faults) -> None:

@@ -62,7 +62,7 @@ class Bank:
 
     def __post_init__(self) -> None:
         self.connector = Connector(self.kafka, f"bank{uuid.uuid4().hex}")
-        self.object = self.environment.settings.home / "buckets" / "bank" / "legs.csv"
+        self.object = self.environment.stores.settings.home / "buckets" / "bank" / "legs.csv"
         self._money = dict.fromkeys(itertools.product(("giro", "saved"), ACCOUNTS), OPENING)
         self._numbers = itertools.count(1)
 
@@ -183,7 +183,7 @@ class Bank:
     def check(self, times: int) -> Checked:
         """Reads at so many random times of which all sources are complete. Raises ``AssertionError`` for one that is not right."""
         checked, lsns = Checked(), self.committed()
-        groups = [group for name, group in self.environment.frontiers.get_all().items() if name.startswith("u")]
+        groups = [group for name, group in self.environment.stores.frontiers.get_all().items() if name.startswith("u")]
         first, upper = max(group.since for group in groups), min(group.upper for group in groups)
         bound = [at for name in ("pg", "topics", "object_legs") for (at,) in self.sql(f"SELECT mz_timestamp FROM {name}_progress")]
         edges = [at for at in (*self.ticks, *(at - 1 for at in self.ticks), *bound) if first <= at < upper]

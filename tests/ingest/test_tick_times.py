@@ -24,7 +24,7 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
 
         def ingest(spec, at, owner, **stores):
             times.append(at)
-            upper = environment.frontiers.get(spec.id).upper
+            upper = environment.stores.frontiers.get(spec.id).upper
             if at < upper:
                 raise UpperMismatch(spec.id, expected=at, found=upper)
             return real(spec, at, owner, **stores)
@@ -34,12 +34,12 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
         list(session.execute("INSERT INTO t VALUES (1)"))
         [result] = session.execute("SELECT * FROM s")
         assert list(result.rows()) == []
-        assert environment.frontiers.get("u1").upper > at
+        assert environment.stores.frontiers.get("u1").upper > at
         report = tick.ingest(environment, "s", at, owner="test")
         assert report.state is not None
         assert (times[0], len(times)) == (at, 2)
-        assert times[1] > environment.oracle.read_ts(EPOCH_MS)
-        monkeypatch.setattr(environment.oracle, "write_ts", lambda timeline: at)
+        assert times[1] > environment.stores.oracle.read_ts(EPOCH_MS)
+        monkeypatch.setattr(environment.stores.oracle, "write_ts", lambda timeline: at)
         with pytest.raises(UpperMismatch):
             tick.ingest(environment, "s", at, owner="test")
 

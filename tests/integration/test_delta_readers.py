@@ -54,7 +54,7 @@ assert found.where("mz_timestamp <= 25 AND a = 1 AND d = 1.25 AND f = TIMESTAMP_
 
 environment = Environment.initialise(sys.argv[1], spark=spark)
 told = lambda text: sorted(tuple(row) for result in Session(environment).execute(text) for row in result.rows())
-emit = lambda: tick.emit(environment, "k", environment.oracle.read_ts("epoch_ms"), owner="test").commits
+emit = lambda: tick.emit(environment, "k", environment.stores.oracle.read_ts("epoch_ms"), owner="test").commits
 path = str(settings.home / "sinks" / "t")
 told("CREATE TABLE t (id int, at timestamp, word text); CREATE SINK k FROM t INTO DELTA 't'")
 for n in range(3):

@@ -79,8 +79,8 @@ def test_avro(kafka: Broker, registry: Registry, environment: Environment) -> No
     )
     assert not tick.run(environment, owner="tests").failed
     assert run(environment, "SELECT * FROM s ORDER BY id") == [(20, None, '{"town": "Bern"}', "2"), (30, None, None, "3")]
-    with Environment.open(environment.settings.home, spark=environment.engines.spark()) as again:
-        assert [entry.desc.names for entry in again.planner_catalog().relations() if entry.name.item == "s"] == [
+    with Environment.open(environment.stores.settings.home, spark=environment.runtime.engines.spark()) as again:
+        assert [entry.desc.names for entry in again.stores.planner_catalog().relations() if entry.name.item == "s"] == [
             ("n", "w", "at", "id")
         ]
     run(environment, source.replace("SOURCE s", "SOURCE newer"))

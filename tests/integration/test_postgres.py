@@ -43,7 +43,7 @@ def test_transactions_over_two_tables_are_never_split(upstream: Upstream, here: 
         writer.join()
     assert here.tick() == []
     times = [at for (at,) in here.sql("SELECT DISTINCT mz_timestamp FROM pg_progress")]
-    bound = here.environment.frontiers.get_all()
+    bound = here.environment.stores.frontiers.get_all()
     [upper] = {frontier.upper for frontier in bound.values()}
     [first] = [frontier.since for frontier in bound.values()]
     checked = 0

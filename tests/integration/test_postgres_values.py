@@ -109,7 +109,7 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
         return failed
 
     def now() -> Timestamp:
-        return here.environment.oracle.read_ts(EPOCH_MS)
+        return here.environment.stores.oracle.read_ts(EPOCH_MS)
 
     failing = {"copied"}
     assert len(tick()) == 1
@@ -134,7 +134,7 @@ def test_a_new_copy_brings_back_tables_that_failed(upstream: Upstream, here: Lak
     assert here.sql("SELECT * FROM changed ORDER BY id") == rows
     assert here.sql("SELECT * FROM days") == [(2, date(2024, 3, 3))]
     assert here.sql("SELECT id, a FROM narrowed ORDER BY id") == [(1, None), (2, None)]
-    assert delta_rows(here.environment.settings.home / "sinks" / "changed") == Counter(rows)
+    assert delta_rows(here.environment.stores.settings.home / "sinks" / "changed") == Counter(rows)
     assert here.sql(f"SELECT count(*) FROM changed AS OF {before}") == [(2,)]
     assert here.sql(f"SELECT c FROM days AS OF {before}") == [(2,)]
     for relation in ("changed", "days"):

@@ -79,7 +79,7 @@ def test_a_source_is_reclocked_over_s3_postgresql_and_a_spark_cluster(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with Environment.open(tmp_path) as opened:
-        at = opened.oracle.read_ts(EPOCH_MS)
+        at = opened.stores.oracle.read_ts(EPOCH_MS)
         [job] = task_replica.submissions(opened, but=["default"], at=at, owner="submitter")
     options = [f"--conf={name}={value}" for name, value in job["conf"].items()]
     command = [SPARK_SUBMIT, *options, str(JOBS / "work_cluster.py"), *job["application_args"]]

@@ -57,9 +57,9 @@ def completed(environment: Environment) -> int:
 
 def await_drop(environment: Environment, collection: StorageCollectionId) -> None:
     deadline = time.monotonic() + DEADLINE_S
-    while environment.lake.exists(collection):
+    while environment.stores.lake.exists(collection):
         assert time.monotonic() < deadline
-        environment.storage_controller.step()
+        environment.control_plane.storage_controller.step()
         time.sleep(0.1)
 
 
@@ -114,7 +114,7 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     with pytest.raises(NotBegun):
         run(environment, MONEY)
 
-    killed_at("ingest.after_bound", environment.settings.home)  # its beginning is bound, and not read
+    killed_at("ingest.after_bound", environment.stores.settings.home)  # its beginning is bound, and not read
     begun = completed(environment)
     number, times = 10, [first, begun]
     for point in ("ingest.after_claim", "collections.commit.landed", "ingest.after_commit"):
@@ -125,13 +125,13 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
         if point == "collections.commit.landed":
             connector.topics[f"{connector.prefix}.public.savings"] *= 2  # it begins again with what it has sent before
             connector.deliver()
-        killed_at(point, environment.settings.home)
+        killed_at(point, environment.stores.settings.home)
         times.append(completed(environment))
     connector.deliver()
     times.append(completed(environment))
 
-    saver = environment.planner_catalog().resolve(("saved",), SessionNames())
-    begins = environment.lake.open(saver.collection).pin().begins
+    saver = environment.stores.planner_catalog().resolve(("saved",), SessionNames())
+    begins = environment.stores.lake.open(saver.collection).pin().begins
     for before, after in pairwise(times):
         for at in (before, (before + after) // 2, after):
             if at >= begins:
@@ -183,7 +183,7 @@ def test_two_sources_share_the_transactions_of_one_connector(kafka: Broker, envi
     number += 1
     connector.transaction(number, [("giro", event("c", None, {"id": 2, "money": 1})), ("fees", event("c", None, {"id": None}))])
     connector.deliver()
-    fee = environment.planner_catalog().resolve(("fee",), SessionNames()).collection
+    fee = environment.stores.planner_catalog().resolve(("fee",), SessionNames()).collection
     for _ in range(2):
         [failure] = tick.run(environment, owner="tests").failed
         bad = f'record at offset 1 of "{fees}@{fee.guest}/0" does not decode'

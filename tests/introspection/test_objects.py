@@ -50,7 +50,7 @@ def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -
         return {kind: sql(environment, f"SELECT name, status FROM mz_{kind}_{relation}") for kind in names}
 
     assert statuses("statuses") == {kind: [(name, "created")] for kind, name in names.items()}
-    at = environment.oracle.read_ts(EPOCH_MS)
+    at = environment.stores.oracle.read_ts(EPOCH_MS)
     tick.refresh(environment, "default", at, owner="tick")
     tick.emit(environment, "out", at, owner="tick")
     [history, now] = statuses("status_history"), statuses("statuses")
@@ -67,7 +67,7 @@ def test_what_depends_on_what(environment: Environment) -> None:
 
 
 def test_statistics_count_each_step_once(environment: Environment) -> None:
-    statistics = environment.statistics
+    statistics = environment.stores.statistics
     for at, updates in ((10, 3), (20, 4), (20, 4)):  # the last is a tick that does it again
         statistics.add({"u1": Moved(Timestamp(at), updates, updates, 100)})
     assert statistics.get_all() == [Total("u1", Timestamp(20), 2, 7, 7, 200)]

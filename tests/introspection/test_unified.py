@@ -78,7 +78,7 @@ class Scripted:
 
 
 def connected(environment: Environment, replica: Scripted, id: int = 1) -> ReplicaSubscribes:
-    subscribes = ReplicaSubscribes(environment.collection_manager, id, CLUSTER, "p1", replica, environment.clock)
+    subscribes = ReplicaSubscribes(environment.runtime.collection_manager, id, CLUSTER, "p1", replica, environment.stores.clock)
     subscribes.connect()
     return subscribes
 
@@ -94,12 +94,12 @@ def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment
     for name, replica in replicas.items():
         replica.says(LogName.FRONTIERS, (("u1", 10), 1))
         subscribes[name].step()
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert sql(environment, FRONTIERS) == [(1, "u1", 10), (2, "u1", 10)]
     replicas[1].says(LogName.FRONTIERS, (("u1", 10), -1), (("u1", 20), 1))
     subscribes[1].step()
     subscribes[2].disconnect("dropped")
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert replicas[2].subscribed == {}
     assert sql(environment, FRONTIERS) == [(1, "u1", 20)]
     query = "SELECT replica_id, status, reason FROM mz_cluster_replica_status_history ORDER BY 1, 2 DESC"
@@ -109,12 +109,12 @@ def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment
 
 def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: Environment) -> None:
     replica = Scripted()
-    own = OwnReplicas(lambda: {1: (CLUSTER, replica)}, environment.collection_manager, "p1", environment.clock)
+    own = OwnReplicas(lambda: {1: (CLUSTER, replica)}, environment.runtime.collection_manager, "p1", environment.stores.clock)
 
     def told(query: str) -> list[tuple]:
         own.step()
         own.step()
-        environment.collection_manager.flush()
+        environment.runtime.collection_manager.flush()
         return sql(environment, query)
 
     now = "SELECT replica_id, cluster_id, status FROM mz_cluster_replica_statuses"
@@ -133,11 +133,11 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     def present() -> dict[int, tuple[int, Scripted | None]]:
         return {1: (CLUSTER, sized if led[0] else None), -1: (CLUSTER, in_process)}
 
-    own = OwnReplicas(present, environment.collection_manager, "p1", environment.clock)
+    own = OwnReplicas(present, environment.runtime.collection_manager, "p1", environment.stores.clock)
 
     def told(query: str) -> list[tuple]:
         own.step()
-        environment.collection_manager.flush()
+        environment.runtime.collection_manager.flush()
         return sql(environment, query)
 
     now = "SELECT replica_id FROM mz_cluster_replica_statuses ORDER BY replica_id"
@@ -147,7 +147,7 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     led[0] = True
     assert told(now) == [(-1,), (1,)]
     own.close()
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     ever = "SELECT replica_id, reason FROM mz_cluster_replica_status_history WHERE status = 'offline'"
     assert sql(environment, ever) == [(-1, "its process ended")]
 
@@ -167,7 +167,7 @@ def test_a_subscribe_that_fails_takes_back_what_it_said(environment: Environment
     replica.answers.append(LogFailed(replica.subscribed[LogName.FRONTIERS], "it is gone"))
     replica.says(LogName.FRONTIERS, (("u1", 11), 1))  # of a subscribe that is over
     subscribes.step()
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert sql(environment, FRONTIERS) == []
     assert sql(environment, ERRORS) == [(1, "u1", 3)]
 
@@ -178,7 +178,7 @@ def test_the_page_shows_replicas_and_what_they_use(environment: Environment) -> 
     assert "No process reports a replica" in render(overview_of(environment), docs_url="docs/")
     replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 5 << 20, 0.5), 1))
     subscribes.step()
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     [shown] = overview_of(environment).replicas
     assert (shown.cluster, shown.id, shown.status, shown.cpu_percent) == ("default", 1, "online", 12.5)
     page = render(overview_of(environment), docs_url="docs/")
@@ -193,7 +193,7 @@ def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environm
     replica.says(LogName.PROCESS_USAGE, (("p1", 12.5, 1000, 0.5), -1), (("p1", 99.0, 2000, 1.0), 1))
     subscribes.step()
     subscribes.disconnect("dropped")
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert sql(environment, "SELECT * FROM mz_cluster_replica_metrics") == []
     history = "SELECT cpu_percent, memory_bytes FROM mz_cluster_replica_metrics_history ORDER BY 1"
     assert sql(environment, history) == [(12.5, 1000), (99.0, 2000)]
@@ -201,17 +201,17 @@ def test_a_history_of_new_rows_stays_when_the_replica_goes(environment: Environm
 
 def test_what_was_recorded_is_read_as_of_a_time_beside_other_collections(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-    before = environment.clock() - 1
+    before = environment.stores.clock() - 1
     replica = Scripted()
     subscribes = connected(environment, replica)
     replica.says(LogName.FRONTIERS, (("u1", 10), 1))
     subscribes.step()
-    environment.collection_manager.flush()
-    environment.managed.tables.apply()
-    at = environment.oracle.write_ts(EPOCH_MS)
-    environment.oracle.apply_write(EPOCH_MS, at)
+    environment.runtime.collection_manager.flush()
+    environment.stores.managed.tables.apply()
+    at = environment.stores.oracle.write_ts(EPOCH_MS)
+    environment.stores.oracle.apply_write(EPOCH_MS, at)
     subscribes.disconnect("dropped")
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     joined = "SELECT time, a FROM mz_compute_frontiers_unified, t"
     assert sql(environment, f"{joined} AS OF {at}") == [(10, 1)]
     assert sql(environment, joined) == []
@@ -226,7 +226,7 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     tick.run(environment, owner="tick")
     assert sql(environment, "SELECT s FROM v") == [(1,)]
     [(_, upper)] = sql(environment, logs[LogName.FRONTIERS])
-    assert upper == environment.frontiers.get("u3").upper
+    assert upper == environment.stores.frontiers.get("u3").upper
     [(_, hydrated_ns)] = sql(environment, logs[LogName.HYDRATION_TIMES])
     assert hydrated_ns > 0
     [(id, duration_ns, count)] = sql(environment, logs[LogName.REFRESH_DURATIONS])
@@ -239,7 +239,7 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
     assert records >= 1
     assert batches >= 1
     assert size > 0
-    unknown = (environment.actor, None, None, None)  # it shares the process with whatever else works there
+    unknown = (environment.stores.actor, None, None, None)  # it shares the process with whatever else works there
     assert sql(environment, logs[LogName.PROCESS_USAGE]) == [unknown]
     sql(environment, "DROP VIEW v")
     assert sql(environment, logs[LogName.FRONTIERS]) == []
@@ -247,10 +247,12 @@ def test_a_replica_measures_its_own_work(environment: Environment) -> None:
 
 def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environment) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
-    controller = environment.compute_controller(CLUSTER)
+    controller = environment.control_plane.compute_controller(CLUSTER)
     controller.step()
     former, present = (
-        ReplicaSubscribes(environment.collection_manager, 1, CLUSTER, process, controller.target(""), environment.clock)
+        ReplicaSubscribes(
+            environment.runtime.collection_manager, 1, CLUSTER, process, controller.target(""), environment.stores.clock
+        )
         for process in ("p1", "p2")
     )
     former.connect()
@@ -261,13 +263,13 @@ def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environme
         assert response.id not in present._subscribes
     former.disconnect("another process leads")
     present.step()
-    environment.collection_manager.flush()
-    assert sql(environment, FRONTIERS) == [(1, "u3", environment.frontiers.get("u3").upper)]
+    environment.runtime.collection_manager.flush()
+    assert sql(environment, FRONTIERS) == [(1, "u3", environment.stores.frontiers.get("u3").upper)]
     assert sql(environment, "SELECT process FROM mz_cluster_replica_statuses") == [("p2",)]
 
 
 def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environment) -> None:
-    own = own_replica_id(CLUSTER, environment.actor)
+    own = own_replica_id(CLUSTER, environment.stores.actor)
     [(peek, *_)] = sql(environment, "SELECT * FROM mz_active_peeks") or [("none",)]
     assert peek == "none"
     assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=str(own))) == 1
@@ -285,16 +287,18 @@ BACKEND = Backend(
 @pytest.fixture
 def reported(environment: Environment) -> Iterator[Reports]:
     """The environment as one whose sessions are reported, when the test says so."""
-    times = environment.settings.introspection_sample_ms, environment.settings.introspection_retention_ms
-    environment.reports = Reports(environment.collection_manager, "p1", environment.clock, *times, environment.lags_ms)
-    environment.reports.step()
-    yield environment.reports
-    environment.reports = None
+    times = environment.stores.settings.introspection_sample_ms, environment.stores.settings.introspection_retention_ms
+    environment.runtime.reports = Reports(
+        environment.runtime.collection_manager, "p1", environment.stores.clock, *times, environment.control_plane.object_lags_ms
+    )
+    environment.runtime.reports.step()
+    yield environment.runtime.reports
+    environment.runtime.reports = None
 
 
 def test_sessions_and_their_statements_are_told(environment: Environment, reported: Reports) -> None:
     session = Session(environment)
-    session.activity.began(replace(BACKEND, began_at=environment.clock()))
+    session.activity.began(replace(BACKEND, began_at=environment.stores.clock()))
     for text in ("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1), (2)", "SELECT a FROM t", "SELECT a / 0 FROM t"):
         with suppress(EvaluationError):
             for result in session.execute(text):
@@ -302,7 +306,7 @@ def test_sessions_and_their_statements_are_told(environment: Environment, report
     for text in ("CREATE SECRET s AS 'hush'", "PREPARE p AS SELECT 1", "EXECUTE p"):
         for result in session.execute(text):
             list(result.batches)
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     sessions = "SELECT process, connection_id, role_id, client_ip, application_name FROM mz_sessions"
     assert sql(environment, sessions) == [("p1", 7, "u1", "127.0.0.1", "test")]
     told = "SELECT sql, finished_status, error_message, rows_returned FROM mz_recent_activity_log WHERE session_id = "
@@ -316,7 +320,7 @@ def test_sessions_and_their_statements_are_told(environment: Environment, report
         ("SELECT a FROM t", "success", None, 2),
     ]
     session.close()
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert sql(environment, sessions) == []
     assert len(sql(environment, "SELECT * FROM mz_session_history WHERE disconnected_at >= connected_at")) == 1
 
@@ -324,13 +328,13 @@ def test_sessions_and_their_statements_are_told(environment: Environment, report
 def test_of_many_statements_a_bounded_number_is_told(environment: Environment, reported: Reports) -> None:
     for _ in range(2 * STATEMENTS_AT_ONCE):
         sql(environment, "SHOW cluster")
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     assert sql(environment, "SELECT count(*) FROM mz_recent_activity_log") == [(STATEMENTS_AT_ONCE,)]
 
 
 def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> None:
-    manager, hour = environment.collection_manager, 3_600_000
-    now = [environment.clock()]
+    manager, hour = environment.runtime.collection_manager, 3_600_000
+    now = [environment.stores.clock()]
     reports = Reports(manager, "p1", lambda: now[0], hour, 2 * hour, lambda: {"u1": 2_500})
     for _ in range(5):
         reports.step()
@@ -338,11 +342,11 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     manager.flush()
     history = sql(environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3")
     assert [row[:2] for row in history] == [("u1", 2)] * 3
-    before = environment.frontiers.get("introspection")
+    before = environment.stores.frontiers.get("introspection")
     report = maintenance.maintain(environment, "introspection")
     assert report.failed == {}
     assert report.since_after >= before.since
-    assert environment.managed.tables.log.pending() == []
+    assert environment.stores.managed.tables.log.pending() == []
     assert sql(environment, "SELECT count(*) FROM mz_wallclock_lag_history") == [(3,)]
 
 
@@ -359,9 +363,9 @@ class Rounds:
 
 @pytest.mark.parametrize("count", [1, 8])
 def test_a_round_is_one_commit_however_many_replicas_report(environment: Environment, reported: Reports, count: int) -> None:
-    log, manager, rounds = environment.managed.tables.log, environment.collection_manager, 3
+    log, manager, rounds = environment.stores.managed.tables.log, environment.runtime.collection_manager, 3
     replicas = {id: Scripted() for id in range(1, count + 1)}
-    own = OwnReplicas(lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.clock)
+    own = OwnReplicas(lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.stores.clock)
     own.step()
     manager.flush()
 
@@ -395,11 +399,11 @@ def test_frontiers_and_lags_are_those_of_objects(environment: Environment, repor
         assert sql(environment, objects) == [(0,)]
     of_source = "SELECT count(DISTINCT upper) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name IN ('house', 'bids')"
     assert sql(environment, of_source) == [(1,)]
-    environment.collection_manager.flush()
+    environment.runtime.collection_manager.flush()
     managed = "SELECT count(*) FROM mz_frontiers JOIN mz_objects ON id = object_id WHERE name = 'mz_sessions'"
     assert sql(environment, managed) == [(1,)]
     assert [source.standing.name for source in overview_of(environment).sources] == ["reclock.public.house"]
-    lags = environment.lags_ms()
+    lags = environment.control_plane.object_lags_ms()
     assert lags is not None
     assert {id for (id,) in sql(environment, "SELECT object_id FROM mz_frontiers")} == lags.keys()
 
@@ -447,7 +451,7 @@ def test_indexes_of_a_virtual_cluster_are_told_of_before_a_session_uses_it(envir
     told = """SELECT o.name FROM mz_internal.mz_compute_frontiers_unified f JOIN mz_objects o ON o.id = f.export_id"""
     with reporting(environment):
         tick.run(environment, owner="tick")
-    with Environment.open(environment.settings.home) as other, reporting(other):
+    with Environment.open(environment.stores.settings.home) as other, reporting(other):
         eventually(lambda: ("i",) in sql(other, told))
 
 

@@ -41,7 +41,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
         self.world.sql("CREATE TABLE t (a integer, b integer)")
         for name, query in VIEWS.items():
             self.world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
-        self.world.environment.storage_controller.step()
+        self.world.environment.control_plane.storage_controller.step()
         self.indexes = [self.world.id_of(f"{name}_primary_idx") for name in VIEWS]
         self.small_files = selection.SMALL_FILES
         self.times: list[Timestamp] = []
@@ -62,12 +62,12 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
     @rule()
     def refresh(self) -> None:
         environment = self.world.environment
-        at = environment.oracle.read_ts(EPOCH_MS)
+        at = environment.stores.oracle.read_ts(EPOCH_MS)
         report = tick.refresh(environment, "default", at, owner="test")
         assert all(index.upper == at + 1 for index in report.indexes), "an error holds up later times"
         for name, id in zip(VIEWS, self.indexes, strict=True):
             fails = self.answer(VIEWS[name], at) == "22012"
-            assert environment.statuses.current([id])[id].status == ("failing" if fails else "running")
+            assert environment.stores.statuses.current([id])[id].status == ("failing" if fails else "running")
 
     @rule(small_files=st.integers(1, 8))
     def maintain(self, small_files: int) -> None:
@@ -77,7 +77,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
 
     @invariant()
     def each_index_has_what_its_query_has(self) -> None:
-        frontiers = self.world.environment.frontiers.get_all(["tables", *self.indexes])
+        frontiers = self.world.environment.stores.frontiers.get_all(["tables", *self.indexes])
         for name, id in zip(VIEWS, self.indexes, strict=True):
             since = max(frontiers[id].since, frontiers["tables"].since)
             for at in {*self.times[-3:], Timestamp(frontiers[id].upper - 1)}:
@@ -95,7 +95,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
     def write(self, gap: int, statement: str) -> None:
         self.world.now += gap
         self.world.sql(statement)
-        self.times.append(self.world.environment.oracle.read_ts(EPOCH_MS))
+        self.times.append(self.world.environment.stores.oracle.read_ts(EPOCH_MS))
 
 
 ErrorsAgainstQueries.TestCase.settings = settings(max_examples=8, stateful_step_count=12, suppress_health_check=list(HealthCheck))

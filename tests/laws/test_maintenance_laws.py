@@ -54,12 +54,12 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
     @rule(back=st.integers(0, 30))
     def hold(self, back: int) -> None:
         at = Timestamp(max(self.last - back, self.since()))
-        self.holds.append(self.world.environment.holds.acquire([self.group], at, owner="reader", lease_ms=None))
+        self.holds.append(self.world.environment.stores.holds.acquire([self.group], at, owner="reader", lease_ms=None))
 
     @precondition(lambda self: self.holds)
     @rule()
     def release(self) -> None:
-        self.world.environment.holds.release(self.holds.pop())
+        self.world.environment.stores.holds.release(self.holds.pop())
 
     @rule(small_files=st.integers(1, 8))
     def maintain(self, small_files: int) -> None:
@@ -87,7 +87,7 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
             assert self.world.sql(f"SELECT byte_offset FROM words_progress AS OF {at}") == progress
 
     def since(self) -> int:
-        return self.world.environment.frontiers.get(self.group).since
+        return self.world.environment.stores.frontiers.get(self.group).since
 
 
 MaintenanceAgainstHistory.TestCase.settings = settings(

@@ -68,8 +68,8 @@ def test_a_source_may_have_a_retention_of_its_own(world: World) -> None:
     assert world.maintain(group).since_after == 1_201
     world.sql("CREATE SOURCE kept FROM LOAD GENERATOR COUNTER WITH (START '1970-01-01 00:00:01')")
     kept = world.id_of("kept")
-    world.environment.storage_controller.step()
-    world.environment.frontiers.advance_backfilled(kept, T(1_301), is_over=True)
+    world.environment.control_plane.storage_controller.step()
+    world.environment.stores.frontiers.advance_backfilled(kept, T(1_301), is_over=True)
     assert world.maintain(kept).since_after == 1_000  # what it was given, unless it says otherwise
     world.sql("ALTER SOURCE kept SET (RETAIN HISTORY FOR '1ms')")
     assert world.maintain(kept).since_after == 1_300
@@ -82,7 +82,7 @@ def test_progress_is_the_same_before_bindings_are_compacted_and_after(world: Wor
     progress = "SELECT mz_timestamp, key, byte_offset FROM words_progress AS OF {at}"
     world.sql("CREATE MATERIALIZED VIEW done AS SELECT mz_timestamp AS at, key, byte_offset FROM words_progress")
     world.refresh()
-    world.environment.frontiers.allow_compaction(group, T(1_055))
+    world.environment.stores.frontiers.allow_compaction(group, T(1_055))
     before = [world.sql(progress.format(at=at)) for at in range(1_055, 1_065)]
     assert before[0] == [(1_050, "o", 100)]
     assert before[-1] == [(1_060, "o", 120)]
@@ -95,15 +95,15 @@ def test_progress_is_the_same_before_bindings_are_compacted_and_after(world: Wor
 
 def test_since_goes_no_further_than_a_reader_holds(world: World) -> None:
     group = fill(world)
-    hold = world.environment.holds.acquire([group], T(1_050), owner="reader", lease_ms=60_000)
+    hold = world.environment.stores.holds.acquire([group], T(1_050), owner="reader", lease_ms=60_000)
     assert world.maintain(group).since_after == 1_050
-    world.environment.holds.release(hold)
+    world.environment.stores.holds.release(hold)
     assert world.maintain(group).since_after == 1_101
 
 
 def test_an_index_keeps_what_it_has_not_read_of_its_inputs_from_its_first_refresh_on(world: World) -> None:
     group = fill(world, times=1)
-    assert world.environment.holds.earliest([group]) == {group: 1_010}
+    assert world.environment.stores.holds.earliest([group]) == {group: 1_010}
     for at in range(1_300, 1_400, 10):
         world.write(group, at, "a")
     assert world.maintain(group).since_after == 1_010
@@ -142,7 +142,7 @@ def test_staged_files_of_a_claim_stay_and_abandoned_ones_go(world: World) -> Non
         folder.mkdir(parents=True)
         (folder / "part-0.parquet").write_bytes(b"rows")
         os.utime(folder / "part-0.parquet", (0, 0))
-    world.environment.frontiers.claim(group, at=T(2_000), payload={"staging": "claimed"}, owner="tick", lease_ms=0)
+    world.environment.stores.frontiers.claim(group, at=T(2_000), payload={"staging": "claimed"}, owner="tick", lease_ms=0)
     world.maintain(group)
     assert [Path(collection.staging_uri(name)).exists() for name in ("claimed", "abandoned")] == [True, False]
 
@@ -174,7 +174,7 @@ def test_a_query_whose_index_is_compacted_meanwhile_computes_the_view(world: Wor
         ready = prepare(query)
         begun.append(len(ready.indexes))
         if len(begun) == 1:
-            world.environment.frontiers.allow_compaction(index, T(1_200))
+            world.environment.stores.frontiers.allow_compaction(index, T(1_200))
         return ready
 
     monkeypatch.setattr(queries.QueryExecution, "prepare", overtaken)
@@ -187,7 +187,7 @@ def test_what_fails_for_one_collection_stops_no_other_and_is_reported(world: Wor
     for group in (broken, whole):
         for at in range(1_010, 1_100, 10):
             world.write(group, at, "a")
-        world.environment.frontiers.advance_idle([group], T(2_000))
+        world.environment.stores.frontiers.advance_idle([group], T(2_000))
     oldest = min(world.collection(broken).pin().all_files, key=lambda file: file.min_time)
     Path(oldest.uri).unlink()
     with pytest.raises(SystemExit) as left:
@@ -215,7 +215,7 @@ def test_a_run_prints_each_collection_and_records_what_it_stores(world: World, c
 def test_storage_usage_is_of_objects_and_collections_at_one_moment(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One transaction records it, tried again when another actor changes the catalog before."""
     group = fill(world, times=2)
-    catalog, tried = world.environment.catalog, []
+    catalog, tried = world.environment.stores.catalog, []
     commit = catalog.commit_transaction
 
     def after_another(tx):
@@ -246,41 +246,41 @@ def test_storage_usage_is_of_objects_and_collections_at_one_moment(world: World,
 def test_a_dropped_object_goes_once_nobody_reads_it(world: World) -> None:
     group = world.create("words")
     world.write(group, 1_010, "a")
-    hold = world.environment.holds.acquire([group], T(1_010), owner="reader", lease_ms=60_000)
+    hold = world.environment.stores.holds.acquire([group], T(1_010), owner="reader", lease_ms=60_000)
     pinned = world.collection(group).pin()
     world.sql("DROP SOURCE words")
     sweep(world.environment)
     assert pinned.snapshot(T(1_010)).num_rows == 1
     assert group not in maintenance.group_names(world.environment)
-    world.environment.holds.release(hold)
+    world.environment.stores.holds.release(hold)
     sweep(world.environment)
-    assert group not in world.environment.frontiers.get_all()
-    assert not Path(world.environment.lake.root, group, "reclocked").exists()
+    assert group not in world.environment.stores.frontiers.get_all()
+    assert not Path(world.environment.stores.lake.root, group, "reclocked").exists()
 
 
 def test_what_a_crash_or_a_late_refresh_left_of_dropped_objects_is_swept(world: World) -> None:
     group, kept = world.create("words"), world.create("kept")
     world.sql("DROP SOURCE words")
-    world.environment.storage_controller.step()
+    world.environment.control_plane.storage_controller.step()
     orphan = StorageCollectionId(GlobalId(group))
     newer = StorageCollectionId(GlobalId("u9999"))
     for id in (orphan, newer):
-        world.environment.lake.create(id, RelationDesc((Column("word", TEXT),)))
+        world.environment.stores.lake.create(id, RelationDesc((Column("word", TEXT),)))
     for owner in (group, kept, "a sink"):
-        world.environment.holds.acquire([kept], T(1_000), owner=owner, lease_ms=None)
-    world.environment.holds.acquire([kept], T(1_000), owner="gone", lease_ms=0)
+        world.environment.stores.holds.acquire([kept], T(1_000), owner=owner, lease_ms=None)
+    world.environment.stores.holds.acquire([kept], T(1_000), owner="gone", lease_ms=0)
     report = sweep(world.environment)
     assert (report.orphans, report.holds) == ((orphan,), 1)
-    assert world.environment.lake.exists(newer)
-    assert world.environment.holds.lasting_owners() == {kept, "a sink"}
+    assert world.environment.stores.lake.exists(newer)
+    assert world.environment.stores.holds.lasting_owners() == {kept, "a sink"}
     assert sweep(world.environment).orphans == ()
 
 
 def test_the_status_history_is_kept_for_its_retention(world: World) -> None:
-    statuses = world.environment.statuses
+    statuses = world.environment.stores.statuses
     for at, status in ((1_000, "running"), (2_000, "stalled")):
         statuses.record("u1", status, at=T(at))
-    world.now = world.environment.settings.status_retention_ms + 1_500
+    world.now = world.environment.stores.settings.status_retention_ms + 1_500
     assert sweep(world.environment).statuses == 1
     assert [status.at for status in statuses.history()] == [2_000]
 
@@ -290,23 +290,23 @@ def test_measurements_of_storage_are_kept_for_their_retention(world: World, monk
     environment = world.environment
     group = fill(world, times=2)
     record_usage(environment)
-    old = environment.catalog.get_storage_usages()
-    world.now += environment.settings.storage_usage_retention_ms
+    old = environment.stores.catalog.get_storage_usages()
+    world.now += environment.stores.settings.storage_usage_retention_ms
     record_usage(environment)
     assert sweep(environment).storage_usages == 0  # they are exactly as old as they may be
     world.now += 1
     assert sweep(environment).storage_usages == len(old) > 2
     assert sweep(environment).storage_usages == 0
     assert len(world.sql(f"SELECT * FROM mz_storage_usage WHERE object_id = '{group}'")) == 1
-    assert {usage.collected_at for usage in environment.catalog.get_storage_usages()} == {world.now - 1}
+    assert {usage.collected_at for usage in environment.stores.catalog.get_storage_usages()} == {world.now - 1}
 
 
 def test_measurements_that_another_takes_away_first_are_taken_away_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(world, times=2)
     environment, overtaken = world.environment, []
     record_usage(environment)
-    world.now += environment.settings.storage_usage_retention_ms + 1
-    catalog = environment.catalog
+    world.now += environment.stores.settings.storage_usage_retention_ms + 1
+    catalog = environment.stores.catalog
     commit = catalog.commit_transaction
 
     def after_another(tx):
@@ -328,13 +328,13 @@ def test_the_history_of_the_catalog_is_kept_for_its_retention(world: World, caps
         for number in range(5):
             world.sql(f"CREATE TABLE t{number} (a int)")
         world.sql("DROP TABLE t0")
-        upper = environment.catalog.upper
+        upper = environment.stores.catalog.upper
         assert maintenance.run(environment).catalog_updates == 0
-        world.now += environment.settings.catalog_retention_ms + upper
+        world.now += environment.stores.settings.catalog_retention_ms + upper
         report = maintenance.run(environment)
         assert report.failed == {}
         assert report.catalog_updates > 10
-        assert environment.catalog.since > upper
+        assert environment.stores.catalog.since > upper
         [result] = Session(away).execute("SELECT name FROM mz_tables WHERE name LIKE 't_' ORDER BY name")
         assert list(result.rows()) == [("t1",), ("t2",), ("t3",), ("t4",)]
         list(Session(away).execute("CREATE TABLE t5 (a int)"))
@@ -360,14 +360,14 @@ def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
             dropped.append(True)
             world.sql("DROP TABLE first")
             world.sql("DROP SOURCE words")
-            environment.storage_controller.step()
+            environment.control_plane.storage_controller.step()
 
     def overtaken(*arguments):
         found = original(*arguments)
         drop()
         return found
 
-    of = maintenance if listing == "collections of a group" else environment.lake
+    of = maintenance if listing == "collections of a group" else environment.stores.lake
     name = "_collections" if listing == "collections of a group" else "list"
     original = getattr(of, name)
     monkeypatch.setattr(of, name, overtaken)
@@ -391,12 +391,12 @@ def test_a_block_whose_read_hold_ran_out_can_be_retried(world: World) -> None:
 
     run("BEGIN")
     assert run("SELECT a FROM t") == [(1,)]
-    for hold in world.environment.holds.owned_by(world.environment.actor):
-        world.environment.holds.release(hold)
+    for hold in world.environment.stores.holds.owned_by(world.environment.stores.actor):
+        world.environment.stores.holds.release(hold)
     world.now += 1_000
     world.sql("INSERT INTO t VALUES (2)")
     maintenance.maintain(world.environment, "tables")
-    world.environment.tables.forget(GlobalId(world.id_of("t")))
+    world.environment.stores.tables.forget(GlobalId(world.id_of("t")))
     with pytest.raises(ReadHoldLost) as lost:
         run("SELECT a FROM t")
     assert lost.value.sqlstate == "40001"

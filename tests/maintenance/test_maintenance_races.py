@@ -31,7 +31,7 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Pa
     over, failures, runs = threading.Event(), [], []
 
     def since() -> Timestamp:
-        return world.environment.frontiers.get(group).since
+        return world.environment.stores.frontiers.get(group).since
 
     def work(step) -> threading.Thread:
         def repeat() -> None:
@@ -54,7 +54,7 @@ def test_maintainers_a_writer_and_readers_do_not_disturb_each_other(tmp_path: Pa
 
     def read(own: Environment) -> None:
         """There is one row for each tick so far, numbered by its time, and no tick is missing that was published before."""
-        published = own.oracle.read_ts(EPOCH_MS)
+        published = own.stores.oracle.read_ts(EPOCH_MS)
         [result] = Session(own).execute("SELECT count(*), max(number) FROM words")
         [(count, last)] = result.rows()
         assert (last - 1_000) // 10 == count

@@ -20,7 +20,7 @@ def lead_anew(home: Path) -> None:
     """Another process opens the catalog for leading, as a release or an edit by hand does."""
     environment = Environment.unopened(home)
     try:
-        environment.catalog.open(SYSTEM_OBJECTS)
+        environment.stores.catalog.open(SYSTEM_OBJECTS)
     finally:
         environment.close()
 

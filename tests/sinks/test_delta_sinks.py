@@ -69,7 +69,7 @@ def test_each_time_of_a_source_is_one_version(world: World) -> None:
     assert check(world, "s", "words") == [2000, 3000, 4000]
     version = table.version()
     world.now = 5000
-    world.environment.frontiers.advance_idle([source], Timestamp(5001))
+    world.environment.stores.frontiers.advance_idle([source], Timestamp(5001))
     assert emit(world, "k") == Emitted("reclock.public.k", Timestamp(5001))
     assert DeltaTable(str(world.home / "sinks" / "words")).version() == version
 
@@ -96,7 +96,7 @@ def test_as_of_it_begins_at_that_time_or_not_at_all(world: World) -> None:
     source = world.create("s")
     for at, word in ((2000, "a"), (3000, "b"), (4000, "c")):
         world.write(source, at, word)
-    world.environment.frontiers.allow_compaction(source, Timestamp(2500))
+    world.environment.stores.frontiers.allow_compaction(source, Timestamp(2500))
     with pytest.raises(NotReadable):
         world.sql("CREATE SINK k FROM s INTO DELTA 'words' AS OF 2400")
     world.sql("CREATE SINK k FROM s INTO DELTA 'words' AS OF 3000")
@@ -175,9 +175,9 @@ def test_a_writer_that_was_overtaken_writes_nothing(world: World, monkeypatch: p
 def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: World) -> None:
     source = world.create("s")
     world.sql("CREATE SINK k FROM s INTO DELTA 'words'")
-    world.environment.storage_controller.step()
+    world.environment.control_plane.storage_controller.step()
     world.write(source, 2000, "a")
-    frontiers = world.environment.frontiers
+    frontiers = world.environment.stores.frontiers
     with pytest.raises(SinceHeld):  # though nothing was emitted
         frontiers.allow_compaction(source, Timestamp(2000))
     emit(world, "k")
@@ -188,7 +188,7 @@ def test_a_sink_holds_its_input_from_its_progress_on_until_it_is_dropped(world: 
     emit(world, "k")
     assert [sorted(rows) for _, rows in delta_history(world.home / "sinks" / "words")][-1] == [("a", 2000), ("b", 3000)]
     world.sql("DROP SINK k")
-    world.environment.storage_controller.step()
+    world.environment.control_plane.storage_controller.step()
     frontiers.allow_compaction(source, Timestamp(3001))
     assert sink_names(world.environment) == []
     with pytest.raises(UnknownObject):

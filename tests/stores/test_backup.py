@@ -103,9 +103,9 @@ def test_a_backup_beside_writers_is_one_consistent_time(tmp_path: Path, catalog:
         restore(tmp_path / f"backup{number}", tmp_path / f"home{number}", may_replace=False)
         with Environment.open(tmp_path / f"home{number}") as restored:
             check_consistent(restored, before[number])
-            assert (restored.catalog.since > 0) == bool(number)
+            assert (restored.stores.catalog.since > 0) == bool(number)
             sql(restored, "INSERT INTO a VALUES (5); INSERT INTO b VALUES (-5); INSERT INTO notes VALUES (9, 1)")
-            restored.tables.apply()
+            restored.stores.tables.apply()
             assert sql(restored, "SELECT sum(n) FROM (SELECT n FROM a UNION ALL SELECT n FROM b) x") == [(0,)]
 
 
@@ -119,12 +119,12 @@ def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> No
         sql(environment, "CREATE TABLE filled AS SELECT a + 1 AS b FROM t; CREATE ROLE pam LOGIN PASSWORD 'pencil'")
         back_up(environment, saved)
         sql(environment, "INSERT INTO t VALUES (2); CREATE TABLE later (a int); INSERT INTO later VALUES (42); DROP TABLE filled")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     restore(saved, home, may_replace=True)
     with Environment.open(home) as environment:
         assert sql(environment, "SELECT a FROM v") == [(1,)]
         assert sql(environment, "SELECT b FROM filled") == [(2,)]
-        assert len(environment.passwords.get_all()) == 1
+        assert len(environment.stores.passwords.get_all()) == 1
         sql(environment, "CREATE TABLE later (a int)")
         assert sql(environment, "SELECT * FROM later") == []
         assert sql(environment, "INSERT INTO later VALUES (1); SELECT * FROM later") == [(1,)]
@@ -156,7 +156,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
         held: list[bool] = []
         with monkeypatch.context() as patch:
-            patch.setattr(failpoints, "on_reach", lambda point: held.append(sink in environment.holds.earliest()))
+            patch.setattr(failpoints, "on_reach", lambda point: held.append(sink in environment.stores.holds.earliest()))
             back_up(environment, saved)
         assert held
         assert not any(held)  # the sink goes on beside the backup
@@ -181,7 +181,7 @@ def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:
         back_up(environment, saved)
     restore(saved, home, may_replace=True)
     with Environment.open(home) as environment:
-        index = environment.lake.open(StorageCollectionId(GlobalId("u3"))).pin()
+        index = environment.stores.lake.open(StorageCollectionId(GlobalId("u3"))).pin()
         with pytest.raises(ErrorAtTime, match="division by zero"):
             index.snapshot(Timestamp(index.upper - 1))
         sql(environment, "UPDATE t SET a = 1")
@@ -205,13 +205,13 @@ def test_a_restore_fences_every_process_that_was_there(tmp_path: Path, saved: Pa
     with Environment.open(home) as same_epoch:
         sql(same_epoch, "INSERT INTO t VALUES (3)")
         restored = restore(saved, home, may_replace=True)
-        assert restored.epoch > same_epoch.leadership.epoch
+        assert restored.epoch > same_epoch.stores.leadership.epoch
         with pytest.raises(Fenced):
             sql(same_epoch, "INSERT INTO t VALUES (4)")
     with Environment.open(home) as environment:
         assert sql(environment, "SELECT a FROM t") == [(1,)]
         newer = restore(saved, home, may_replace=True)  # over an epoch that the backup knows nothing of
-        assert newer.epoch > environment.leadership.epoch
+        assert newer.epoch > environment.stores.leadership.epoch
         with pytest.raises(Fenced):
             sql(environment, "INSERT INTO t VALUES (4)")
 

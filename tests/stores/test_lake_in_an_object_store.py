@@ -27,11 +27,11 @@ def test_a_rollback_is_found_out_and_a_backup_brings_both_back(
     home = tmp_path / "home"
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
         back_up(environment, tmp_path / "saved")
         copy_consensus(home, tmp_path / "older.db")
         sql(environment, "INSERT INTO t VALUES (2)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     put_back_consensus(home, tmp_path / "older.db")
     with pytest.raises(StoreRolledBack, match="consensus is older than the lake"):
         Environment.open(home)

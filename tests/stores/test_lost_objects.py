@@ -18,7 +18,7 @@ def test_a_table_under_a_lost_ones_id_does_not_have_its_rows(tmp_path: Path) -> 
         copy_consensus(home, saved)
         sql(environment, "CREATE TABLE lost (a int); INSERT INTO lost VALUES (42)")
         sql(environment, "CREATE TABLE other (a int); INSERT INTO other VALUES (43)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     put_back_consensus(home, saved)
     with Environment.initialise(home) as environment:  # nothing was noted since
         sql(environment, "CREATE TABLE new (a int)")

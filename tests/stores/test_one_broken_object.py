@@ -18,14 +18,14 @@ from reclock.runtime.reporting import reporting
 
 
 def table_folder(environment: Environment, name: str) -> Path:
-    id = next(entry.id for entry in environment.planner_catalog().relations() if entry.name.item == name)
-    return Path(environment.lake.root) / id / "table"
+    id = next(entry.id for entry in environment.stores.planner_catalog().relations() if entry.name.item == name)
+    return Path(environment.stores.lake.root) / id / "table"
 
 
 def test_a_collection_that_cannot_be_made_hurts_its_table_alone(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        blocked = Path(environment.lake.root) / "u2"
+        blocked = Path(environment.stores.lake.root) / "u2"
         blocked.touch()
         sql(environment, "CREATE TABLE u (a int); CREATE TABLE v (a int)")
         sql(environment, "INSERT INTO t VALUES (2); INSERT INTO v VALUES (3)")
@@ -35,16 +35,16 @@ def test_a_collection_that_cannot_be_made_hurts_its_table_alone(tmp_path: Path) 
                 sql(environment, statement)
         blocked.unlink()
         assert sql(environment, "INSERT INTO u VALUES (4); SELECT a FROM u") == [(4,)]
-        assert environment.stored_objects.unready() == {}
+        assert environment.stores.stored_objects.unready() == {}
 
 
 def test_a_table_that_cannot_be_made_can_be_dropped(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
-        (Path(environment.lake.root) / "u1").touch()
+        (Path(environment.stores.lake.root) / "u1").touch()
         sql(environment, "CREATE TABLE u (a int); CREATE TABLE v (a int); INSERT INTO v VALUES (3)")
         sql(environment, "DROP TABLE u; INSERT INTO v VALUES (4)")
-        assert environment.tables.log.known() == {GlobalId("u2")}
-        assert environment.stored_objects.unready() == {}
+        assert environment.stores.tables.log.known() == {GlobalId("u2")}
+        assert environment.stores.stored_objects.unready() == {}
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone"])
@@ -52,7 +52,7 @@ def test_a_table_whose_delta_log_is_broken_hurts_nothing_else(tmp_path: Path, da
     with Environment.initialise(tmp_path) as environment:
         sql(environment, "CREATE TABLE t (a int); CREATE TABLE u (a int)")
         sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
         folder = table_folder(environment, "t")
     if damage == "gone":
         shutil.rmtree(folder)
@@ -64,8 +64,8 @@ def test_a_table_whose_delta_log_is_broken_hurts_nothing_else(tmp_path: Path, da
             with pytest.raises(CollectionDamaged, match=r'"reclock\.public\.t"'):
                 sql(environment, statement)
         assert sql(environment, "INSERT INTO u VALUES (3); SELECT a FROM u ORDER BY 1") == [(2,), (3,)]
-        environment.tables.apply()
-        assert environment.tables.log.pending() == []
+        environment.stores.tables.apply()
+        assert environment.stores.tables.log.pending() == []
         sql(environment, "DROP TABLE t; CREATE TABLE t (a int); INSERT INTO t VALUES (7)")
         assert sql(environment, "SELECT a FROM t") == [(7,)]
 
@@ -80,8 +80,8 @@ def test_writes_to_a_damaged_table_wait_alone_in_the_log(tmp_path: Path) -> None
         for path in folder.glob("data/*"):
             path.unlink()
     with Environment.open(tmp_path) as environment:
-        environment.tables.apply()
-        assert {write.table for write in environment.tables.log.pending()} <= {GlobalId("u1")}
+        environment.stores.tables.apply()
+        assert {write.table for write in environment.stores.tables.log.pending()} <= {GlobalId("u1")}
         assert sql(environment, "SELECT a FROM u") == [(2,)]
 
 
@@ -121,7 +121,7 @@ class Lakehouse(World):
         return [self.sql(f"SELECT count(*) FROM {relation}")[0][0] for relation in relations]
 
     def folder(self, id: str, kind: str) -> Path:
-        return Path(self.environment.lake.root) / id / kind
+        return Path(self.environment.stores.lake.root) / id / kind
 
 
 @pytest.mark.parametrize("kind", ["cut", "gone"])
@@ -172,7 +172,7 @@ def test_a_damaged_index_is_done_without(tmp_path: Path, kind: str) -> None:
 def test_a_source_and_an_index_that_cannot_be_made_hurt_nothing_else(tmp_path: Path) -> None:
     world = Lakehouse(tmp_path)
     [(last,)] = world.sql("SELECT max(substr(id, 2)::int) FROM mz_objects WHERE id LIKE 'u%'")
-    blocked = [Path(world.environment.lake.root) / f"u{last + offset}" for offset in (1, 4)]
+    blocked = [Path(world.environment.stores.lake.root) / f"u{last + offset}" for offset in (1, 4)]
     for path in blocked:
         path.touch()
     world.sql(

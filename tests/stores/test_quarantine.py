@@ -19,7 +19,7 @@ GARBAGE = ["CREATE VIEW garbage", "no SQL at all", "CREATE VIEW v AS SELECT noth
 
 def edit_item(home: Path, id: str, create_sql: str) -> None:
     with Environment.unopened(home) as environment:
-        items = json.loads(environment.catalog.dump())["objects"]["item"]
+        items = json.loads(environment.stores.catalog.dump())["objects"]["item"]
         [found] = [each for each in items if each["key"] == {"id": id}]
     value = json.dumps({**found["value"], "create_sql": create_sql})
     assert command("catalog", "edit", "item", json.dumps({"id": id}), value, "--home", str(home)) == 0

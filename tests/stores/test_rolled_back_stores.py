@@ -27,7 +27,7 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     return home
 
 
@@ -41,7 +41,7 @@ def test_consensus_that_was_put_back_is_not_opened(home: Path, tmp_path: Path, o
     copy_consensus(home, tmp_path / "saved.db")
     with Environment.open(home) as environment:
         sql(environment, "INSERT INTO t VALUES (2)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     put_back_consensus(home, tmp_path / "saved.db")
     with pytest.raises(StoreRolledBack, match="consensus is older than the lake") as refused:
         opening(home)
@@ -65,7 +65,7 @@ def test_lost_consensus_does_not_become_an_empty_environment(home: Path) -> None
     with Environment.initialise(home, accept_loss=True) as environment:
         sql(environment, "CREATE TABLE new (a int)")
         assert sql(environment, "SELECT * FROM new") == []
-        assert {entry.id for entry in environment.planner_catalog().relations() if entry.table} == {"u2"}
+        assert {entry.id for entry in environment.stores.planner_catalog().relations() if entry.table} == {"u2"}
     with Environment.open(home) as environment:
         assert sql(environment, "SELECT * FROM new") == []
 
@@ -77,7 +77,7 @@ def persisted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "persisted"
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE TABLE u (a int); INSERT INTO u VALUES (42)")
-        environment.tables.apply()
+        environment.stores.tables.apply()
     return home
 
 

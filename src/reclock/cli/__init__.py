@@ -61,8 +61,8 @@ def init(
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.initialise(home, accept_loss=accept_loss) as environment:
-        mark = environment.mark
-        print(f"environment {environment.settings.home.absolute()} is at epoch {environment.leadership.epoch}")
+        mark = environment.stores.mark
+        print(f"environment {environment.stores.settings.home.absolute()} is at epoch {environment.stores.leadership.epoch}")
         print(f"its id is {mark.id}, its catalog is kept in {mark.catalog}")
 
 

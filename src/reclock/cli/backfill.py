@@ -35,7 +35,7 @@ def run_backfill(home: Path | None, source: str, *, begin: str, end: str, every:
     with Environment.open(home) as environment:
         [name] = backfill.sources(environment, [source])
         lower = moment(begin) if begin else backfill.reached(environment, name)
-        upper = moment(end) if end else environment.clock()
+        upper = moment(end) if end else environment.stores.clock()
         owner = f"backfill-{socket.gethostname()}-{os.getpid()}"
         count = 0
         for interval in backfill.intervals(lower, upper, every_ms):

@@ -37,7 +37,7 @@ def dump(
     from reclock.runtime.environment import Environment
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
-        text = environment.catalog.dump() + "\n"
+        text = environment.stores.catalog.dump() + "\n"
     if target is None:
         sys.stdout.write(text)
     else:
@@ -78,7 +78,7 @@ def upgrade_check(
     with errors_on_stderr():
         sizes = None if cluster_replica_sizes is None else load_sizes(cluster_replica_sizes)
         with Environment.unopened(home) as environment:
-            snapshot = check_upgrade(environment.catalog, SYSTEM_OBJECTS, sizes)
+            snapshot = check_upgrade(environment.stores.catalog, SYSTEM_OBJECTS, sizes)
             broken = _quarantined(environment, snapshot)
         for entry in broken:
             print_notice(f"{entry.refusal.message}: {entry.reason}")
@@ -98,11 +98,11 @@ def convert(
     with errors_on_stderr(), Environment.unopened(home) as environment:
         converted = convert_catalog(
             to.value,
-            environment.settings,
-            environment.consensus,
-            oracle=environment.oracle,
+            environment.stores.settings,
+            environment.stores.consensus,
+            oracle=environment.stores.oracle,
             user=user or getpass.getuser(),
-            occurred_at=environment.clock(),
+            occurred_at=environment.stores.clock(),
         )
         if converted is None:
             print(f"the catalog is kept in {to} already")
@@ -117,12 +117,14 @@ def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) 
     from reclock.runtime.system_relations import SYSTEM_OBJECTS
 
     with errors_on_stderr(), Environment.unopened(home) as environment:
-        mended = debug.edit(environment.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.clock())
+        mended = debug.edit(
+            environment.stores.catalog, kind, key, value, user=user or getpass.getuser(), occurred_at=environment.stores.clock()
+        )
         print(f"{kind} {key} is {'deleted' if value is None else 'stored'}, at epoch {mended.epoch}")
         if mended.problem is not None:
             print_notice(f"the catalog cannot be opened yet: {mended.problem.message}: {mended.problem.detail}")
             return
-        for entry in _quarantined(environment, environment.catalog.check_open(SYSTEM_OBJECTS)):
+        for entry in _quarantined(environment, environment.stores.catalog.check_open(SYSTEM_OBJECTS)):
             print_notice(f"{entry.refusal.message}: {entry.reason}")
 
 
@@ -131,5 +133,5 @@ def _quarantined(environment: Environment, snapshot: CatalogSnapshot) -> list[Qu
     from reclock.runtime.system_relations import system_entries
     from reclock.sql.catalog import PlannerCatalog, PlannerSettings
 
-    settings = PlannerSettings(tuple(environment.replica_sizes), environment.settings.experimental_mode)
+    settings = PlannerSettings(tuple(environment.stores.replica_sizes), environment.stores.settings.experimental_mode)
     return PlannerCatalog.from_snapshot(snapshot, system_entries(snapshot), settings=settings).quarantined()

@@ -51,7 +51,7 @@ def run_ticks(
     if is_new:
         print_notice(f"made a new environment in {folder}; --home or RECLOCK_HOME name another")
     with Environment.open(home) as environment, reporting(environment) if pause is not None else nullcontext():
-        patience_s = environment.settings.tick_patience_ms / 1000
+        patience_s = environment.stores.settings.tick_patience_ms / 1000
         while remaining is None or remaining > 0:
             started = time.monotonic()
             is_last = pause is None or remaining == 1

@@ -106,8 +106,11 @@ def run_shell(
             history = Settings.load(home).home / "sql_history"
         else:
             environment = scope.enter_context(Environment.open(home))
-            session, where = Session(environment, print_notice, user=user), f"environment {environment.settings.home.absolute()}"
-            history = environment.settings.home / "sql_history"
+            session, where = (
+                Session(environment, print_notice, user=user),
+                f"environment {environment.stores.settings.home.absolute()}",
+            )
+            history = environment.stores.settings.home / "sql_history"
         shell = Shell(session, format_, timing=timing)
         if not given and not sys.stdin.isatty():
             given = [sys.stdin.read()]

@@ -70,10 +70,10 @@ def intervals(lower: Timestamp, upper: Timestamp, every_ms: int) -> Iterator[Int
 def sources(environment: Environment, only: Sequence[str] | None = None, *, by: Timestamp | None = None) -> list[str]:
     """The full names of the sources asked for, or of all whose history is being given and begins at ``by`` at the latest. Raises
     ``UnknownRelation``."""
-    environment.await_storage(environment.planner_catalog())
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
     specs = source_specs(environment, only)
     if only is None:
-        waiting = environment.frontiers.backfilled()
+        waiting = environment.stores.frontiers.backfilled()
         specs = [spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)]
     return [spec.name for spec in specs]
 
@@ -81,7 +81,7 @@ def sources(environment: Environment, only: Sequence[str] | None = None, *, by: 
 def reached(environment: Environment, source: str) -> Timestamp:
     """The end of the last interval that the source has; its START, if it has none."""
     spec = _spec(environment, source)
-    upper = environment.frontiers.get(spec.id).upper
+    upper = environment.stores.frontiers.get(spec.id).upper
     return upper if upper == spec.start else Timestamp(upper - 1)
 
 
@@ -96,16 +96,16 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
     Raises ``BackfillRefused`` with the reason, and has changed nothing; a ``SourceError`` if the source stalls, as in a tick.
     """
     spec = _spec(environment, source)
-    connector = open_connector(spec, environment.connection_context)
+    connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, HasHistory):
         raise BackfillRefused(spec.name, "its upstream has no history", detail=spec.connector.lacks_history or None)
     at = interval.upper
-    if at > environment.clock():
+    if at > environment.stores.clock():
         raise BackfillRefused(spec.name, f"the interval up to {at} is not over yet")
-    is_waiting = spec.id in environment.frontiers.backfilled()
+    is_waiting = spec.id in environment.stores.frontiers.backfilled()
     if is_waiting:
         _finish(environment, spec, owner)
-    frontier = environment.frontiers.get(spec.id)
+    frontier = environment.stores.frontiers.get(spec.id)
     rows = 0
     if at < frontier.upper:
         _check_done(environment, spec, connector, frontier, at)
@@ -125,9 +125,9 @@ def run(environment: Environment, source: str, interval: Interval, *, owner: str
         rows = report.rows
         outcome = Outcome.EMPTY if report.state is IngestState.IDLE else Outcome.BOUND
     failpoint("backfill.before_advance")
-    is_over = at + 1 >= frontier.upper and at + (at - interval.lower) > environment.clock()
+    is_over = at + 1 >= frontier.upper and at + (at - interval.lower) > environment.stores.clock()
     if is_waiting:
-        environment.frontiers.advance_backfilled(spec.id, Timestamp(at + 1), is_over=is_over)
+        environment.stores.frontiers.advance_backfilled(spec.id, Timestamp(at + 1), is_over=is_over)
     return BackfillReport(spec.name, interval, outcome, rows, is_over)
 
 
@@ -137,16 +137,16 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
     Raises ``BackfillRefused`` if its upstream keeps nothing, a ``SourceError`` if it is not what it was: then nothing has changed.
     """
     spec = _spec(environment, source)
-    connector = open_connector(spec, environment.connection_context)
+    connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRebuild):
         raise BackfillRefused(spec.name, "what was bound cannot be read again", detail=spec.connector.lacks_history or None)
     work = Rebuild(
         spec,
         connector,
-        environment.frontiers,
-        environment.lake,
-        lambda: environment.engines.spark(pool=spec.id),
-        environment.clock,
+        environment.stores.frontiers,
+        environment.stores.lake,
+        lambda: environment.runtime.engines.spark(pool=spec.id),
+        environment.stores.clock,
         skipped(environment, spec.id),
     )
     return work.run()
@@ -154,15 +154,15 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
 
 def _spec(environment: Environment, source: str) -> SourceSpec:
     """The source, whose collections are there."""
-    environment.await_storage(environment.planner_catalog())
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
     [spec] = source_specs(environment, [source])
     return spec
 
 
 def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
     """What a run that is gone has left is published. Raises ``ClaimConflict`` if a run that goes on is still at it."""
-    deadline = time.monotonic() + environment.settings.claim_lease_ms / 1000 + 10
-    while (claim := environment.frontiers.get(spec.id).claim) is not None:
+    deadline = time.monotonic() + environment.stores.settings.claim_lease_ms / 1000 + 10
+    while (claim := environment.stores.frontiers.get(spec.id).claim) is not None:
         if time.monotonic() > deadline:
             raise ClaimConflict(spec.name, detail=f'"{claim.owner}" is at work on it at {claim.at}')
         try:
@@ -190,7 +190,7 @@ def _check_done(environment: Environment, spec: SourceSpec, connector: HasHistor
     """Raises ``BackfillRefused`` if something belongs at ``at``, which is published, and is not there."""
     if at < frontier.since:
         raise BackfillRefused(spec.name, f"it begins at {frontier.since}, after {at}")
-    collections = SourceCollections.open(environment.lake, spec)
+    collections = SourceCollections.open(environment.stores.lake, spec)
     if collections.read_bindings(at):
         return
     missing = [increment for increment in connector.probe_until(collections.bound_at(at), at) if increment.size]

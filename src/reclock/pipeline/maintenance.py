@@ -84,11 +84,11 @@ class MaintenanceReport:
 
 def group_names(environment: Environment) -> dict[str, str]:
     """The frontier groups that there is something to do for, and what they are called, in order of id."""
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     assert catalog.snapshot is not None
     items = catalog.snapshot.items
     found = {}
-    for group in sorted(environment.frontiers.get_all(), key=lambda group: (len(group), group)):
+    for group in sorted(environment.stores.frontiers.get_all(), key=lambda group: (len(group), group)):
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if isinstance(entry, RelationEntry) and entry.collection.group != group:
             continue  # a guest
@@ -101,28 +101,28 @@ def group_names(environment: Environment) -> dict[str, str]:
 
 def sweep(environment: Environment) -> SweepReport:
     """Take away what dropped objects and readers that are gone left behind."""
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     assert catalog.snapshot is not None
-    environment.storage_controller.step()  # what readers were still at, when it was dropped, goes now
-    for owner in sorted(environment.holds.lasting_owners()):
+    environment.control_plane.storage_controller.step()  # what readers were still at, when it was dropped, goes now
+    for owner in sorted(environment.stores.holds.lasting_owners()):
         if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
-            for hold in environment.holds.owned_by(owner):
-                environment.holds.release(hold)
-    environment.managed.drop_unknown()
-    groups = environment.frontiers.get_all()
-    dropped = [id for id in environment.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
-    abandoned = environment.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
+            for hold in environment.stores.holds.owned_by(owner):
+                environment.stores.holds.release(hold)
+    environment.stores.managed.drop_unknown()
+    groups = environment.stores.frontiers.get_all()
+    dropped = [id for id in environment.stores.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
+    abandoned = environment.stores.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
     orphans = [id for id in dropped if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)]
     for id in orphans:
-        environment.lake.drop(id)
-    history_from = Timestamp(environment.clock() - environment.settings.status_retention_ms)
-    statuses = environment.statuses.prune(history_from)
+        environment.stores.lake.drop(id)
+    history_from = Timestamp(environment.stores.clock() - environment.stores.settings.status_retention_ms)
+    statuses = environment.stores.statuses.prune(history_from)
     left = leftovers.settle_all(environment)
-    spool = Spool.of_lake(environment.lake.root, environment.lake.storage_options)
-    spooled = spool.sweep(Timestamp(environment.clock() - _SPOOL_GRACE_MS))
+    spool = Spool.of_lake(environment.stores.lake.root, environment.stores.lake.storage_options)
+    spooled = spool.sweep(Timestamp(environment.stores.clock() - _SPOOL_GRACE_MS))
     return SweepReport(
         orphans=tuple(orphans),
-        holds=environment.holds.sweep(),
+        holds=environment.stores.holds.sweep(),
         statuses=statuses,
         secrets=_sweep_secrets(environment),
         spooled=spooled,
@@ -135,18 +135,18 @@ def _sweep_secrets(environment: Environment) -> int:
     """A value is kept before the catalog names it: one that is old and has no name will get none. The old come first, then the
     names.
     """
-    old = environment.secrets.kept_before(Timestamp(environment.clock() - _SECRET_GRACE_MS))
-    needed = leftovers.secrets_of(environment.leftovers.get_all())
-    named = {entry.reference for entry in environment.planner_catalog().entries() if isinstance(entry, SecretEntry)}
+    old = environment.stores.secrets.kept_before(Timestamp(environment.stores.clock() - _SECRET_GRACE_MS))
+    needed = leftovers.secrets_of(environment.stores.pending_cleanup.get_all())
+    named = {entry.reference for entry in environment.stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
     if unnamed := old - named - needed:
-        environment.secrets.forget(unnamed)
+        environment.stores.secrets.forget(unnamed)
     return len(unnamed)
 
 
 def _expire_storage_usage(environment: Environment) -> int:
     """Take away the measurements that are older than their retention; how many."""
-    oldest = environment.clock() - environment.settings.storage_usage_retention_ms
-    catalog, expired, conflicts = environment.catalog, 0, 0
+    oldest = environment.stores.clock() - environment.stores.settings.storage_usage_retention_ms
+    catalog, expired, conflicts = environment.stores.catalog, 0, 0
     while True:
         catalog.sync()
         tx = catalog.transaction()
@@ -170,7 +170,7 @@ def maintain(environment: Environment, group: str) -> GroupReport:
     A group that is dropped meanwhile has nothing to report. Raises what consensus raises.
     """
     name = group_names(environment).get(group, group)
-    before = environment.frontiers.get_all([group]).get(group)
+    before = environment.stores.frontiers.get_all([group]).get(group)
     if before is None:
         return GroupReport(name, Timestamp(0), Timestamp(0), (), {})
     try:
@@ -204,34 +204,34 @@ def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestam
     lag_ms = _lag_ms(environment, group)
     if lag_ms is None:
         return frontier.since
-    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.oracle.read_ts(EPOCH_MS))
-    environment.shared_holds.let_go([group])
+    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.stores.oracle.read_ts(EPOCH_MS))
+    environment.stores.shared_holds.let_go([group])
     for _ in range(_ATTEMPTS):
-        held = environment.holds.earliest([group]).get(group, wanted)
+        held = environment.stores.holds.earliest([group]).get(group, wanted)
         try:
-            environment.frontiers.allow_compaction(group, min(wanted, held))
+            environment.stores.frontiers.allow_compaction(group, min(wanted, held))
         except SinceHeld:  # a reader has come since
             continue
         break
-    return environment.frontiers.get(group).since
+    return environment.stores.frontiers.get(group).since
 
 
 def _lag_ms(environment: Environment, group: str) -> int | None:
     """How far since lags behind upper; None if it stays."""
     if group == INTROSPECTION:
-        return environment.settings.introspection_retention_ms
-    entry = environment.planner_catalog().entry(GlobalId(group))
+        return environment.stores.settings.introspection_retention_ms
+    entry = environment.stores.planner_catalog().entry(GlobalId(group))
     source = entry.source if isinstance(entry, RelationEntry) else None
     if source is not None and (source.retain_ms is not None or source.start is not None):
         return source.retain_ms
     is_index = entry is not None and entry.type is ItemType.INDEX
-    return environment.settings.index_retention_ms if is_index else environment.settings.retention_ms
+    return environment.stores.settings.index_retention_ms if is_index else environment.stores.settings.retention_ms
 
 
 def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:
     tables = _tables(environment, group)
     if tables is None:
-        return environment.lake.list(group)
+        return environment.stores.lake.list(group)
     tables.apply()
     return [table_id(table) for table in sorted(tables.log.known())]
 
@@ -239,29 +239,29 @@ def _collections(environment: Environment, group: str) -> Sequence[StorageCollec
 def _tables(environment: Environment, group: str) -> Tables | None:
     """Those that the group is of, if it is of tables."""
     if group == INTROSPECTION:
-        return environment.managed.tables
-    return environment.tables if group == TABLES else None
+        return environment.stores.managed.tables
+    return environment.stores.tables if group == TABLES else None
 
 
 def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
-    collection = environment.lake.open(id)
+    collection = environment.stores.lake.open(id)
     files_before = len(collection.pin().all_files)
     is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
-    compact(collection, since, keeps_last_times=is_bindings, clock=environment.clock)
+    compact(collection, since, keeps_last_times=is_bindings, clock=environment.stores.clock)
     failpoint("maintenance.after_compact")
     checkpoint(collection)
     failpoint("maintenance.after_checkpoint")
-    begun_before = Timestamp(environment.clock() - environment.settings.vacuum_grace_ms)
+    begun_before = Timestamp(environment.stores.clock() - environment.stores.settings.vacuum_grace_ms)
     # Claims are read after that moment: what is staged for later ones is newer.
     claimed = _claimed_staging(environment, id.group)
-    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.clock)
+    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.stores.clock)
     return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
 
 
 def _is_gone(environment: Environment, id: StorageCollectionId) -> bool:
     """Whether the object was dropped, so that nothing of it needs to be maintained."""
-    snapshot = environment.catalog.sync()
-    return is_dropped(snapshot, id.source_id) or not environment.lake.exists(id)
+    snapshot = environment.stores.catalog.sync()
+    return is_dropped(snapshot, id.source_id) or not environment.stores.lake.exists(id)
 
 
 def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
@@ -269,7 +269,7 @@ def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
     tables = _tables(environment, group)
     if tables is not None:
         return tables.log.staged_names()
-    claim = environment.frontiers.get(group).claim
+    claim = environment.stores.frontiers.get(group).claim
     name = claim.payload.get("staging") if claim is not None else None
     return frozenset() if name is None else frozenset({name})
 
@@ -277,9 +277,9 @@ def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
 def _sizes(environment: Environment) -> dict[str, int]:
     """The bytes of each collection that is neither dropped meanwhile nor damaged."""
     sizes = {}
-    for id in environment.lake.list():
+    for id in environment.stores.lake.list():
         try:
-            sizes[str(id)] = environment.lake.open(id).stored_bytes()
+            sizes[str(id)] = environment.stores.lake.open(id).stored_bytes()
         except CollectionDamaged:  # its own maintenance reports it
             continue
         except Exception:
@@ -291,15 +291,15 @@ def _sizes(environment: Environment) -> dict[str, int]:
 def record_usage(environment: Environment) -> int:
     """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
     sizes = _sizes(environment)
-    measured_at = environment.clock()
+    measured_at = environment.stores.clock()
     failpoint("maintenance.before_record")
     for attempt in range(_ATTEMPTS):
-        environment.catalog.sync()
-        tx = environment.catalog.transaction()
+        environment.stores.catalog.sync()
+        tx = environment.stores.catalog.transaction()
         for collection, size_bytes in sizes.items():
             tx.record_storage_usage(collection, size_bytes, collected_at=measured_at)
         try:
-            environment.catalog.commit_transaction(tx)
+            environment.stores.catalog.commit_transaction(tx)
             break
         except UpperMismatch:
             if attempt == _ATTEMPTS - 1:
@@ -310,7 +310,9 @@ def record_usage(environment: Environment) -> int:
 
 def compact_catalog(environment: Environment) -> int:
     """Delete the catalog's history that is older than its retention; how many updates."""
-    return environment.catalog.compact(Timestamp(max(environment.clock() - environment.settings.catalog_retention_ms, 0)))
+    return environment.stores.catalog.compact(
+        Timestamp(max(environment.stores.clock() - environment.stores.settings.catalog_retention_ms, 0))
+    )
 
 
 def run(environment: Environment) -> MaintenanceReport:

@@ -146,8 +146,8 @@ def _lead(settings: Settings, consensus: Consensus, mark: EnvironmentMark, above
 def _drop_strays(home: Path | str | None) -> None:
     """What the lake has of objects that the catalog does not: they were being made or dropped at the time of the backup."""
     with Environment.open(home) as environment:
-        items = environment.catalog.snapshot().items
-        for id in environment.lake.list():
+        items = environment.stores.catalog.snapshot().items
+        for id in environment.stores.lake.list():
             owner: GlobalId = id.guest or id.source_id
             if owner.startswith("u") and owner not in items:
-                environment.lake.drop(id)
+                environment.stores.lake.drop(id)

@@ -66,15 +66,15 @@ _POLL_S = 0.2
 def migrate(home: Path | str | None) -> int:
     """Initialise or upgrade the catalog if that is needed, else join it. Answers the epoch."""
     with Environment.initialise(home) as environment:
-        return environment.leadership.epoch
+        return environment.stores.leadership.epoch
 
 
 def allocate(environment: Environment, *, at: int | None = None) -> Timestamp:
     """The tick's write timestamp. One given by hand must lie in ``(ReadTs, now]``: raises ``TimestampNotAllowed``."""
-    environment.await_storage(environment.planner_catalog())
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
     if at is None:
-        return environment.oracle.write_ts(EPOCH_MS)
-    read_ts, now = environment.oracle.read_ts(EPOCH_MS), environment.clock()
+        return environment.stores.oracle.write_ts(EPOCH_MS)
+    read_ts, now = environment.stores.oracle.read_ts(EPOCH_MS), environment.stores.clock()
     if not read_ts < at <= now:
         raise TimestampNotAllowed(at, read_ts=read_ts, now=now)
     return Timestamp(at)
@@ -87,8 +87,8 @@ def source_names(environment: Environment, only: Sequence[str] | None = None) ->
 
 
 def _ticking(environment: Environment, only: Sequence[str] | None) -> list[SourceSpec]:
-    environment.await_storage(environment.planner_catalog())
-    backfilled = environment.frontiers.backfilled()
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
+    backfilled = environment.stores.frontiers.backfilled()
     return [spec for spec in source_specs(environment, only) if spec.id not in backfilled]
 
 
@@ -105,14 +105,14 @@ def _still_there(environment: Environment, names: Sequence[str]) -> list[SourceS
 
 def cluster_names(environment: Environment) -> list[str]:
     """The clusters of the catalog, by id."""
-    clusters = environment.catalog.sync().clusters.values()
+    clusters = environment.stores.catalog.sync().clusters.values()
     return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
 
 
 def sink_names(environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None) -> list[str]:
     """The full names of all sinks, or of those in ``clusters``; or only those that read the frontier group ``over``."""
-    catalog = environment.planner_catalog()
-    environment.await_storage(catalog)
+    catalog = environment.stores.planner_catalog()
+    environment.control_plane.await_storage(catalog)
     wanted = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
     return [
         str(sink.name)
@@ -145,15 +145,15 @@ def _ingest(environment: Environment, spec: SourceSpec, at: Timestamp, owner: st
         waits_for = report.waiting.get(id)
         if id not in report.waiting:
             detail, hint = _given_up(report.abandoned)
-            environment.statuses.record(id, "running", detail=detail, hint=hint, at=environment.clock())
+            environment.stores.statuses.record(id, "running", detail=detail, hint=hint, at=environment.stores.clock())
         elif isinstance(waits_for, str):
-            environment.statuses.record(id, "starting", detail=waits_for, at=environment.clock())
+            environment.stores.statuses.record(id, "starting", detail=waits_for, at=environment.stores.clock())
     for entry, lost in _lost(environment, spec, report):
         _record_stall(environment, entry.id, error=lost)
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     for output in report.revived:
         if (revived := catalog.kept_in(spec.output(output))) is not None:
-            environment.statuses.record(revived.id, "running", at=environment.clock())
+            environment.stores.statuses.record(revived.id, "running", at=environment.stores.clock())
     return report
 
 
@@ -168,7 +168,7 @@ def _given_up(names: Sequence[str]) -> tuple[str | None, str | None]:
 
 def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
     """The subsources of which nothing is known from the step on, and the guests that cannot begin."""
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     found: list[tuple[Entry | None, SourceError]] = [
         (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
         for output, failed in report.failed
@@ -179,9 +179,11 @@ def _lost(environment: Environment, spec: SourceSpec, report: IngestReport) -> l
 
 def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool) -> IngestReport:
     """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
-    settings = environment.settings
+    settings = environment.stores.settings
     engines = Engines(
-        lambda: environment.engines.spark(pool=spec.id), lambda: environment.engines.small, settings.spark_threshold_bytes
+        lambda: environment.runtime.engines.spark(pool=spec.id),
+        lambda: environment.runtime.engines.small,
+        settings.spark_threshold_bytes,
     )
     for _ in range(_ATTEMPTS):
         try:
@@ -189,36 +191,36 @@ def _ingest_in_time(environment: Environment, spec: SourceSpec, at: Timestamp, o
                 spec,
                 at,
                 owner,
-                frontiers=environment.frontiers,
-                lake=environment.lake,
-                connector=open_connector(spec, environment.connection_context),
+                frontiers=environment.stores.frontiers,
+                lake=environment.stores.lake,
+                connector=open_connector(spec, environment.runtime.connection_context),
                 engines=engines,
                 lease_ms=settings.claim_lease_ms,
                 is_history=is_history,
                 has_gaps=lambda: has_gaps(environment, spec.id),
-                is_wanted=lambda: not is_dropped(environment.catalog.sync(), spec.id),
-                restarts=lambda: environment.restarts.of(spec.id),
+                is_wanted=lambda: not is_dropped(environment.stores.catalog.sync(), spec.id),
+                restarts=lambda: environment.stores.restarts.of(spec.id),
             )
         except UpperMismatch as passed:
             if is_history:
                 raise
             mismatch = passed
-            at = environment.oracle.write_ts(EPOCH_MS)
+            at = environment.stores.oracle.write_ts(EPOCH_MS)
     raise mismatch
 
 
 def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
     """Check every staged step of ``sources`` in one pass. What failed is in its claim and in the source's status."""
-    frontiers, lease_ms = environment.frontiers, environment.settings.claim_lease_ms
+    frontiers, lease_ms = environment.stores.frontiers, environment.stores.settings.claim_lease_ms
     claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
     specs = [spec for spec in _still_there(environment, sources) if spec.id in claimed]
-    found = (open_audit(spec, owner, frontiers=frontiers, lake=environment.lake, lease_ms=lease_ms) for spec in specs)
+    found = (open_audit(spec, owner, frontiers=frontiers, lake=environment.stores.lake, lease_ms=lease_ms) for spec in specs)
     cases = [case for case in found if case is not None]
     if not cases:
         return []
     from reclock.quality.audit import audit as check
 
-    home = environment.settings.home
+    home = environment.stores.settings.home
     results = check(
         [case.slice for case in cases],
         docs_root=home / "quality",
@@ -230,9 +232,11 @@ def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> li
 
 def _conclude(environment: Environment, case: AuditCase, result: AuditResult) -> AuditReport:
     failed = [*result.names("failed"), *result.names("waived")]
-    lease_ms = environment.settings.claim_lease_ms
+    lease_ms = environment.stores.settings.claim_lease_ms
     try:
-        step = conclude_audit(case, failed=failed, report={"docs": result.docs}, frontiers=environment.frontiers, lease_ms=lease_ms)
+        step = conclude_audit(
+            case, failed=failed, report={"docs": result.docs}, frontiers=environment.stores.frontiers, lease_ms=lease_ms
+        )
     except ClaimConflict:
         # Somebody decided about the step meanwhile: it is audited again at the next tick.
         return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)
@@ -248,7 +252,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
 
     A source whose step did not pass stays claimed and is in ``failed`` or ``waiting``.
     """
-    frontiers = environment.frontiers
+    frontiers = environment.stores.frontiers
     standing = {group: frontier for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
     specs = _still_there(environment, sources)
     published = commit_and_publish(
@@ -256,12 +260,12 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
         Timestamp(at),
         owner,
         frontiers=frontiers,
-        lake=environment.lake,
-        lease_ms=environment.settings.claim_lease_ms,
-        count=environment.statistics.add,
+        lake=environment.stores.lake,
+        lease_ms=environment.stores.settings.claim_lease_ms,
+        count=environment.stores.statistics.add,
     )
     frontiers.advance_idle([spec.id for spec in specs], published.upper)
-    environment.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
+    environment.stores.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
     for spec in specs:
         if spec.name in published.steps:
             _acknowledge(environment, spec, published.steps[spec.name])
@@ -278,7 +282,9 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
 def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
     """Tell the upstream, which may be told again with the next step: failing to is no failure of the source."""
     try:
-        open_connector(source, environment.connection_context).acknowledge({own.partition: own.upper for own in step.increments})
+        open_connector(source, environment.runtime.connection_context).acknowledge(
+            {own.partition: own.upper for own in step.increments}
+        )
     except SourceError as error:
         log.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
 
@@ -292,13 +298,13 @@ def refresh(
     An index that another process refreshes is left to that process, and the report omits it. With ``is_patient`` it is first waited
     for, as long as a claim outlives a process that has died.
     """
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     if cluster not in catalog.clusters:
         return RefreshReport(cluster, (), ())
-    environment.await_storage(catalog)
+    environment.control_plane.await_storage(catalog)
     readiness.retry_unready(environment)
     assert catalog.snapshot is not None
-    controller = environment.compute_controller(catalog.clusters[cluster])
+    controller = environment.control_plane.compute_controller(catalog.clusters[cluster])
     _complete_tables(environment, Timestamp(at))
     reports: list[Refreshed] = []
     failures: list[TickFailure] = []
@@ -310,7 +316,7 @@ def refresh(
             report = _attempt(environment, partial(controller.refresh, command), is_patient=is_patient)
             reports.append(report)
             if report.error is None:
-                environment.statuses.record(index.id, "running", at=environment.clock())
+                environment.stores.statuses.record(index.id, "running", at=environment.stores.clock())
             else:
                 failures.append(TickFailure.of(index.name, error := report.error.error()))
                 _record_status(environment, index.id, status="failing", error=error)
@@ -331,7 +337,7 @@ def _reads(plan: Plan, over: str | None) -> bool:
 def _attempt(environment: Environment, work: Callable[[], Done], *, is_patient: bool) -> Done:
     """The result of ``work``. With ``is_patient`` it is repeated while another process is at work, until a claim that was there
     at the beginning can be taken over if its process has died."""
-    deadline = time.monotonic() + (environment.settings.claim_lease_ms / 1000 + 1 if is_patient else 0)
+    deadline = time.monotonic() + (environment.stores.settings.claim_lease_ms / 1000 + 1 if is_patient else 0)
     while True:
         try:
             return work()
@@ -347,13 +353,13 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient
     Raises ``SinkError`` if it stalls, and ``ClaimConflict`` if another process emits it, with ``is_patient`` not before a claim of
     one that has died would have ended; any other exception becomes an ``InternalError`` of this sink.
     """
-    catalog = environment.planner_catalog()
-    environment.await_storage(catalog)
+    catalog = environment.stores.planner_catalog()
+    environment.control_plane.await_storage(catalog)
     entry = named_sink(catalog, sink)
     _complete_tables(environment, Timestamp(at))
     assert catalog.snapshot is not None
     known_at = catalog.snapshot.content_upper
-    controller = environment.compute_controller(entry.cluster_id)
+    controller = environment.control_plane.compute_controller(entry.cluster_id)
     try:
         controller.await_frontier(known_at)
         command = Emit(entry.id, Timestamp(at), owner, known_at)
@@ -364,17 +370,17 @@ def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient
         error = _error_of(environment, failure, f'sink "{entry.name}"')
         _record_stall(environment, entry.id, error=error)
         raise error from failure
-    environment.statuses.record(entry.id, "running", at=environment.clock())
+    environment.stores.statuses.record(entry.id, "running", at=environment.stores.clock())
     if emitted.commits:
-        environment.statistics.add({entry.id: Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, emitted.bytes)})
+        environment.stores.statistics.add({entry.id: Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, emitted.bytes)})
     return emitted
 
 
 def _complete_tables(environment: Environment, at: Timestamp) -> None:
     """The Delta tables of all tables hold everything up to ``at``."""
-    if environment.tables.log.known():
-        environment.frontiers.advance_idle([TABLES], Timestamp(min(at, environment.oracle.read_ts(EPOCH_MS)) + 1))
-        environment.tables.apply(through=at)
+    if environment.stores.tables.log.known():
+        environment.stores.frontiers.advance_idle([TABLES], Timestamp(min(at, environment.stores.oracle.read_ts(EPOCH_MS)) + 1))
+        environment.stores.tables.apply(through=at)
 
 
 def _error_of(environment: Environment, failure: Exception, what: str) -> ReclockError:
@@ -390,7 +396,9 @@ def _record_stall(environment: Environment, *ids: str, error: ReclockError) -> N
 
 
 def _record_status(environment: Environment, id: str, *, status: str, error: ReclockError) -> None:
-    environment.statuses.record(id, status, error=error.message, detail=error.detail, hint=error.hint, at=environment.clock())
+    environment.stores.statuses.record(
+        id, status, error=error.message, detail=error.detail, hint=error.hint, at=environment.stores.clock()
+    )
 
 
 def emit_all(
@@ -449,7 +457,7 @@ def run(
     time = allocate(environment, at=at)
     readiness.retry_unready(environment)
     specs = {spec.id: spec for spec in _ticking(environment, only)}
-    pool = environment.ingestions
+    pool = environment.runtime.ingestions
 
     def attempt(spec: SourceSpec) -> IngestReport | TickFailure:
         try:
@@ -470,8 +478,8 @@ def settle(environment: Environment, *, only: Sequence[str] | None = None, owner
     """Wait for the ingestions that earlier ticks have started, and publish each when it is ready."""
     specs = {spec.id: spec for spec in _ticking(environment, only)}
     reports = []
-    while late := environment.ingestions.running() & specs.keys():
-        outcomes = environment.ingestions.take(late, patience_s=None, waits_for_all=False)
+    while late := environment.runtime.ingestions.running() & specs.keys():
+        outcomes = environment.runtime.ingestions.take(late, patience_s=None, waits_for_all=False)
         reports.append(_finish(environment, specs, outcomes, allocate(environment), owner))
     return reports
 

@@ -24,7 +24,7 @@ def leading(environment: Environment) -> Iterator[None]:
     stopping, changed = threading.Event(), threading.Event()
     arguments = (environment, stopping, changed)
     thread = threading.Thread(target=_follow_clusters, args=arguments, name="clusters", daemon=True)
-    with environment.storage_controller.looping(), environment.consensus.catalog_changes.calling(changed.set):
+    with environment.control_plane.storage_controller.looping(), environment.stores.consensus.catalog_changes.calling(changed.set):
         thread.start()
         try:
             yield
@@ -41,7 +41,7 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
         while not stopping.is_set():
             changed.clear()
             try:
-                environment.marks.refresh()
+                environment.stores.marks.refresh()
                 wanted = _clusters(environment)
             except Exception as error:  # the edge of the loop: it may go better the next time
                 _logger.warning("clusters cannot be followed", error=str(error))
@@ -49,12 +49,12 @@ def _follow_clusters(environment: Environment, stopping: threading.Event, change
                 continue
             for id in wanted - loops.keys():
                 loops[id] = scope.enter_context(ExitStack())
-                loops[id].enter_context(environment.sized_controller(id).looping())
+                loops[id].enter_context(environment.control_plane.managed_controller(id).looping())
             for id in loops.keys() - wanted:
                 loops.pop(id).close()
             changed.wait(_LOOK_S)
 
 
 def _clusters(environment: Environment) -> set[int]:
-    sized = {cluster.id for cluster in environment.catalog.sync().clusters.values() if cluster.size is not None}
-    return sized | {registration.cluster_id for registration in environment.replicas.all()}
+    sized = {cluster.id for cluster in environment.stores.catalog.sync().clusters.values() if cluster.size is not None}
+    return sized | {registration.cluster_id for registration in environment.stores.replicas.all()}

@@ -25,7 +25,7 @@ _logger = structlog.get_logger(__name__)
 
 def find(environment: Environment, cluster: str, replica: str) -> ClusterReplica:
     """The replica of that name, as the catalog has it. Raises ``UnknownObject``, ``InvalidOption`` if it has no size."""
-    snapshot = environment.catalog.sync()
+    snapshot = environment.stores.catalog.sync()
     owner = next((each for each in snapshot.clusters.values() if each.name == cluster), None)
     if owner is None:
         raise UnknownObject("cluster", cluster)
@@ -50,15 +50,17 @@ def run(
     Answers why it ends. Without an ``incarnation`` that was begun for it, it supersedes the one there is. Raises
     ``ReplicaSuperseded`` if that is not the present one any more.
     """
-    settings, registry = environment.settings, environment.replicas
+    settings, registry = environment.stores.settings, environment.stores.replicas
     assert replica.size is not None
-    size = environment.use_size(replica.size)
+    size = environment.runtime.use_size(replica.size)
     if incarnation is None:
         incarnation = registry.begin(replica.id, replica.cluster_id, lease_ms=settings.replica_start_ms, supersede=True)
         assert incarnation is not None
-    environment.engines.small.run(_ONE_ROW, Finishing(), {}, MINIMUM).batches.read_all()  # so that who asks first need not wait
+    environment.runtime.engines.small.run(
+        _ONE_ROW, Finishing(), {}, MINIMUM
+    ).batches.read_all()  # so that who asks first need not wait
     host, advertised = settings.replica_host, settings.replica_advertised_host
-    made = environment.make_replica(size=size)
+    made = environment.runtime.make_replica(size=size)
     with ReplicaServer(made, registry.token(replica.id, incarnation), host=host, advertised=advertised) as server:
         registry.announce(replica.id, incarnation, server.address, lease_ms=settings.replica_lease_ms)
         _logger.info("replica can be asked", replica_id=replica.id, incarnation=incarnation, pid=os.getpid())
@@ -75,7 +77,11 @@ def _live(
     stopping: threading.Event,
     server: ReplicaServer,
 ) -> str:
-    settings, registry, seat = environment.settings, environment.replicas, environment.seat(f"compute {replica.cluster_id}")
+    settings, registry, seat = (
+        environment.stores.settings,
+        environment.stores.replicas,
+        environment.control_plane.seat(f"compute {replica.cluster_id}"),
+    )
     led = time.monotonic()
     while not stopping.wait(settings.replica_lease_ms / 4000):
         try:
@@ -95,6 +101,6 @@ def _live(
 
 def _warm_up(environment: Environment) -> None:
     try:
-        environment.engines.spark()
+        environment.runtime.engines.spark()
     except Exception as error:  # whoever needs it meets the error again
         _logger.warning("Spark does not start", error=str(error))

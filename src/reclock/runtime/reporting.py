@@ -15,11 +15,11 @@ from reclock.runtime.environment import Environment
 @contextmanager
 def reporting(environment: Environment) -> Iterator[None]:
     """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
-    settings, manager = environment.settings, environment.collection_manager
-    actor, clock = environment.actor, environment.clock
-    replicas = OwnReplicas(environment.own_replicas, manager, actor, clock)
+    settings, manager = environment.stores.settings, environment.runtime.collection_manager
+    actor, clock = environment.stores.actor, environment.stores.clock
+    replicas = OwnReplicas(environment.control_plane.reported_replicas, manager, actor, clock)
     times = settings.introspection_sample_ms, settings.introspection_retention_ms
-    reports = environment.reports = Reports(manager, actor, clock, *times, environment.lags_ms)
+    reports = environment.runtime.reports = Reports(manager, actor, clock, *times, environment.control_plane.object_lags_ms)
 
     def gather() -> None:
         reports.step()
@@ -32,7 +32,7 @@ def reporting(environment: Environment) -> Iterator[None]:
     try:
         yield
     finally:
-        environment.reports = None
+        environment.runtime.reports = None
         replicas.close()
         reports.close()
         stopping.set()

@@ -20,11 +20,11 @@ _KNOWN_TO_SUBMIT = ("spark.driver.", "spark.kubernetes.", "spark.yarn.")
 
 def attended(environment: Environment) -> list[str]:
     """The clusters, by id, that work for any process: virtual ones, and those whose replicas live or are seen to."""
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     return [
         name
         for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1])
-        if not replicas_of(catalog, id) or environment.sized_controller(id).is_attended()
+        if not replicas_of(catalog, id) or environment.control_plane.managed_controller(id).is_attended()
     ]
 
 
@@ -32,11 +32,20 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
     """What spark-submit is told for each cluster but those: the arguments of ``jobs/work_cluster.py``, and the options of its
     replica's size that must be known before the driver starts. All others, the master among them, it takes itself.
     """
-    catalog, found = environment.planner_catalog(), list[dict[str, object]]()
+    catalog, found = environment.stores.planner_catalog(), list[dict[str, object]]()
     for name, id in sorted(catalog.clusters.items(), key=lambda cluster: cluster[1]):
         if name not in but:
             options = _options(environment, next((replica.size for replica in replicas_of(catalog, id)), None))
-            arguments = ["--home", str(environment.settings.home.absolute()), "--cluster", name, "--at", str(at), "--owner", owner]
+            arguments = [
+                "--home",
+                str(environment.stores.settings.home.absolute()),
+                "--cluster",
+                name,
+                "--at",
+                str(at),
+                "--owner",
+                owner,
+            ]
             early = {option: value for option, value in options.items() if option.startswith(_KNOWN_TO_SUBMIT)}
             found.append({"application_args": arguments, "conf": early})
     return found
@@ -45,16 +54,16 @@ def submissions(environment: Environment, *, but: Sequence[str], at: int, owner:
 def _options(environment: Environment, size: str | None) -> Mapping[str, str]:
     """None of a size that is unknown here: the job itself says so, and fails alone."""
     try:
-        sized = None if size is None else size_named(size, environment.replica_sizes)
+        sized = None if size is None else size_named(size, environment.stores.replica_sizes)
     except InvalidOption:
         return {}
-    return configuration(environment.settings if sized is None else sized.applied_to(environment.settings))
+    return configuration(environment.stores.settings if sized is None else sized.applied_to(environment.stores.settings))
 
 
 @contextmanager
 def living(environment: Environment) -> Iterator[None]:
     """Inside the block this process is the first replica that a controller of ``environment`` has to start; it starts no other."""
-    orchestrator = environment.orchestrator = WithinThisProcess(environment)
+    orchestrator = environment.control_plane.orchestrator = WithinThisProcess(environment)
     try:
         yield
     finally:

@@ -217,7 +217,7 @@ class ClientConnection:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         if isinstance(raised, Fenced):
-            self._session.environment.storage_controller.wake()  # finds out at once, and the server with it
+            self._session.environment.control_plane.storage_controller.wake()  # finds out at once, and the server with it
         self._session.fail()
         self._stream.send(reports.error(raised))
 

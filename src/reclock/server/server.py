@@ -54,7 +54,7 @@ class Server:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._settings = environment.settings
+        self._settings = environment.stores.settings
         self._tls = _tls_context(self._settings.tls_certificate, self._settings.tls_key)
         self._threads = ThreadPoolExecutor(self._settings.max_connections + _OPENING_THREADS, thread_name_prefix="statement")
         """One for each session, so that statements that wait do not make those of others wait."""
@@ -93,7 +93,7 @@ class Server:
         """While a statement runs nobody reads from its client. The controller's lease tells who leads the catalog."""
         while True:
             await asyncio.sleep(_LOOK_S)
-            if self._environment.storage_controller.is_fenced:
+            if self._environment.control_plane.storage_controller.is_fenced:
                 self.was_fenced = True
                 stopping.set()
             for _, connection in self._connections.values():
@@ -129,14 +129,14 @@ class Server:
             raise UnsafeListener(host, detail=f"roles without a password: {', '.join(open_roles)}")
 
     def _roles_without_password(self) -> list[str]:
-        verifiers = self._environment.passwords.get_all()
-        roles = self._environment.catalog.sync().roles.values()
+        verifiers = self._environment.stores.passwords.get_all()
+        roles = self._environment.stores.catalog.sync().roles.values()
         return sorted(role.name for role in roles if credential_of(role, verifiers).is_open)
 
     def _credential(self, user: str) -> Credential:
         # The catalog first: a verifier is there before the catalog names it.
-        role = self._environment.catalog.sync().role_by_name(user)
-        return credential_of(role, self._environment.passwords.get_all())
+        role = self._environment.stores.catalog.sync().role_by_name(user)
+        return credential_of(role, self._environment.stores.passwords.get_all())
 
     # --- one client ---
 
@@ -213,7 +213,7 @@ class Server:
             partial(session.variables.get, "application_name"),
             host,
             int(port),
-            self._environment.clock(),
+            self._environment.stores.clock(),
             lambda: _STATES[session.transaction_status],
             partial(loop.call_soon_threadsafe, connection.cancel),
             partial(loop.call_soon_threadsafe, connection.terminate),
@@ -223,7 +223,7 @@ class Server:
 
     def _session(self, opened: Opened) -> Session:
         if opened.variables["database"] not in {
-            database.name for database in self._environment.catalog.snapshot().databases.values()
+            database.name for database in self._environment.stores.catalog.snapshot().databases.values()
         }:
             raise ConnectionRefused(f'database "{opened.variables["database"]}" does not exist', sqlstate="3D000")
         return Session(self._environment, user=opened.user, startup=opened.variables)

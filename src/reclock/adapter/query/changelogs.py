@@ -77,13 +77,13 @@ class Changelogs:
             pinned = self._tables(id).pin([id.source_id], last)[id.source_id]
             version, tail = pinned.version, pinned.tail
         else:
-            version = self.environment.lake.open(id).pin_at(last, upper)
+            version = self.environment.stores.lake.open(id).pin_at(last, upper)
         if first < version.since:
             raise NotReadable(id.group, at=first, since=version.since, upper=version.upper)
         return version, tail
 
     def _tables(self, id: StorageCollectionId) -> Tables:
-        return self.environment.managed.tables if id.is_system else self.environment.tables
+        return self.environment.stores.managed.tables if id.is_system else self.environment.stores.tables
 
     def _again(self, id: StorageCollectionId, read: Callable[[], Iterator[T]]) -> Iterator[T]:
         """What ``read`` gives. If compaction took the files before the first, the next version has the same, since it is held."""
@@ -103,4 +103,4 @@ class Changelogs:
         if id.collection is CollectionType.TABLE:
             self._tables(id).forget(id.source_id)
         else:
-            self.environment.lake.open(id).pin()
+            self.environment.stores.lake.open(id).pin()

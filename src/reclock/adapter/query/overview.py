@@ -14,22 +14,24 @@ from reclock.runtime.environment import Environment
 
 def overview_of(environment: Environment) -> Overview:
     """The environment as it is now, bindings that are not published yet left out."""
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     assert catalog.snapshot is not None
-    frontiers = {id: frontier for id, frontier in environment.frontiers_of(catalog).items() if not catalog.is_subsource(id)}
+    frontiers = {
+        id: frontier for id, frontier in environment.control_plane.frontiers_of(catalog).items() if not catalog.is_subsource(id)
+    }
     return overview(
         catalog.snapshot,
         frontiers,
-        environment.statuses.current(),
+        environment.stores.statuses.current(),
         lambda source: _remap(environment, catalog.relation(source).collection.source_id, frontiers[source].upper),
-        latest(read_index(environment.settings.home / "quality")),
-        environment.clock(),
-        environment.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,
+        latest(read_index(environment.stores.settings.home / "quality")),
+        environment.stores.clock(),
+        environment.stores.managed.read({IntrospectionType.REPLICA_STATUSES, IntrospectionType.REPLICA_METRICS}).rows,
     )
 
 
 def _remap(environment: Environment, source: GlobalId, upper: Timestamp) -> Remap:
     id_ = StorageCollectionId(source, CollectionType.REMAPPING)
-    if not environment.lake.exists(id_):  # created a moment ago
+    if not environment.stores.lake.exists(id_):  # created a moment ago
         return Remap.of([])
-    return Remap.of(read_bindings(environment.lake.open(id_), Timestamp(0), upper))
+    return Remap.of(read_bindings(environment.stores.lake.open(id_), Timestamp(0), upper))

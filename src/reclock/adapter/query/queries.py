@@ -40,7 +40,8 @@ from reclock.errors import (
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
-from reclock.runtime.environment import SYSTEM_CLUSTER_ID, Environment
+from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
+from reclock.runtime.environment import Environment
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
 from reclock.sql.explain import explain
@@ -102,7 +103,7 @@ class QueryExecution:
                     raise readiness.named(broken, self.environment, self.catalog) from broken
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
-                    raise ReadHoldLost(self.environment.actor, at=error.at) from error
+                    raise ReadHoldLost(self.environment.stores.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         raise InternalError("a query neither began nor failed")
@@ -134,7 +135,7 @@ class QueryExecution:
                 controller.cancel(CancelPeek(peek.id))
 
             cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
-            asked = scope.enter_context(self.environment.underway.asking(cluster_id, cluster, cancel))
+            asked = scope.enter_context(self.environment.control_plane.active_peeks.asking(cluster_id, cluster, cancel))
             replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.variables.get("cluster_replica")
             answer = controller.peek(peek, self.interruption.pause, replica=replica)
             batches = self.interruption.guarded(answer.batches, cancel)
@@ -188,12 +189,12 @@ class QueryExecution:
         ]
         frontiers = read_time.known(self.environment, ready.groups)
         if TABLES in ready.groups:
-            self.environment.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
+            self.environment.stores.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
         for collection in sorted(collections(ready.plan)):
             frontier = frontiers.get(collection.group)
             if frontier is None or collection.source_id in self._made:
                 continue
-            version = self.environment.lake.open(collection).pin()
+            version = self.environment.stores.lake.open(collection).pin()
             name = self.catalog.kept_in(collection)
             lines.append(f"input {name.name if name else collection} ({collection}):")
             since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
@@ -224,13 +225,13 @@ class QueryExecution:
         if stall is None:
             return time
         at, name = Timestamp(stall.upper - 1), self._name_of(stall.status.name)
-        self.notice(f'"{name}" is stalled: read as of {at}, {(self.environment.clock() - at) / 1000:g} s ago')
+        self.notice(f'"{name}" is stalled: read as of {at}, {(self.environment.stores.clock() - at) / 1000:g} s ago')
         return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
 
     def _oracle_ts(self) -> Timestamp:
         """Once the one that the catalog was read with; who begins again asks again."""
         known, self.read_ts = self.read_ts, None
-        return known if known is not None else self.environment.oracle.read_ts(EPOCH_MS)
+        return known if known is not None else self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _name_of(self, group: str) -> str:
         """What the user calls a frontier group: the relation it belongs to, or the relations of it that the query reads."""
@@ -253,12 +254,16 @@ class QueryExecution:
         """Those that the active cluster maintains, and how far each is."""
         running = self._controller().maintained()
         indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
-        frontiers = self.environment.frontiers.get_all([index.id for index in indexes]) if indexes else {}
+        frontiers = self.environment.stores.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 
     def _controller(self) -> ClusterController:
         id = self._cluster_id()
-        return self.environment.system_controller if id == SYSTEM_CLUSTER_ID else self.environment.compute_controller(id)
+        return (
+            self.environment.control_plane.system_controller
+            if id == SYSTEM_CLUSTER_ID
+            else self.environment.control_plane.compute_controller(id)
+        )
 
     def _cluster_id(self) -> int:
         """The active cluster; what reads nothing but system relations needs none, so that one can always look around.
@@ -279,7 +284,7 @@ class QueryExecution:
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""
         if groups_of(definition, self._made):
-            self.environment.await_storage(self.catalog, self.interruption.pause)
+            self.environment.control_plane.await_storage(self.catalog, self.interruption.pause)
         self._controller().await_frontier(self._catalog_ts, self.interruption.pause)
 
     @property
@@ -321,7 +326,7 @@ class QueryExecution:
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
         def replica() -> Replica:
-            controller = self.environment.compute_controller(self._active_cluster())
+            controller = self.environment.control_plane.compute_controller(self._active_cluster())
             controller.await_frontier(self._catalog_ts, self.interruption.pause)
             return controller.target(self.variables.get("cluster_replica"))
 

@@ -162,7 +162,7 @@ class Subscription:
         groups = self._definition.groups | footing.groups
         with ExitStack() as scope:
             if groups:
-                scope.enter_context(self.environment.shared_holds.held(groups, at))
+                scope.enter_context(self.environment.stores.shared_holds.held(groups, at))
             self._held.close()
             self._held = scope.pop_all()
 
@@ -181,20 +181,20 @@ class Subscription:
                 kept = sorted(each.name.item for each in system if each.collection.collection is CollectionType.TABLE)
                 hint = f"in mz_internal, these have times: {', '.join(kept)}"
                 raise UnsupportedSql(f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint)
-            if not self.environment.managed.is_known(id.source_id):
+            if not self.environment.stores.managed.is_known(id.source_id):
                 raise UnsupportedSql(f'"{name}" cannot be subscribed to yet', detail="nothing was reported to it so far")
 
     def _begins_at(self) -> Timestamp:
         at, groups = self._query().time_of(self._definition.plan).at, self._definition.groups
         if self.statement.select.as_of is None and INTROSPECTION in groups:
-            return max(self._now(), self.environment.frontiers.get(INTROSPECTION).since)
+            return max(self._now(), self.environment.stores.frontiers.get(INTROSPECTION).since)
         return at
 
     def _now(self) -> Timestamp:
         """The last time that can be over: the oracle's read timestamp, or that of what has nothing to do with it."""
         if self._definition.groups == {INTROSPECTION}:
-            return self.environment.managed.newest()
-        return self.environment.oracle.read_ts(EPOCH_MS)
+            return self.environment.stores.managed.newest()
+        return self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _is_over(self, at: Timestamp) -> bool:
         return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self.environment, at))
@@ -204,14 +204,14 @@ class Subscription:
         now = self._now()
         frontiers = read_time.known(self.environment, footing.groups)
         idle = [group for group, frontier in frontiers.items() if frontier.upper <= now and frontier.claim is None]
-        advanced = self.environment.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
+        advanced = self.environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
         uppers = [now + 1 if group in advanced else frontier.upper for group, frontier in frontiers.items()]
         complete = Timestamp(min(now + 1, *uppers))
         up_to = self.statement.up_to
         return complete if up_to is None else min(complete, up_to)
 
     def _check_not_dropped(self) -> None:
-        items = self.environment.catalog.sync().items
+        items = self.environment.stores.catalog.sync().items
         for id in sorted(self.statement.select.depends_on):
             if id not in items and not self.catalog.relation(id).is_system:
                 raise DroppedMeanwhile(str(self.catalog.relation(id).name))

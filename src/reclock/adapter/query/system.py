@@ -44,7 +44,7 @@ def system_rows(
     name = catalog.relation(id_).name
     builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
     if builtin.managed is not None:
-        rows = environment.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
+        rows = environment.stores.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
         return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
     if builtin.rows is None:
         raise InternalError(f'builtin view "{name}" is read as if it were kept')
@@ -65,22 +65,22 @@ def _state(
         source_types={entry.id: _source_type(entry) for entry in catalog.relations() if entry.type is ItemType.SOURCE},
         sinks={sink.id: _sink_facts(sink) for sink in catalog.sinks()},
         broken=lambda: broken_objects(environment, catalog),
-        frontiers=lambda: environment.frontiers_of(catalog),
-        statuses=lambda: list(environment.statuses.current().values()),
-        status_history=environment.statuses.history,
-        leftovers=environment.leftovers.get_all,
-        audit_events=environment.catalog.get_audit_logs,
-        storage_usages=environment.catalog.get_storage_usages,
+        frontiers=lambda: environment.control_plane.frontiers_of(catalog),
+        statuses=lambda: list(environment.stores.statuses.current().values()),
+        status_history=environment.stores.statuses.history,
+        leftovers=environment.stores.pending_cleanup.get_all,
+        audit_events=environment.stores.catalog.get_audit_logs,
+        storage_usages=environment.stores.catalog.get_storage_usages,
         queries=lambda: _queries(catalog),
         defaults=lambda: _defaults(catalog),
         constraints=lambda: constraint_facts(catalog),
         settings=lambda: ((name, variable.default, variable.description) for name, variable in VARIABLES.items()),
         maintenance=lambda: {index.id: _maintenance(catalog, index) for index in catalog.indexes()},
         dependencies=lambda: {entry.id: entry.depends_on for entry in catalog.entries() if not entry.is_system},
-        statistics=environment.statistics.get_all,
-        backends=environment.backends.all,
+        statistics=environment.stores.statistics.get_all,
+        backends=environment.runtime.backends.all,
         reader=reader,
-        now=environment.clock,
+        now=environment.stores.clock,
         log=lambda name: replica().log(name),
     )
 

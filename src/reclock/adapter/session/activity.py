@@ -41,15 +41,15 @@ class Activity:
 
     def began(self, backend: Backend) -> None:
         self._backend = backend
-        self.environment.backends.add(backend)
-        if (reports := self.environment.reports) is not None:
+        self.environment.runtime.backends.add(backend)
+        if (reports := self.environment.runtime.reports) is not None:
             own = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
             reports.session_began(SessionReport(self.id, *own, backend.began_at))
 
     def ended(self) -> None:
         if self._backend is not None:
-            self.environment.backends.remove(self._backend)
-        if (reports := self.environment.reports) is not None:
+            self.environment.runtime.backends.remove(self._backend)
+        if (reports := self.environment.runtime.reports) is not None:
             reports.session_ended(self.id)
 
     def recorded(self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]) -> T:
@@ -58,7 +58,7 @@ class Activity:
         """
         if self._is_inside:
             return execute()
-        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.clock())
+        statement = _Statement(self.environment, self._backend, self.id, user, cluster, parsed, self.environment.stores.clock())
         statement.began()
         self._is_inside = True
         try:
@@ -91,8 +91,8 @@ class _Statement:
 
     def ended(self, rows: int | None, error: Exception | None) -> None:
         if self.backend is not None:
-            self.backend.work = Work(self._shown, self.began_at, self.environment.clock())
-        if (reports := self.environment.reports) is None:
+            self.backend.work = Work(self._shown, self.began_at, self.environment.stores.clock())
+        if (reports := self.environment.runtime.reports) is None:
             return
         reports.statement_ended(
             StatementReport(

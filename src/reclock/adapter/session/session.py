@@ -69,9 +69,9 @@ class Session:
         self.notice = notice
         self.user = user
         self.interruption = Interruption()
-        snapshot = environment.catalog.sync()
+        snapshot = environment.stores.catalog.sync()
         self.users = Users.of(user, snapshot)
-        settings = {"statement_timeout": str(environment.settings.statement_timeout_ms)}
+        settings = {"statement_timeout": str(environment.stores.settings.statement_timeout_ms)}
         started = {name: value for name, value in (checked(*each) for each in (startup or {}).items()) if value is not None}
         self.variables = SessionVariables(settings | configured(snapshot, self.users.session_id) | started)
         self.activity = Activity(environment)
@@ -167,7 +167,7 @@ class Session:
 
     def relation_names(self) -> list[str]:
         """Names of everything that can be read, for completion."""
-        return sorted({entry.name.item for entry in self.environment.planner_catalog().relations()})
+        return sorted({entry.name.item for entry in self.environment.stores.planner_catalog().relations()})
 
     def _execute(self, parsed: ParsedStatement, parameters: Parameters = NO_PARAMETERS) -> Answer:
         cluster = self.variables.get("cluster")
@@ -206,7 +206,7 @@ class Session:
                 run = self._query(catalog, statement, self.transactions.block, read_ts).run
                 return with_effects(planned.run(run, self.variables.max_result_bytes), statement.effects, self._act)
             case statements.Modify() | statements.Truncate():
-                self.environment.await_storage(catalog, self.interruption.pause)
+                self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 turn = partial(turn_of, statement, catalog)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog), turn)
             case statements.SubscribeQuery():
@@ -216,7 +216,7 @@ class Session:
             case statements.CopyTo(select=statements.Select() as select):
                 return CopyOut(self._query(catalog, select, self.transactions.block, read_ts).run(), statement.format)
             case statements.CopyFrom():
-                self.environment.await_storage(catalog, self.interruption.pause)
+                self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
             case statements.Explain():
                 query = self._query(catalog, statement.select, self.transactions.block)
@@ -226,15 +226,15 @@ class Session:
                 self.notice(statement.notice)
                 return Result(statement.tag)
             case statements.RetrySource() | statements.ResnapshotSource() | statements.WaiveCheck() | statements.SkipRange():
-                self.environment.await_storage(catalog, self.interruption.pause)
+                self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 self.transactions.run_alone(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
             case statements.RestartPartition():
-                self.environment.await_storage(catalog, self.interruption.pause)
+                self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 self.transactions.run_alone(statement.tag, lambda: restart(statement, self.environment, self.users))
                 return Result(statement.tag)
             case ValidateConnection(connection=connection):
-                validate(connection, self.environment.connection_context.resolve_secret)
+                validate(connection, self.environment.runtime.connection_context.resolve_secret)
                 return Result(statement.tag)
             case statements.ShowVariable():
                 return self._show(statement)
@@ -264,8 +264,8 @@ class Session:
     def _act(self, function: str, arguments: Sequence[str]) -> str | bool:
         if function == "set_config":
             return set_config(self.variables, *arguments, in_block=self.in_block)
-        snapshot = self.environment.catalog.sync()
-        return signal(function, arguments[0], self.environment.backends, self.users, snapshot, self.notice)
+        snapshot = self.environment.stores.catalog.sync()
+        return signal(function, arguments[0], self.environment.runtime.backends, self.users, snapshot, self.notice)
 
     def _note_unknown_cluster(self, variable: str, catalog: PlannerCatalog) -> None:
         """A cluster that is not there may be made later: only using it is an error."""
@@ -331,7 +331,7 @@ class Session:
     def _author(self) -> Author:
         began_at = self.transactions.now
         now = partial(datetime.fromtimestamp, began_at / 1000, UTC)
-        return Author(self.users, replace(self.variables.names, installation_id=self.environment.mark.id, now=now))
+        return Author(self.users, replace(self.variables.names, installation_id=self.environment.stores.mark.id, now=now))
 
     def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, rows: pa.Table) -> None:
         def work(transaction: Transaction) -> None:
@@ -346,8 +346,8 @@ class Session:
         owned = requirements(statement, catalog, self.users, self.variables.get("cluster")).owner_of
         parsed = without_temporary(parsed, statement, owned)
         if isinstance(statement, CreateConnection) and statement.is_validated:
-            validate(statement.connection, self.environment.connection_context.resolve_secret)
-        whole = purified(parsed, statement, self.environment.connection_context.resolve_secret)
+            validate(statement.connection, self.environment.runtime.connection_context.resolve_secret)
+        whole = purified(parsed, statement, self.environment.runtime.connection_context.resolve_secret)
         definition = DdlStatement(whole, self._author, (catalog, statement) if whole is parsed else None)
         query = statement.query if isinstance(statement, statements.CreateTable) else None
 

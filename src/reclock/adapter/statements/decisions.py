@@ -34,14 +34,14 @@ def decide(statement: _Decision, environment: Environment, users: Users) -> None
     change, details = _change_of(statement)
     if isinstance(statement, statements.ResnapshotSource):
         _ensure_claimed(environment, statement.id)
-    standing = environment.frontiers.get(statement.id).claim
+    standing = environment.stores.frontiers.get(statement.id).claim
     if standing is not None:
         change(standing.payload)  # what cannot be decided is not logged
         if isinstance(statement, statements.SkipRange):
             details = {**details, **_reach(standing.payload, statement)}
         _log(statement, details, environment, users)
     try:
-        environment.frontiers.decide(statement.id, change)
+        environment.stores.frontiers.decide(statement.id, change)
     except NothingClaimed:
         raise NothingClaimed(str(statement.name)) from None
 
@@ -49,12 +49,12 @@ def decide(statement: _Decision, environment: Environment, users: Users) -> None
 def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
     """A step of the source stands, if only one that has not looked at its upstream."""
     for _ in range(_ATTEMPTS):
-        if environment.frontiers.get(source).claim is not None:
+        if environment.stores.frontiers.get(source).claim is not None:
             return
-        at = environment.oracle.write_ts(EPOCH_MS)
+        at = environment.stores.oracle.write_ts(EPOCH_MS)
         step = payload.Step(source, at, payload.Phase.PROBING)
         with suppress(ClaimConflict, UpperMismatch):
-            environment.frontiers.claim(source, at=at, payload=step.to_payload(), owner=environment.actor, lease_ms=0)
+            environment.stores.frontiers.claim(source, at=at, payload=step.to_payload(), owner=environment.stores.actor, lease_ms=0)
 
 
 def restart(statement: statements.RestartPartition, environment: Environment, users: Users) -> None:
@@ -63,19 +63,19 @@ def restart(statement: statements.RestartPartition, environment: Environment, us
     Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has no such partitions.
     """
     [spec] = source_specs(environment, [str(statement.name)])
-    connector = open_connector(spec, environment.connection_context)
+    connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRestart):
         raise InvalidOption(f'nothing of "{statement.name}" can be restarted', detail="only objects can be read again")
-    _, bound = SourceCollections.open(environment.lake, spec).read_bound()
+    _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
     number = connector.next_reading(bound, statement.partition, _stalled_partition(environment, spec.id))
     details = {"decision": "restart", "partition": statement.partition, "reading": number}
     _log(statement, details, environment, users)
-    environment.restarts.request(spec.id, statement.partition, number)
+    environment.stores.restarts.request(spec.id, statement.partition, number)
 
 
 def _stalled_partition(environment: Environment, source: GlobalId) -> str | None:
     """The partition of which the upstream changed, so that the source's step cannot begin."""
-    claim = environment.frontiers.get(source).claim
+    claim = environment.stores.frontiers.get(source).claim
     step = payload.Step.from_payload(claim.payload) if claim is not None else None
     if step is None or step.error is None or step.phase is not payload.Phase.PROBING:
         return None
@@ -91,10 +91,10 @@ def _log(
 ) -> None:
     """The decision is in the audit log. Raises ``UpperMismatch`` if other actors change the catalog all the time."""
     for attempt in range(_ATTEMPTS):
-        logged = Change(environment, users, environment.catalog.transaction(), MINIMUM)
+        logged = Change(environment, users, environment.stores.catalog.transaction(), MINIMUM)
         logged.audit("alter", "source", statement.name, **details)
         try:
-            environment.catalog.commit_transaction(logged.tx)
+            environment.stores.catalog.commit_transaction(logged.tx)
             return
         except UpperMismatch:
             if attempt == _ATTEMPTS - 1:
@@ -133,13 +133,15 @@ def _unless_lost(change: Callable[[_Payload], dict[str, Any]]) -> Callable[[_Pay
 
 def skipped(environment: Environment, source: GlobalId) -> list[Skip]:
     """The offsets that a source was told to give up after they were bound, as the audit log has them."""
-    logged: list[Any] = [event.details for event in environment.catalog.get_audit_logs() if event.details.get("source") == source]
+    logged: list[Any] = [
+        event.details for event in environment.stores.catalog.get_audit_logs() if event.details.get("source") == source
+    ]
     return [(details["partition"], details["lower"], details["upper"]) for details in logged]
 
 
 def has_gaps(environment: Environment, source: GlobalId) -> bool:
     """Whether it was ever told to give offsets up."""
-    events = (event.details for event in environment.catalog.get_audit_logs())
+    events = (event.details for event in environment.stores.catalog.get_audit_logs())
     return any(details.get("decision") == "skip" and source in (details.get("of"), details.get("source")) for details in events)
 
 

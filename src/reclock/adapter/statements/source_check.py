@@ -21,7 +21,7 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
 
     Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
     """
-    environment.await_storage(environment.planner_catalog())
+    environment.control_plane.await_storage(environment.stores.planner_catalog())
     [spec] = source_specs(environment, [name])
     yield from _known(environment, spec)
     found: SimpleQueue[CheckResult | None] = SimpleQueue()
@@ -50,23 +50,23 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
 
 
 def _known(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
-    status = environment.statuses.current([spec.id]).get(spec.id)
+    status = environment.stores.statuses.current([spec.id]).get(spec.id)
     if status is None:
         yield CheckResult("status", True, "no tick has come to it yet")
     else:
         yield CheckResult("status", status.error is None, "; ".join(filter(None, (status.status, status.error, status.detail))))
-    frontier = environment.frontiers.get(spec.id)
-    behind = f"{max(environment.clock() + 1 - frontier.upper, 0)} ms behind the clock"
-    waits = ", waits for its backfill" if spec.id in environment.frontiers.backfilled() else ""
+    frontier = environment.stores.frontiers.get(spec.id)
+    behind = f"{max(environment.stores.clock() + 1 - frontier.upper, 0)} ms behind the clock"
+    waits = ", waits for its backfill" if spec.id in environment.stores.frontiers.backfilled() else ""
     claim = f", claimed at {frontier.claim.at} by {frontier.claim.owner}" if frontier.claim is not None else ""
     yield CheckResult("frontier", True, f"complete below {frontier.upper}, {behind}{waits}{claim}")
 
 
 def _asked(environment: Environment, spec: SourceSpec) -> Iterator[CheckResult]:
-    connector = open_connector(spec, environment.connection_context)
+    connector = open_connector(spec, environment.runtime.connection_context)
     if isinstance(connector, Checks):
         yield from connector.check()
-    _, bound = SourceCollections.open(environment.lake, spec).read_bound()
+    _, bound = SourceCollections.open(environment.stores.lake, spec).read_bound()
     if isinstance(connector, SupportsRestart):
         for name in connector.abandoned_partitions(bound):
             yield CheckResult("given up", False, f'nothing more is read of "{name}"; {RESTART_HINT}')

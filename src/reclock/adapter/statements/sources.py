@@ -22,7 +22,7 @@ def source_specs(environment: Environment, only: Sequence[str] | None = None) ->
 
     Raises ``UnknownRelation``.
     """
-    catalog = environment.planner_catalog()
+    catalog = environment.stores.planner_catalog()
     if only is not None:
         named = [_named(catalog, name) for name in only]
         return [source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()]

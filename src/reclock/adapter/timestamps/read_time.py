@@ -82,18 +82,18 @@ def held_readable(
     if not groups:
         yield
         return
-    with environment.shared_holds.held(groups, at):
+    with environment.stores.shared_holds.held(groups, at):
         _await_complete(environment, at, groups, interruption, notice, name_of)
         yield
 
 
 def reached(environment: Environment, at: Timestamp) -> bool:
     """Whether ``at`` is over: every later write gets a later time. The clock decides, where nothing was written since."""
-    if at <= environment.oracle.read_ts(EPOCH_MS):
+    if at <= environment.stores.oracle.read_ts(EPOCH_MS):
         return True
-    if at > environment.clock():
+    if at > environment.stores.clock():
         return False
-    environment.oracle.apply_write(EPOCH_MS, at)
+    environment.stores.oracle.apply_write(EPOCH_MS, at)
     return True
 
 
@@ -111,14 +111,14 @@ def _await_complete(
             group, frontier = next(iter(late.items()))
             raise NotReadable(group, at=at, since=frontier.since, upper=frontier.upper)
         idle = [group for group, frontier in late.items() if frontier.claim is None]
-        if idle and (advanced := environment.frontiers.advance_idle(idle, Timestamp(at + 1))):
-            environment.note_published(dict.fromkeys(advanced, Timestamp(at + 1)))
+        if idle and (advanced := environment.stores.frontiers.advance_idle(idle, Timestamp(at + 1))):
+            environment.stores.note_published(dict.fromkeys(advanced, Timestamp(at + 1)))
             continue
         waiting = _describe(late, at, name_of)
         if stalls := _stalls(environment, late):
             raise _stalled(stalls[0], at, name_of)
         if not told:
-            for group in sorted(environment.frontiers.backfilled() & late.keys()):  # nobody knows how long that takes
+            for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):  # nobody knows how long that takes
                 raise NotReadable(name_of(group), at=at, since=late[group].since, upper=late[group].upper)
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
@@ -147,7 +147,7 @@ def last_complete(environment: Environment, at: Timestamp, groups: Iterable[str]
 
 def _stalls(environment: Environment, late: Mapping[str, GroupFrontier]) -> list[Stall]:
     claimed = {group: frontier for group, frontier in late.items() if frontier.claim is not None}
-    statuses = environment.statuses.current(claimed) if claimed else {}
+    statuses = environment.stores.statuses.current(claimed) if claimed else {}
     return [Stall(claimed[group].upper, status) for group, status in statuses.items() if status.status == "stalled"]
 
 
@@ -159,7 +159,7 @@ def _stalled(stall: Stall, at: Timestamp, name_of: Callable[[str], str]) -> Inpu
 
 def _late(environment: Environment, at: Timestamp, groups: frozenset[str]) -> dict[str, GroupFrontier]:
     """The groups that are not complete at ``at``, by what was published since it was last looked at, if that matters."""
-    unknown = [group for group in groups if environment.published.get(group, MINIMUM) <= at]
+    unknown = [group for group in groups if environment.stores.published_uppers.get(group, MINIMUM) <= at]
     return {group: frontier for group, frontier in known(environment, unknown).items() if frontier.upper <= at}
 
 
@@ -174,8 +174,8 @@ def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callabl
 def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
     """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for one that is gone."""
     wanted = frozenset(groups)
-    found = environment.frontiers.get_all(wanted) if wanted else {}
+    found = environment.stores.frontiers.get_all(wanted) if wanted else {}
     for group in sorted(wanted - found.keys()):
         raise UnknownCollection(group)
-    environment.note_published({group: frontier.upper for group, frontier in found.items()})
+    environment.stores.note_published({group: frontier.upper for group, frontier in found.items()})
     return found

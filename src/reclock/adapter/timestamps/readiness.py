@@ -29,18 +29,18 @@ def require_ready(environment: Environment, catalog: PlannerCatalog, ids: Iterab
     Raises ``CollectionUnready``.
     """
     wanted = set(ids)
-    if not wanted & environment.stored_objects.unready().keys():
+    if not wanted & environment.stores.stored_objects.unready().keys():
         return
-    environment.storage_controller.step()
-    unready = environment.stored_objects.unready()
+    environment.control_plane.storage_controller.step()
+    unready = environment.stores.stored_objects.unready()
     for id in sorted(wanted & unready.keys()):
         raise CollectionUnready(_name(catalog, id), error=unready[id].error, hint=unready[id].hint)
 
 
 def retry_unready(environment: Environment) -> None:
     """Storage tries again to make what it could not make before."""
-    if environment.stored_objects.unready():
-        environment.storage_controller.step()
+    if environment.stores.stored_objects.unready():
+        environment.control_plane.storage_controller.step()
 
 
 def named(
@@ -55,7 +55,7 @@ def named(
     require_ready(environment, catalog, [id])
     if not isinstance(error, UnknownCollection):
         return error.named(name)
-    if environment.planner_catalog().entry(id) is None:
+    if environment.stores.planner_catalog().entry(id) is None:
         return DroppedMeanwhile(name)
     return CollectionDamaged(name, detail="its Delta table is missing in the lake, or its frontier in consensus")
 
@@ -65,7 +65,7 @@ def about_object(error: ReclockError, environment: Environment) -> ReclockError:
     if not isinstance(error, Unavailable):
         return error
     try:
-        return named(error, environment, environment.planner_catalog())
+        return named(error, environment, environment.stores.planner_catalog())
     except CollectionUnready as unready:
         return unready
 
@@ -85,7 +85,7 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
         BrokenObject(entry.id, str(entry.name), entry.type.value, "definition", entry.reason, entry.refusal.hint)
         for entry in catalog.quarantined()
     ]
-    for id, failure in environment.stored_objects.unready().items():
+    for id, failure in environment.stores.stored_objects.unready().items():
         entry = catalog.entry(id)
         if entry is not None:
             broken.append(BrokenObject(id, str(entry.name), entry.type.value, "collection", failure.error, failure.hint))
@@ -94,7 +94,7 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
 
 def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
     """Looks at each collection that storage has made."""
-    made = environment.frontiers.get_all().keys() | environment.tables.log.known()
+    made = environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
     commands = [command for command in storage_commands({}, catalog) if isinstance(command, CreateCollections)]
     for wanted in commands:
         entry = catalog.entry(wanted.id)
@@ -102,7 +102,7 @@ def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Itera
             continue
         try:
             for collection in wanted.collections:
-                environment.lake.open(collection.id).pin()
+                environment.stores.lake.open(collection.id).pin()
         except Unavailable as error:
             told = named(error, environment, catalog)
             yield BrokenObject(entry.id, str(entry.name), entry.type.value, "collection", told.detail or told.message, told.hint)

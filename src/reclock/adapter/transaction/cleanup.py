@@ -29,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 def of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[Leftover]:
     """What the upstreams keep for those of ``ids`` that are sources of ``catalog``."""
-    now, found = environment.clock(), []
+    now, found = environment.stores.clock(), []
     for entry in map(catalog.entry, ids):
         connector = entry.source.connector if isinstance(entry, RelationEntry) and entry.source is not None else None
         if entry is not None and isinstance(connector, PostgresConnector):
@@ -45,11 +45,11 @@ def settle(environment: Environment, leftovers: Iterable[Leftover]) -> list[Left
         try:
             _let_go(environment, _upstream(leftover))
         except ReclockError as error:
-            failed = leftover.failed(error.message, error.detail, environment.clock())
-            environment.leftovers.failed(failed)
+            failed = leftover.failed(error.message, error.detail, environment.stores.clock())
+            environment.stores.pending_cleanup.failed(failed)
             left.append(failed)
         else:
-            environment.leftovers.forget(leftover.source_id)
+            environment.stores.pending_cleanup.forget(leftover.source_id)
     return left
 
 
@@ -57,13 +57,13 @@ def settle_all(environment: Environment, *, is_patient: bool = False) -> int:
     """Try what is left of sources that are dropped; answers how many could not be told. With ``is_patient`` it asks one upstream
     at most, and none that was asked a short while ago.
     """
-    known = environment.leftovers.get_all()
+    known = environment.stores.pending_cleanup.get_all()
     if not known:
         return 0
-    snapshot = environment.catalog.sync()
+    snapshot = environment.stores.catalog.sync()
     due = [own for own in known if is_dropped(snapshot, own.source_id)]
     if is_patient:
-        due = [own for own in due if own.at + AGAIN_AFTER_MS <= environment.clock()][:1]
+        due = [own for own in due if own.at + AGAIN_AFTER_MS <= environment.stores.clock()][:1]
     left = settle(environment, due)
     for own in left:
         _log.warning("the upstream of a dropped source was not told", source=own.name, error=own.error, detail=own.detail)
@@ -84,4 +84,6 @@ def _upstream(leftover: Leftover) -> PostgresConnector:
 def _let_go(environment: Environment, upstream: PostgresConnector) -> None:
     from reclock.connectors.postgres.connector import Postgres  # psycopg is a library that others need not load
 
-    Postgres(upstream, {}, postgres_parameters(upstream.connection, environment.connection_context.resolve_secret)).dismiss()
+    Postgres(
+        upstream, {}, postgres_parameters(upstream.connection, environment.runtime.connection_context.resolve_secret)
+    ).dismiss()

@@ -37,14 +37,18 @@ class Change:
 
     def __init__(self, environment: Environment, users: Users, tx: CatalogTransaction, begins_at: Timestamp) -> None:
         self.users, self.tx, self.begins_at = users, tx, begins_at
-        self.now = environment.clock()
+        self.now = environment.stores.clock()
         self.new_table: NewTable | None = None
-        self._passwords = environment.passwords
+        self._passwords = environment.stores.passwords
         self._new_passwords: dict[str, str] = {}
         """Verifiers by the reference that the catalog is to have."""
         self._old_passwords: list[str] = []
-        self._secrets = environment.secrets
-        self._holds, self._actor, self._lease_ms = environment.holds, environment.actor, environment.settings.read_hold_lease_ms
+        self._secrets = environment.stores.secrets
+        self._holds, self._actor, self._lease_ms = (
+            environment.stores.holds,
+            environment.stores.actor,
+            environment.stores.settings.read_hold_lease_ms,
+        )
         self._old_secrets: list[str] = []
 
     def fork(self, users: Users) -> Change:

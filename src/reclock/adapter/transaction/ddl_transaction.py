@@ -57,7 +57,7 @@ class _State:
         """Planned when it is first asked for."""
         if self.change is not None and self.newest.snapshot is not self.change.tx.snapshot:
             before = {entry.id for entry in self.newest.quarantined()}
-            self.newest = self.environment.planned(self.change.tx.snapshot, self.newest)
+            self.newest = self.environment.stores.planner_catalogs.resolve(self.change.tx.snapshot, self.newest)
             for entry in self.newest.quarantined():
                 if entry.id not in before:  # a definition must not break what is there
                     raise entry.refusal
@@ -95,13 +95,13 @@ class Definitions:
     @property
     def catalog(self) -> PlannerCatalog:
         """As it is with all that has been defined."""
-        return self._states[-1].catalog if self._said else self._environment.planner_catalog()
+        return self._states[-1].catalog if self._said else self._environment.stores.planner_catalog()
 
     @property
     def begins_at(self) -> Timestamp:
         """The time of the data timeline that new items begin at."""
         if self._begins_at is None:
-            self._begins_at = self._environment.oracle.read_ts(EPOCH_MS)
+            self._begins_at = self._environment.stores.oracle.read_ts(EPOCH_MS)
         return self._begins_at
 
     def add(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
@@ -132,7 +132,7 @@ class Definitions:
         """All of them at once; if another actor was faster, they are planned again on what it left. Raises ``UpperMismatch``."""
         if not self._said:
             return
-        with self._interruption.taking(self._environment.defining):
+        with self._interruption.taking(self._environment.stores.ddl_lock):
             for attempt in range(1, ATTEMPTS + 1):
                 change, left = None, []
                 try:
@@ -141,10 +141,10 @@ class Definitions:
                     if change is not None:
                         dropped = change.tx.removed(Kind.ITEM)
                         left = leftovers.of(self._states[0].newest, dropped, self._environment)
-                        self._environment.leftovers.put(left)  # first, lest nobody knows of it once the source is gone
+                        self._environment.stores.pending_cleanup.put(left)  # first, lest nobody knows of it once the source is gone
                         change.keep_passwords()  # first too, lest the role can log in without one
                         failpoint("definitions.before_commit")
-                        self._environment.catalog.commit_transaction(change.tx)
+                        self._environment.stores.catalog.commit_transaction(change.tx)
                         failpoint("definitions.after_commit")
                         change.forget_passwords()
                     break
@@ -154,7 +154,7 @@ class Definitions:
                     if attempt == ATTEMPTS:
                         raise
                     self._interruption.back_off(attempt)
-        self._environment.storage_controller.wake()
+        self._environment.control_plane.storage_controller.wake()
         left = leftovers.settle(self._environment, left)
         for own in left:
             self._notice(f'the upstream of "{own.name}" still has the {own.what}: {own.error}; it will be told later')
@@ -164,26 +164,26 @@ class Definitions:
     # --- inside ---
 
     def _plan_on_newest(self) -> None:
-        planned, newest = self._states[0].newest.snapshot, self._environment.planner_catalog().snapshot
+        planned, newest = self._states[0].newest.snapshot, self._environment.stores.planner_catalog().snapshot
         assert planned is not None
         assert newest is not None
         if planned.content_upper != newest.content_upper:
             self._plan_again()
 
     def _plan_again(self) -> None:
-        self._states = [_State(self._environment, self._environment.planner_catalog())]
+        self._states = [_State(self._environment, self._environment.stores.planner_catalog())]
         for definition in self._said:
             self._states.append(self._states[-1].after(definition, self.begins_at))
 
     def _reserved_id(self) -> GlobalId:
         """One that nothing else will have, whatever becomes of this transaction."""
-        with self._interruption.taking(self._environment.defining):
+        with self._interruption.taking(self._environment.stores.ddl_lock):
             for attempt in range(1, ATTEMPTS + 1):
-                tx = CatalogTransaction(self._environment.catalog.sync())
+                tx = CatalogTransaction(self._environment.stores.catalog.sync())
                 id = tx.allocate_user_id()
                 try:
-                    self._environment.catalog.commit_transaction(tx)
+                    self._environment.stores.catalog.commit_transaction(tx)
                     return id
                 except UpperMismatch:
                     self._interruption.back_off(attempt)
-        raise UpperMismatch("catalog", expected=tx.base.upper, found=self._environment.catalog.upper)
+        raise UpperMismatch("catalog", expected=tx.base.upper, found=self._environment.stores.catalog.upper)

@@ -93,7 +93,7 @@ class TemporaryObjects:
         assert catalog.snapshot is not None
         owner = self.state.items[0].owner_role_id
         snapshot = catalog.snapshot.with_change(None, Schema(_SCHEMA_ID, None, TEMPORARY_SCHEMA, owner))
-        return self._environment.planned(_with(snapshot, self.state.items), catalog)
+        return self._environment.stores.planner_catalogs.resolve(_with(snapshot, self.state.items), catalog)
 
 
 def _with(snapshot: CatalogSnapshot, items: tuple[Item, ...] | list[Item]) -> CatalogSnapshot:

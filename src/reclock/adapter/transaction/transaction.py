@@ -110,7 +110,7 @@ class Transaction:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
             self._time = choose(self._domain)
             if self.is_block:
-                self._held.enter_context(self._environment.shared_holds.held(self._domain, self._time.at))
+                self._held.enter_context(self._environment.stores.shared_holds.held(self._domain, self._time.at))
         elif outside := groups - self._domain:
             raise OutsideTransaction(sorted(_name(catalog, group) for group in outside))
         self._has_read_others = self._has_read_others or groups != {TABLES}
@@ -240,7 +240,7 @@ class Transaction:
 
     def _fill(self) -> None:
         """The rows of tables that are made are in the lake before the catalog knows of these."""
-        catalog, tables = self.definitions.catalog, self._environment.tables
+        catalog, tables = self.definitions.catalog, self._environment.stores.tables
         for id in self.made & self.writes.keys():
             if catalog.entry(id) is not None:
                 table = catalog.relation(id)
@@ -253,12 +253,12 @@ class Transaction:
         reads, keys = frozenset(self._reads), {table: keys for table, keys in self._reads.items() if keys is not None}
         for attempt in range(_ATTEMPTS):
             try:
-                self._environment.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
+                self._environment.stores.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
                 return
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
                 catalog_ts = self._checked_again()
                 if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
-                    raise readiness.named(broken, self._environment, self._environment.planner_catalog()) from broken
+                    raise readiness.named(broken, self._environment, self._environment.stores.planner_catalog()) from broken
                 self._catalog_ts = catalog_ts
             except CatalogMoved:
                 self._catalog_ts = self._checked_again()
@@ -270,7 +270,7 @@ class Transaction:
 
         A view that is defined anew has a new id. Raises ``RelationChanged``.
         """
-        catalog = self._environment.planner_catalog()
+        catalog = self._environment.stores.planner_catalog()
         assert catalog.snapshot is not None
         for id, relation in self._used.items():
             entry = catalog.entry(id)

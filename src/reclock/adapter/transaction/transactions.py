@@ -150,13 +150,13 @@ class Transactions:
         """The catalog as the next statement sees it; without a block, with the read timestamp of the same moment."""
         if self._block is not None:
             return self.temporary.over(self._block.definitions.catalog), None
-        catalog, read_ts = self._environment.present()
+        catalog, read_ts = self._environment.stores.planner_catalogs.current_with_read_ts()
         return self.temporary.over(catalog), read_ts
 
     @property
     def now(self) -> Timestamp:
         """When the block began; without one, the present."""
-        return self._environment.clock() if self._block is None else self._began_at
+        return self._environment.stores.clock() if self._block is None else self._began_at
 
     # --- statements ---
 
@@ -193,7 +193,7 @@ class Transactions:
             return work(self._block)
         if turn is None:
             return self._optimistically(work)
-        with self._interruption.in_consensus(), self._environment.table_queues.taking(turn()):
+        with self._interruption.in_consensus(), self._environment.stores.table_queues.taking(turn()):
             return self._optimistically(work)
 
     def _optimistically(self, work: Callable[[Transaction], T]) -> T:
@@ -306,7 +306,7 @@ class Transactions:
     def _open(self) -> None:
         self._block = self._new(is_block=True)
         self._has_statements = False
-        self._temporary_before, self._began_at = self.temporary.state, self._environment.clock()
+        self._temporary_before, self._began_at = self.temporary.state, self._environment.stores.clock()
         self._variables.begin()
         self.status = TransactionStatus.IN_BLOCK
 

@@ -1,0 +1,54 @@
+"""The catalog as statements see it, resolved once for each of its versions and shared by all threads of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Timestamp
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.oracle.oracle import TimestampOracle
+from reclock.runtime.system_relations import system_entries
+from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+
+
+class PlannerCatalogs:
+    """See the module. Safe for threads."""
+
+    def __init__(
+        self,
+        catalog: DurableCatalogState,
+        oracle: TimestampOracle,
+        settings: Callable[[], PlannerSettings],
+        on_snapshot: Callable[[CatalogSnapshot], None],
+    ) -> None:
+        """``on_snapshot`` is called with each version that this process learns of."""
+        self._catalog, self._oracle, self._settings, self._on_snapshot = catalog, oracle, settings, on_snapshot
+        self._newest: PlannerCatalog | None = None
+
+    def current(self) -> PlannerCatalog:
+        """The catalog with every change that was committed before the call."""
+        return self._resolve_shared(self._catalog.sync())
+
+    def current_with_read_ts(self) -> tuple[PlannerCatalog, Timestamp | None]:
+        """The current catalog and the read timestamp of the data, by one look at the oracle, if both are of that moment.
+
+        They are unless the catalog has just changed: one that is newer than the look may have a table that was not filled yet.
+        """
+        now = self._oracle.read_all()
+        snapshot = self._catalog.snapshot()
+        if snapshot.upper != now[CATALOG]:
+            snapshot = self._catalog.sync()
+        return self._resolve_shared(snapshot), now[EPOCH_MS] if snapshot.upper == now[CATALOG] else None
+
+    def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
+        """The catalog of ``snapshot``, which may contain uncommitted changes. What ``previous`` resolved is reused."""
+        return PlannerCatalog.from_snapshot(snapshot, system_entries(self._catalog.snapshot()), previous, self._settings())
+
+    def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
+        newest = self._newest
+        if newest is None or newest.snapshot is not snapshot:
+            newest = self.resolve(snapshot, newest)
+            self._on_snapshot(snapshot)
+            self._newest = newest  # another thread may put an older one there, but is not answered from it
+        return newest

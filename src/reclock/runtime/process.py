@@ -1,0 +1,128 @@
+"""What one process works with: engines, in-process replicas, threads, connections, and its reports of itself."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reclock.clusters.measurements import Measurements
+from reclock.clusters.own_engines import OwnEngines
+from reclock.clusters.sizes import ReplicaSize, size_named
+from reclock.clusters.usage import Usage
+from reclock.clusters.virtual import VirtualReplica
+from reclock.collections.arrangements import Arrangements
+from reclock.connectors.factory import ConnectionContext
+from reclock.connectors.objects.object_store import open_object_store
+from reclock.consensus.processes.reporters import Reporters
+from reclock.controllers.implied import sink_spec
+from reclock.ingest.pool import IngestionPool
+from reclock.introspection.backends import Backends
+from reclock.introspection.collection_manager import CollectionManager
+from reclock.introspection.reports import Reports
+from reclock.introspection.types import HISTORIES
+from reclock.runtime.stores import Stores
+from reclock.sinks.factory import SinkContext
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class ProcessRuntime:
+    """The means of this process to compute and to report. Nothing here is durable, and everything is made when first used."""
+
+    def __init__(self, stores: Stores, spark: SparkSession | None) -> None:
+        """A ``spark`` session that is given is used and left running."""
+        self._stores = stores
+        self.settings = stores.settings
+        """The environment's, or those of this process's replica size: see `use_size`."""
+        self.engines = OwnEngines(lambda: self.settings, spark)
+        self.backends = Backends()
+        self.reports: Reports | None = None
+        """Where this process reports its sessions and statements, while it does."""
+
+    # --- engines and replicas ---
+
+    def use_size(self, name: str) -> ReplicaSize:
+        """The engines of this process are those of a replica of this size. Before the first is used. Raises ``InvalidOption``."""
+        size = size_named(name, self._stores.replica_sizes)
+        self.settings = size.applied_to(self.settings)
+        return size
+
+    def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> VirtualReplica:
+        """A replica in this process, on its engines; its Spark jobs run in the scheduling pool of that name. A replica with a
+        size has the process for itself."""
+        stores, sample_ms = self._stores, self.settings.introspection_sample_ms
+        usage = Usage(stores.actor, stores.clock, sample_ms, size)
+        return VirtualReplica(
+            stores.lake,
+            stores.tables,
+            stores.frontiers,
+            stores.holds,
+            self.settings,
+            self.arrangements,
+            lambda: self.engines.small,
+            lambda: self.engines.large(pool),
+            stores.published_uppers,
+            Measurements(lambda ids: stores.frontiers.get_all(list(ids)), stores.lake, stores.clock, sample_ms, usage),
+            lambda id: sink_spec(stores.planner_catalog(), id),
+            self.sink_context,
+        )
+
+    @cached_property
+    def arrangements(self) -> Arrangements:
+        """What is looked up again and again, in this process's memory."""
+        return Arrangements(self.settings.arrangements_bytes)
+
+    # --- ingestion ---
+
+    @cached_property
+    def threads(self) -> ThreadPoolExecutor:
+        """Work on many sources at once. They stay: Spark keeps a thread of its own for each."""
+        return ThreadPoolExecutor(self.settings.source_threads, thread_name_prefix="source")
+
+    @cached_property
+    def ingestions(self) -> IngestionPool[Any]:
+        """The ingestions that ticks of this process have started and not published yet."""
+        return IngestionPool(self.threads)
+
+    # --- connections ---
+
+    @property
+    def connection_context(self) -> ConnectionContext:
+        """What connectors need to reach the upstreams of sources."""
+        settings, stores = self.settings, self._stores
+        buckets = open_object_store(
+            settings.buckets_root,
+            endpoint=settings.s3_endpoint,
+            region=settings.s3_region,
+            access_key_id=settings.s3_access_key_id,
+            secret_access_key=settings.s3_secret_access_key.get_secret_value(),
+        )
+        return ConnectionContext(buckets, stores.clock, lambda secret: stores.secrets.get(secret.reference, secret.name))
+
+    @property
+    def sink_context(self) -> SinkContext:
+        """What writers need to reach the targets of sinks."""
+        stores = self._stores
+        return SinkContext(
+            self.settings,
+            stores.mark.id,
+            stores.clock,
+            lambda secret: stores.secrets.get(secret.reference, secret.name),
+        )
+
+    # --- reports ---
+
+    @cached_property
+    def collection_manager(self) -> CollectionManager:
+        """Writes what replicas and processes report."""
+        stores = self._stores
+        reporters = Reporters(stores.consensus, stores.leadership, lease_ms=self.settings.introspection_lease_ms)
+        return CollectionManager(stores.managed, reporters, HISTORIES, stores.clock)
+
+    def close(self) -> None:
+        """Waits for running ingestions, and stops the engines that were started here."""
+        if "threads" in self.__dict__:
+            self.threads.shutdown()
+        self.engines.close()

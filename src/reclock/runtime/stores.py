@@ -1,0 +1,235 @@
+"""The stores of an environment: everything durable, and what this process remembers of it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
+
+from reclock.algebra.ids import StorageCollectionId
+from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
+from reclock.catalog.changelog import DurableCatalog
+from reclock.catalog.durable import DurableCatalogState
+from reclock.catalog.implementations import find_mark, open_log
+from reclock.catalog.objects import TimelineFloor
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.clusters.sizes import ReplicaSize, replica_sizes
+from reclock.collections.folder import Folder
+from reclock.collections.lake import Lake
+from reclock.collections.marks import StoreMarks
+from reclock.collections.table_queues import TableQueues
+from reclock.collections.table_wal import TableWal
+from reclock.collections.tables import Tables
+from reclock.config import Settings
+from reclock.consensus.credentials.passwords import Passwords
+from reclock.consensus.credentials.secrets import Secrets
+from reclock.consensus.database.store import Consensus
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.consensus.frontiers.holds import ReadHolds
+from reclock.consensus.frontiers.shared_holds import SharedHolds
+from reclock.consensus.leadership.fence import Leadership, known_epoch
+from reclock.consensus.objects.pending_cleanup import Leftovers
+from reclock.consensus.objects.stored_objects import StoredObjects
+from reclock.consensus.processes.replicas import Replicas
+from reclock.consensus.processes.restarts import RestartRequests
+from reclock.consensus.processes.statistics import Statistics
+from reclock.consensus.processes.statuses import Statuses
+from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
+from reclock.introspection.managed import LakeManagedCollections
+from reclock.oracle.batching import BatchingOracle
+from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
+from reclock.runtime.planner_catalogs import PlannerCatalogs
+from reclock.runtime.store_checks import StoreChecks, reserve_ids
+from reclock.runtime.system_relations import SYSTEM_OBJECTS, managed_ids
+from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+
+
+class Stores:
+    """Consensus, the lake, the catalog, the oracle and the marks, as one actor of the catalog's epoch reads and writes them.
+
+    Every write is fenced by ``leadership``. What is only in memory (``shared_holds``, ``published_uppers``, ``ddl_lock``,
+    ``table_queues``) saves work among the threads of this process; correctness needs none of it.
+    """
+
+    def __init__(
+        self, settings: Settings, clock: Clock | None, *, may_create: bool, on_catalog: Callable[[CatalogSnapshot], None]
+    ) -> None:
+        """Connects; the catalog is not open yet. ``on_catalog`` is called with each version of it that this process learns of.
+
+        Raises ``CatalogUninitialized`` if there is nothing yet, unless the caller ``may_create`` it.
+        """
+        if not may_create and settings.consensus_file is not None and not settings.consensus_file.exists():
+            raise CatalogUninitialized(settings.home)  # an attempt to open it must not create the file
+        self.settings = settings
+        self.consensus = Consensus.connect(settings.consensus.get_secret_value())
+        self.clock = clock or self.consensus.clock
+        """The consensus database's, so that no process's own clock decides about time; tests may give another."""
+        oracle = ConsensusOracle(self.consensus, self.clock, max_clock_jump_ms=settings.max_clock_jump_ms)
+        self.oracle: TimestampOracle = BatchingOracle(oracle)
+        try:
+            self.mark = find_mark(settings, self.consensus, may_make=may_create)
+            log = open_log(self.mark.catalog, self.mark.id, settings, self.consensus)
+            epoch = self.consensus.read(known_epoch)
+        except BaseException:
+            self.consensus.close()
+            raise
+        self.catalog: DurableCatalogState = DurableCatalog(
+            log, oracle=self.oracle, clock=self.clock, deploy_generation=settings.deploy_generation, epoch_above=epoch
+        )
+        self._log, self._oracle = log, oracle
+        lake, interval_ms = Folder(settings.lake_root, settings.lake_options), settings.store_mark_interval_ms
+        self.marks = StoreMarks(self.consensus, lake, self.clock, lambda: self.leadership, interval_ms=interval_ms)
+        """What the lake and consensus know of each other."""
+        self._is_open = False
+        self.actor = f"actor-{secrets.token_hex(6)}"
+        """A name no other process has: owner of read holds and of claims without a run of their own."""
+        self.planner_catalogs = PlannerCatalogs(self.catalog, self.oracle, self._planner_settings, on_catalog)
+        self.shared_holds = SharedHolds(lambda: self.holds, self.actor, settings.read_hold_lease_ms)
+        """The holds of queries: reads of this process share them."""
+        self.ddl_lock = threading.Lock()
+        """Taken by every statement that defines something: statements of one process would only make each other lose the race
+        for the catalog."""
+        self.published_uppers: dict[str, Timestamp] = {}
+        """The uppers of groups when this process last looked. The present ones are no lower."""
+        self.table_queues = TableQueues()
+        """Where statements of this process that would conflict take turns."""
+
+    def open(self, *, may_lead: bool, accept_loss: bool = False) -> None:
+        """Opens the catalog: joins it, or leads it where ``may_lead`` and it is to be made or upgraded, or with ``accept_loss``.
+
+        Raises ``CatalogUninitialized``, ``CatalogVersionUnsupported``, ``Fenced``, ``ConfigurationError``, and, without
+        ``accept_loss``, ``StoreRolledBack``.
+        """
+        checks = StoreChecks(self.marks, self._log, self._oracle, self.settings)
+        self.replica_sizes  # noqa: B018  every statement needs them: a file that cannot be read is reported now
+        loss = checks.loss() if accept_loss else checks.check(may_recover=may_lead)
+        self._oracle.open_timeline(CATALOG, Timestamp(0))
+        if accept_loss or (may_lead and not self.catalog.is_current(SYSTEM_OBJECTS)):
+            self.catalog.open(SYSTEM_OBJECTS)
+        else:
+            self.catalog.join()
+        if find_mark(self.settings, self.consensus, may_make=False) != self.mark:
+            raise CatalogSealed()  # it was converted meanwhile
+        floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
+        if not floors.get(EPOCH_MS):
+            self.catalog.set_timestamps([TimelineFloor(EPOCH_MS, self.clock())])
+            floors = {floor.timeline: floor.floor for floor in self.catalog.get_timestamps()}
+        for timeline, floor in floors.items():
+            self._oracle.open_timeline(timeline, floor)
+        self._oracle.check_clock()
+        if loss is not None:
+            self.oracle.apply_write(EPOCH_MS, loss.newest_time)
+            reserve_ids(self.catalog, loss.ids | self.frontiers.get_all().keys() | self.tables.log.known())
+            self.marks.write(above=loss.mark)
+        self.marks.refresh()
+        self._is_open = True
+
+    # --- the catalog ---
+
+    def planner_catalog(self) -> PlannerCatalog:
+        """The catalog as statements see it, with every change that was committed before the call."""
+        return self.planner_catalogs.current()
+
+    @cached_property
+    def replica_sizes(self) -> Mapping[str, ReplicaSize]:
+        """The sizes that replicas may have, by name. Raises ``ConfigurationError``."""
+        return replica_sizes(self.settings.cluster_replica_sizes)
+
+    def _planner_settings(self) -> PlannerSettings:
+        return PlannerSettings(tuple(self.replica_sizes), self.settings.experimental_mode)
+
+    # --- consensus ---
+
+    @property
+    def leadership(self) -> Leadership:
+        return self.catalog.leadership
+
+    @property
+    def frontiers(self) -> Frontiers:
+        return Frontiers(self.consensus, self.leadership)
+
+    @property
+    def holds(self) -> ReadHolds:
+        return ReadHolds(self.consensus, self.leadership)
+
+    @property
+    def statuses(self) -> Statuses:
+        return Statuses(self.consensus, self.leadership)
+
+    @property
+    def restarts(self) -> RestartRequests:
+        return RestartRequests(self.consensus, self.leadership)
+
+    @property
+    def pending_cleanup(self) -> Leftovers:
+        return Leftovers(self.consensus, self.leadership)
+
+    @property
+    def statistics(self) -> Statistics:
+        return Statistics(self.consensus, self.leadership)
+
+    @property
+    def passwords(self) -> Passwords:
+        return Passwords(self.consensus, self.leadership)
+
+    @property
+    def secrets(self) -> Secrets:
+        key = self.settings.secrets_key.get_secret_value()
+        return Secrets(self.consensus, self.leadership, key, self.settings.home / "secrets.key")
+
+    @property
+    def stored_objects(self) -> StoredObjects:
+        return StoredObjects(self.consensus, self.leadership)
+
+    @property
+    def replicas(self) -> Replicas:
+        return Replicas(self.consensus, self.leadership)
+
+    def note_published(self, uppers: Mapping[str, Timestamp]) -> None:
+        """Remember uppers that were published."""
+        known = self.published_uppers
+        self.published_uppers |= {group: max(upper, known.get(group, upper)) for group, upper in uppers.items()}
+
+    # --- the lake ---
+
+    @cached_property
+    def lake(self) -> Lake:
+        return Lake(self.settings.lake_root, self.settings.lake_options, self._incarnation_of)
+
+    def _incarnation_of(self, id: StorageCollectionId) -> str | None:
+        """The incarnation of a user's collection, by the catalog as this process has last seen it."""
+        item = self.catalog.snapshot().items.get(id.guest or id.source_id)
+        return item.incarnation if item is not None else None
+
+    @cached_property
+    def tables(self) -> Tables:
+        log = TableWal(self.consensus, self.leadership, self.clock, max_clock_jump_ms=self.settings.max_clock_jump_ms)
+        return Tables(self.lake, log, apply_delay_ms=self.settings.table_apply_delay_ms)
+
+    @cached_property
+    def managed(self) -> LakeManagedCollections:
+        """The collections of introspection, which storage manages."""
+        return LakeManagedCollections(
+            self.lake,
+            self.consensus,
+            self.leadership,
+            self.clock,
+            lambda: managed_ids(self.catalog.snapshot()),
+            self.settings.introspection_apply_delay_ms,
+            self.settings.max_clock_jump_ms,
+        )
+
+    def close(self) -> None:
+        """Gives back this process's holds, then closes both stores."""
+        self.shared_holds.close()
+        if "managed" in self.__dict__:
+            self.managed.close()
+        if "tables" in self.__dict__:
+            self.tables.close()
+        if self._is_open:
+            with suppress(ReclockError, OSError):
+                self.marks.refresh()
+        self.catalog.close()
+        self.consensus.close()
