@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fixtures.planning import new_york
 
-from reclock.sql.explain import explain
+from reclock.plan.explain import explain
 from reclock.sql.planner.views import expand
 
 FILE = Path(__file__).with_name("plans.txt")

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reclock.errors import InternalError, ReclockError
+from reclock.plan.explain import explain
 from reclock.sql import statements
 from reclock.sql.dialect import to_sql
-from reclock.sql.explain import explain
 from reclock.sql.parse import parse, parse_one
 from reclock.sql.planner.statement import plan_statement
 from reclock.sql.planner.views import expand

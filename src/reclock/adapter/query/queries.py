@@ -38,13 +38,13 @@ from reclock.errors import (
     VersionGone,
 )
 from reclock.introspection.privacy import IntrospectionReader
+from reclock.plan.explain import explain
 from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql import statements
 from reclock.sql.catalog import IndexEntry, PlannerCatalog
-from reclock.sql.explain import explain
 from reclock.sql.planner.views import expand
 
 _ATTEMPTS = 3

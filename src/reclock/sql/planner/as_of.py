@@ -11,6 +11,7 @@ from sqlglot import exp
 from reclock.algebra.relations import TEXT, TIMESTAMPTZ
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql import nodes
 from reclock.sql.dialect import to_sql
@@ -19,7 +20,7 @@ from reclock.sql.planner.coercion import settle
 from reclock.sql.planner.expressions import ExprContext, scalar
 from reclock.sql.planner.limits import NoSubqueries
 from reclock.sql.planner.literals import parse_text
-from reclock.sql.planner.rewrite import OpenParameter, Untyped, has
+from reclock.sql.planner.rewrite import OpenParameter, Untyped
 from reclock.sql.planner.scope import Scope
 from reclock.sql.statements import AsOf
 

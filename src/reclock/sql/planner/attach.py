@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from reclock.plan.build import distinct, join, project
 from reclock.plan.relational import Get, JoinKind, Plan, inputs, with_inputs
+from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.planner.build import distinct, join, project
-from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue, rewrite
+from reclock.sql.planner.rewrite import AROUND, OuterRef, SubqueryValue
 
 
 def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from reclock.plan.relational import Filter, FlatMap, Join, Map, Plan, Reduce, inputs, with_inputs
+from reclock.plan.scalar_trees import rewrite, walk
 from reclock.plan.scalars import Aggregate, Call
-from reclock.sql.planner.rewrite import rewrite, walk
 from reclock.sql.planner.session_functions import is_about_session
 
 

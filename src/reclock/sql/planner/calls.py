@@ -12,6 +12,7 @@ from sqlglot import exp
 from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
 from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.scalar_trees import walk
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
@@ -21,7 +22,7 @@ from reclock.sql.planner.coercion import cast, coerce, scalar_type, settle, text
 from reclock.sql.planner.expressions import SESSION_WORDS, ExprContext, condition, function_name, only, scalar, typed
 from reclock.sql.planner.format_function import formatted
 from reclock.sql.planner.overloads import call, check_unique, negated
-from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped, walk
+from reclock.sql.planner.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.session_functions import is_about_session, signature

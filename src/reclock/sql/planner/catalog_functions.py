@@ -23,11 +23,12 @@ from reclock.algebra.relations import (
     ScalarType,
 )
 from reclock.errors import InternalError, UnknownFunction
+from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.nodes import QueryStatement
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.attach import around
-from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, rewrite
+from reclock.sql.planner.rewrite import OuterRef, SubqueryValue
 
 _SIZE = """CASE WHEN argument1 < 10240 THEN argument1::text || ' bytes'
 WHEN argument1 < 10485760 THEN ((argument1 + 512) / 1024)::text || ' kB'

@@ -257,3 +257,9 @@ def assign(value: Any, column: Column) -> Any:
 def settle(value: Any) -> Any:
     """A constant that nothing gave a type is text."""
     return coerce(value, TEXT) if isinstance(value, Untyped) else value
+
+
+def equal(a: Any, b: Any) -> Any:
+    """``a = b`` in the type both can take."""
+    type = common_type([a.type, b.type], "=")
+    return Call("=", (coerce(a, type), coerce(b, type)), BOOLEAN)

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from reclock.algebra.ids import GlobalId
+from reclock.plan.build import project
 from reclock.plan.relational import Finishing, Ordering, Plan, TopK
 from reclock.plan.scalars import Call
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
-from reclock.sql.planner.build import project
 from reclock.sql.planner.scope import Scope, ScopedPlan
 
 

@@ -23,7 +23,10 @@ from reclock.errors import (
     UnsupportedSql,
     WrongObjectType,
 )
+from reclock.plan.build import compute
+from reclock.plan.properties import unique_key
 from reclock.plan.relational import Plan, collections
+from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
 from reclock.sql import nodes
 from reclock.sql.catalog import Entry, PlannerCatalog
@@ -31,12 +34,10 @@ from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.build import compute, unique_key
 from reclock.sql.planner.columns import check_columns, check_stored
 from reclock.sql.planner.drop import closure
 from reclock.sql.planner.guests import check_guest
 from reclock.sql.planner.index_keys import index_key
-from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import definition_context, plan_query
 from reclock.sql.planner.sources import define_source, upstream_name
 from reclock.sql.planner.views import expand
@@ -174,7 +175,7 @@ def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
         raise SqlSyntaxError(f"CREATE VIEW specifies {len(names)} column names, but the query has {len(plan.desc)} columns")
     names += plan.desc.names[len(names) :]
     check_columns(names, has_time=True)
-    plan = push_filters(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
+    plan = optimize(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
     key = unique_key(plan)
     desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
     for table, qualified in context.named:

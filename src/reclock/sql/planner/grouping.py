@@ -8,11 +8,12 @@ from typing import Any
 
 from reclock.algebra.relations import BIGINT
 from reclock.errors import GroupingError, InvalidGrouping
+from reclock.plan.build import compute, map_columns, reduce, union
 from reclock.plan.relational import Plan, Reduce
+from reclock.plan.scalar_trees import children, rewrite, walk, with_children
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import compute, map_columns, reduce, union
-from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue, children, rewrite, walk, with_children
+from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue
 from reclock.sql.planner.scope import Scope, ScopedPlan
 
 

@@ -9,13 +9,13 @@ from sqlglot import exp
 from reclock.algebra.index_keys import EXPRESSION, KeyPart
 from reclock.algebra.relations import RelationDesc
 from reclock.errors import DuplicateColumn, UnknownColumn
+from reclock.plan.build import compute
 from reclock.plan.relational import Constant
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog import nearest
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, fold, quote
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.planner.build import compute
 from reclock.sql.planner.columns import check_stored
 from reclock.sql.planner.expressions import ExprContext, typed
 from reclock.sql.planner.limits import NoSubqueries

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, ScalarType
 from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, Literal, Parameter
 from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.coercion import expect
 from reclock.sql.planner.expressions import ExprContext, only, scalar
-from reclock.sql.planner.rewrite import has
 from reclock.sql.planner.scope import Scope
 
 

@@ -12,22 +12,23 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType
 from reclock.catalog.objects import ItemType
 from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
+from reclock.plan.build import ONE_ROW, compute
 from reclock.plan.relational import Constant, Plan, Union
+from reclock.plan.rules import optimize
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Cast, ColumnRef, Literal
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog, RelationEntry, nearest
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold, parts
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, compute
 from reclock.sql.planner.coercion import assign, coerce
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.create_table import default_value
 from reclock.sql.planner.expressions import ExprContext, function_name, scalar
 from reclock.sql.planner.matching import matching, returned_of_others
-from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query
-from reclock.sql.planner.rewrite import SubqueryValue, has
+from reclock.sql.planner.rewrite import SubqueryValue
 from reclock.sql.planner.row_functions import ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn
 from reclock.sql.planner.select import select_list
@@ -82,9 +83,7 @@ def insert(node: nodes.InsertStatement, catalog: PlannerCatalog, session: Sessio
         given[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
     added = new_rows(plan, given, table)
     wide, returning = _returning(node, added, 0, table, context)
-    return Modify(
-        "INSERT", table.id, table.name, table.desc, push_filters(wide), False, True, returning, frozenset(context.depends_on)
-    )
+    return Modify("INSERT", table.id, table.name, table.desc, optimize(wide), False, True, returning, frozenset(context.depends_on))
 
 
 def new_rows(plan: Plan, given: Mapping[int, Any], table: RelationEntry) -> Plan:
@@ -119,9 +118,7 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
     names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
     changed = compute(plan, [*_columns(table.desc), *new, *matched], names)
     wide, returning = _returning(node, changed, width, table, context, others)
-    return Modify(
-        "UPDATE", table.id, table.name, table.desc, push_filters(wide), True, True, returning, frozenset(context.depends_on)
-    )
+    return Modify("UPDATE", table.id, table.name, table.desc, optimize(wide), True, True, returning, frozenset(context.depends_on))
 
 
 def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
@@ -130,9 +127,7 @@ def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: Sessio
     others, named = returned_of_others(node, context)
     removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
     wide, returning = _returning(node, removed, 0, table, context, others)
-    return Modify(
-        "DELETE", table.id, table.name, table.desc, push_filters(wide), True, False, returning, frozenset(context.depends_on)
-    )
+    return Modify("DELETE", table.id, table.name, table.desc, optimize(wide), True, False, returning, frozenset(context.depends_on))
 
 
 def truncate(node: nodes.TruncateStatement, catalog: PlannerCatalog, session: SessionNames) -> Truncate:

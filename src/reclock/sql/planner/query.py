@@ -10,21 +10,22 @@ from sqlglot import exp
 
 from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.plan.build import ONE_ROW, compute, distinct, union
 from reclock.plan.relational import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
+from reclock.plan.rules import optimize
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parse import parse_one
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, compute, distinct, union
 from reclock.sql.planner.calls import catalog_call
 from reclock.sql.planner.coercion import cast, coerce, common_type
 from reclock.sql.planner.context import Block, Context, PlannedQuery
 from reclock.sql.planner.expressions import ExprContext, only, scalar
 from reclock.sql.planner.limits import limits
-from reclock.sql.planner.pushdown import push_filters
-from reclock.sql.planner.rewrite import SubqueryValue, Untyped, has
+from reclock.sql.planner.rewrite import SubqueryValue, Untyped
 from reclock.sql.planner.scope import Scope, ScopedPlan
 from reclock.sql.planner.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.planner.session_functions import answered, not_in_definitions
@@ -229,7 +230,7 @@ def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
     node = parse_one(entry.builtin_view)
     plan = plan_query(node.this, builtin_context(catalog), hints=entry.desc.types).embedded
     values = [cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)]
-    computed = push_filters(compute(plan, values, entry.desc.names))
+    computed = optimize(compute(plan, values, entry.desc.names))
     inner, indexes = (computed.input, computed.indexes) if isinstance(computed, Project) else (computed, range(len(entry.desc)))
     return Project(inner, tuple(indexes), RelationDesc(computed.desc.columns, entry.desc.key))
 

@@ -1,15 +1,16 @@
-"""Scalars as trees: going through them, rewriting them, and what they may do."""
+"""Scalars that exist only while a query is planned, before its plan is complete."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reclock.algebra.ids import GlobalId, StorageCollectionId
-from reclock.algebra.relations import INTEGER, Column, ScalarType
+from reclock.algebra.relations import INTEGER, ScalarType
 from reclock.plan.relational import Frame, Plan, WindowFunction
-from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
+from reclock.plan.scalar_trees import children, with_children
+from reclock.plan.scalars import Aggregate
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 
 
@@ -111,95 +112,36 @@ AROUND = StorageCollectionId(GlobalId("t1"))
 """Stands in a subquery's plan for rows of the query around it, until these are known. Never leaves planning."""
 
 
-def children(scalar: Any) -> tuple[Any, ...]:
-    match scalar:
-        case Call():
-            return scalar.arguments
-        case Cast():
-            return (scalar.operand,)
-        case Case():
-            return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
-        case Elements(array):
-            return (array,)
-        case InWindow():
-            return (*scalar.partition, *scalar.order, *scalar.arguments)
-        case AggregateCall(aggregate):
-            return (*aggregate.arguments, *((aggregate.filter,) if aggregate.filter is not None else ()))
-        case _:
-            return ()
+@children.register
+def _(scalar: Elements) -> tuple[Any, ...]:
+    return (scalar.array,)
 
 
-def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
-    """The same node over other children, given in the order of ``children``."""
-    match scalar:
-        case Call():
-            return replace(scalar, arguments=tuple(parts))
-        case Cast():
-            return replace(scalar, operand=parts[0])
-        case Case():
-            pairs = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
-            return replace(scalar, branches=pairs, otherwise=parts[-1])
-        case Elements():
-            return Elements(parts[0])
-        case InWindow():
-            keys, all = len(scalar.partition), len(scalar.partition) + len(scalar.order)
-            return replace(scalar, partition=tuple(parts[:keys]), order=tuple(parts[keys:all]), arguments=tuple(parts[all:]))
-        case AggregateCall(aggregate):
-            count = len(aggregate.arguments)
-            filter = parts[count] if aggregate.filter is not None else None
-            return AggregateCall(replace(aggregate, arguments=tuple(parts[:count]), filter=filter))
-        case _:
-            return scalar
+@with_children.register
+def _(scalar: Elements, parts: Sequence[Any]) -> Any:
+    return Elements(parts[0])
 
 
-def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
-    """From the top: where ``change`` answers, its answer stands; elsewhere the children are rewritten."""
-    changed = change(scalar)
-    if changed is not None:
-        return changed
-    parts = children(scalar)
-    return with_children(scalar, [rewrite(part, change) for part in parts]) if parts else scalar
+@children.register
+def _(scalar: InWindow) -> tuple[Any, ...]:
+    return (*scalar.partition, *scalar.order, *scalar.arguments)
 
 
-def walk(scalar: Any) -> Iterator[Any]:
-    """The scalar and everything in it."""
-    yield scalar
-    for part in children(scalar):
-        yield from walk(part)
+@with_children.register
+def _(scalar: InWindow, parts: Sequence[Any]) -> Any:
+    keys, ordered = len(scalar.partition), len(scalar.partition) + len(scalar.order)
+    return replace(scalar, partition=tuple(parts[:keys]), order=tuple(parts[keys:ordered]), arguments=tuple(parts[ordered:]))
 
 
-def columns_of(scalar: Any) -> frozenset[int]:
-    return frozenset(part.index for part in walk(scalar) if isinstance(part, ColumnRef))
+@children.register
+def _(scalar: AggregateCall) -> tuple[Any, ...]:
+    aggregate = scalar.aggregate
+    return (*aggregate.arguments, *((aggregate.filter,) if aggregate.filter is not None else ()))
 
 
-def has(scalar: Any, *kinds: type) -> bool:
-    return any(isinstance(part, kinds) for part in walk(scalar))
-
-
-def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
-    """The scalar over a row in which column ``i`` stands at ``to(i)``."""
-    return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
-
-
-_STRICT = frozenset(
-    {"+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
-)
-
-
-def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
-    """Whether the scalar may be NULL over rows of these columns. True if unsure."""
-    match scalar:
-        case ColumnRef(index):
-            return columns[index].is_nullable
-        case Literal(value):
-            return value is None
-        case Cast(operand):
-            return is_nullable(operand, columns)
-        case Call("is_null" | "is_not_distinct"):
-            return False
-        case Call(function, arguments) if function in _STRICT:
-            return any(is_nullable(part, columns) for part in arguments)
-        case Case(branches, otherwise):
-            return any(is_nullable(result, columns) for _, result in branches) or is_nullable(otherwise, columns)
-        case _:
-            return True
+@with_children.register
+def _(scalar: AggregateCall, parts: Sequence[Any]) -> Any:
+    aggregate = scalar.aggregate
+    count = len(aggregate.arguments)
+    filter = parts[count] if aggregate.filter is not None else None
+    return AggregateCall(replace(aggregate, arguments=tuple(parts[:count]), filter=filter))

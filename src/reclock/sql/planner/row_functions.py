@@ -8,10 +8,11 @@ from itertools import islice
 from typing import Any
 
 from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
+from reclock.plan.build import map_columns
 from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
+from reclock.plan.scalar_trees import has, rewrite, walk
 from reclock.plan.scalars import Aggregate, ColumnRef, Literal
-from reclock.sql.planner.build import map_columns
-from reclock.sql.planner.rewrite import Elements, InWindow, has, rewrite, walk
+from reclock.sql.planner.rewrite import Elements, InWindow
 
 Call = Callable[[str, Sequence[Any]], Any]
 

@@ -12,17 +12,18 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, ScalarType
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.plan.build import compute, filter_rows, join, map_columns
 from reclock.plan.relational import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.plan.scalar_trees import has, move_columns, rewrite
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import compute, filter_rows, join, map_columns
 from reclock.sql.planner.coercion import coerce, settle
 from reclock.sql.planner.context import Block, Context, PlannedQuery
 from reclock.sql.planner.expressions import SESSION_WORDS, ExprContext, condition, only, scalar, split
 from reclock.sql.planner.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.planner.limits import limits
-from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped, has, move_columns, rewrite
+from reclock.sql.planner.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped
 from reclock.sql.planner.row_functions import has_rows, in_windows, spread
 from reclock.sql.planner.scope import Scope, ScopedPlan
 from reclock.sql.planner.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter

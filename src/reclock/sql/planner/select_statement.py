@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from reclock.algebra.relations import RelationDesc
+from reclock.plan.rules import optimize
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.planner.as_of import plan_as_of
-from reclock.sql.planner.pushdown import push_filters
 from reclock.sql.planner.query import new_context, plan_query, with_names
 from reclock.sql.statements import Select
 
@@ -19,7 +19,7 @@ def plan_query_statement(node: nodes.QueryStatement, catalog: PlannerCatalog, se
     query = with_names(plan_query(node.this, context), context)
     as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
     desc = RelationDesc(query.plan.desc.columns[: query.visible])
-    return Select(push_filters(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
+    return Select(optimize(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
 
 
 def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Select:

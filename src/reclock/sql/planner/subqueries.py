@@ -16,45 +16,24 @@ from sqlglot import exp
 
 from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
 from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, reduce
+from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
 from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
+from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.plan.totality import could_error
 from reclock.sql.consumption import consume, tracked_copy
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.planner.attach import around, attach, beside
-from reclock.sql.planner.build import (
-    compute,
-    distinct,
-    equal,
-    filter_rows,
-    is_exactly_one_row,
-    join,
-    map_columns,
-    most_rows,
-    project,
-    reduce,
-    unique_key,
-)
-from reclock.sql.planner.coercion import coerce
+from reclock.sql.planner.coercion import coerce, equal
 from reclock.sql.planner.context import Block, Context
 from reclock.sql.planner.expressions import ExprContext, only, scalar
 from reclock.sql.planner.grouping import group, of_no_rows
 from reclock.sql.planner.limits import limits
 from reclock.sql.planner.object_names import named_object
 from reclock.sql.planner.overloads import balanced, is_null, negated
-from reclock.sql.planner.rewrite import (
-    AROUND,
-    AggregateCall,
-    OpenParameter,
-    OuterRef,
-    SubqueryValue,
-    Untyped,
-    columns_of,
-    has,
-    is_nullable,
-    rewrite,
-)
+from reclock.sql.planner.rewrite import AROUND, AggregateCall, OpenParameter, OuterRef, SubqueryValue, Untyped
 from reclock.sql.planner.scope import Scope, ScopedPlan
 
 _TRUE = Literal(True, BOOLEAN)

@@ -10,13 +10,13 @@ from sqlglot import exp
 from reclock.algebra.relations import BIGINT, BOOLEAN, DIFF_COLUMN, TEXT, TIME_COLUMN, Column, RelationDesc
 from reclock.definitions.sinks import Envelope
 from reclock.errors import InvalidColumnReference, InvalidOption
+from reclock.plan.build import project
 from reclock.plan.relational import Finishing, Ordering, TopK
 from reclock.sql import nodes
 from reclock.sql.catalog import PlannerCatalog
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planner.as_of import plan_as_of
-from reclock.sql.planner.build import project
 from reclock.sql.planner.index_keys import column_positions
 from reclock.sql.planner.select_statement import plan_query_statement
 from reclock.sql.statements import Select, SubscribeQuery

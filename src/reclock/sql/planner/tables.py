@@ -11,20 +11,21 @@ from sqlglot import exp
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, Column, RelationDesc
 from reclock.errors import DuplicateAlias, DuplicateColumn, SqlSyntaxError, UnknownColumn, UnsupportedSql
+from reclock.plan.build import ONE_ROW, distinct, filter_rows, join, map_columns, project
 from reclock.plan.relational import FlatMap, Get, JoinKind
+from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.catalog import nearest
 from reclock.sql.consumption import tracked_copy
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, parts
 from reclock.sql.planner.attach import attach
-from reclock.sql.planner.build import ONE_ROW, distinct, equal, filter_rows, join, map_columns, project
 from reclock.sql.planner.builtin_views import in_session
-from reclock.sql.planner.coercion import coerce, settle
+from reclock.sql.planner.coercion import coerce, equal, settle
 from reclock.sql.planner.context import Context
 from reclock.sql.planner.expressions import ExprContext, condition, only, scalar, split
 from reclock.sql.planner.overloads import call
-from reclock.sql.planner.rewrite import OuterRef, SubqueryValue, has
+from reclock.sql.planner.rewrite import OuterRef, SubqueryValue
 from reclock.sql.planner.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.planner.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.planner.subqueries import SubqueryPlanner, named_around, unwrapped

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.plan.relational import Get, Plan, Project, inputs, with_inputs
+from reclock.plan.rules import optimize
 from reclock.sql.catalog import PlannerCatalog, RelationEntry
 from reclock.sql.planner.progress import over_frontiers
-from reclock.sql.planner.pushdown import push_filters
 
 Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
 
@@ -34,7 +34,7 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
             case _:
                 return with_inputs(plan, [visit(each) for each in inputs(plan)])
 
-    return push_filters(visit(plan))
+    return optimize(visit(plan))
 
 
 def _stored(relation: Get, collection: StorageCollectionId) -> Plan:

@@ -1,4 +1,4 @@
-"""Plans out of parts: each function gives the smallest plan that says what was asked."""
+"""Plans built from parts. Each function returns the smallest plan for what it is asked: no node that changes nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reclock.algebra.relations import BOOLEAN, Column, RelationDesc
-from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK, Union
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.plan.properties import unique_key
+from reclock.plan.relational import Constant, Distinct, Filter, Join, JoinKind, Map, Plan, Project, Reduce, Union
+from reclock.plan.scalar_trees import columns_of, is_nullable, move_columns
 from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
 from reclock.plan.totality import could_error
-from reclock.sql.planner.coercion import coerce, common_type
-from reclock.sql.planner.rewrite import columns_of, is_nullable, move_columns
 
 ONE_ROW = Constant(rows=((),), desc=RelationDesc(()))
 """What a SELECT without FROM reads."""
@@ -166,69 +166,3 @@ def _join_desc(left: Plan, right: Plan, kind: JoinKind) -> RelationDesc:
     columns = [replace(c, is_nullable=c.is_nullable or left_may_miss) for c in left.desc.columns]
     columns += [replace(c, is_nullable=c.is_nullable or right_may_miss) for c in right.desc.columns]
     return RelationDesc(tuple(columns))
-
-
-def equal(a: Any, b: Any) -> Any:
-    """``a = b`` in the type both can take."""
-    type = common_type([a.type, b.type], "=")
-    return Call("=", (coerce(a, type), coerce(b, type)), BOOLEAN)
-
-
-# --- what is known of a plan ---
-
-
-def unique_key(plan: Plan) -> tuple[int, ...] | None:
-    """Positions of columns no two rows agree in, if known."""
-    match plan:
-        case Get(desc=desc) if desc.key is not None:
-            return tuple(desc.names.index(name) for name in desc.key)
-        case Reduce(group_by=group_by):
-            return tuple(range(len(group_by)))
-        case Distinct(input=input):
-            return unique_key(input) or tuple(range(len(input.desc)))
-        case Filter(input=input) | Map(input=input) | TopK(input=input):
-            return unique_key(input)
-        case Project(input=input, indexes=indexes):
-            key = unique_key(input)
-            if key is not None and set(key) <= set(indexes):
-                return tuple(indexes.index(i) for i in key)
-            told = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
-            return tuple(told) if plan.desc.key is not None and len(told) == len(plan.desc.key) else None
-        case Join(left=left, right=right, kind=kind, keys=keys):
-            if kind in (JoinKind.SEMI, JoinKind.ANTI):
-                return unique_key(left)
-            key = unique_key(right)
-            left_key, width = unique_key(left), len(left.desc)
-            if left_key is None or key is None or kind not in (JoinKind.INNER, JoinKind.LEFT):
-                return None
-            is_matched = set(key) <= {right_index for _, right_index in keys}
-            return left_key if is_matched else (*left_key, *(width + i for i in key))
-        case _:
-            return None
-
-
-def most_rows(plan: Plan) -> int | None:
-    """0, 1 or None: a bound on the number of rows."""
-    match plan:
-        case Constant(rows=rows):
-            return len(rows) if len(rows) < 2 else None
-        case Reduce(group_by=()):
-            return 1
-        case TopK(group_by=(), limit=limit) if limit is not None and limit <= 1:
-            return limit
-        case Map(input=input) | Project(input=input) | Filter(input=input) | Distinct(input=input) | TopK(input=input):
-            return most_rows(input)
-        case _:
-            return None
-
-
-def is_exactly_one_row(plan: Plan) -> bool:
-    match plan:
-        case Constant(rows=rows):
-            return len(rows) == 1
-        case Reduce(group_by=()):
-            return True
-        case Map(input=input) | Project(input=input) | Distinct(input=input):
-            return is_exactly_one_row(input)
-        case _:
-            return False

@@ -1,0 +1,62 @@
+"""What is known of every result of a plan, whatever its collections hold: keys and bounds on the number of rows."""
+
+from __future__ import annotations
+
+from reclock.plan.relational import Constant, Distinct, Filter, Get, Join, JoinKind, Map, Plan, Project, Reduce, TopK
+
+
+def unique_key(plan: Plan) -> tuple[int, ...] | None:
+    """Positions of columns no two rows agree in, if known."""
+    match plan:
+        case Get(desc=desc) if desc.key is not None:
+            return tuple(desc.names.index(name) for name in desc.key)
+        case Reduce(group_by=group_by):
+            return tuple(range(len(group_by)))
+        case Distinct(input=input):
+            return unique_key(input) or tuple(range(len(input.desc)))
+        case Filter(input=input) | Map(input=input) | TopK(input=input):
+            return unique_key(input)
+        case Project(input=input, indexes=indexes):
+            key = unique_key(input)
+            if key is not None and set(key) <= set(indexes):
+                return tuple(indexes.index(i) for i in key)
+            told = [i for i, name in enumerate(plan.desc.names) if name in (plan.desc.key or ())]
+            return tuple(told) if plan.desc.key is not None and len(told) == len(plan.desc.key) else None
+        case Join(left=left, right=right, kind=kind, keys=keys):
+            if kind in (JoinKind.SEMI, JoinKind.ANTI):
+                return unique_key(left)
+            key = unique_key(right)
+            left_key, width = unique_key(left), len(left.desc)
+            if left_key is None or key is None or kind not in (JoinKind.INNER, JoinKind.LEFT):
+                return None
+            is_matched = set(key) <= {right_index for _, right_index in keys}
+            return left_key if is_matched else (*left_key, *(width + i for i in key))
+        case _:
+            return None
+
+
+def most_rows(plan: Plan) -> int | None:
+    """0, 1 or None: a bound on the number of rows."""
+    match plan:
+        case Constant(rows=rows):
+            return len(rows) if len(rows) < 2 else None
+        case Reduce(group_by=()):
+            return 1
+        case TopK(group_by=(), limit=limit) if limit is not None and limit <= 1:
+            return limit
+        case Map(input=input) | Project(input=input) | Filter(input=input) | Distinct(input=input) | TopK(input=input):
+            return most_rows(input)
+        case _:
+            return None
+
+
+def is_exactly_one_row(plan: Plan) -> bool:
+    match plan:
+        case Constant(rows=rows):
+            return len(rows) == 1
+        case Reduce(group_by=()):
+            return True
+        case Map(input=input) | Project(input=input) | Distinct(input=input):
+            return is_exactly_one_row(input)
+        case _:
+            return False

@@ -1,0 +1,110 @@
+"""Scalars as trees: their parts, a walk through them, and rewriting them.
+
+A phase that has scalars of its own (the planner's, before a query is planned) registers their parts here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
+
+from reclock.algebra.relations import Column
+from reclock.plan.scalars import Call, Case, Cast, ColumnRef, Literal
+
+
+@singledispatch
+def children(scalar: Any) -> tuple[Any, ...]:
+    """The scalars that ``scalar`` is directly made of."""
+    return ()
+
+
+@singledispatch
+def with_children(scalar: Any, parts: Sequence[Any]) -> Any:
+    """The same node over other children, given in the order of ``children``."""
+    return scalar
+
+
+@children.register
+def _(scalar: Call) -> tuple[Any, ...]:
+    return scalar.arguments
+
+
+@with_children.register
+def _(scalar: Call, parts: Sequence[Any]) -> Any:
+    return replace(scalar, arguments=tuple(parts))
+
+
+@children.register
+def _(scalar: Cast) -> tuple[Any, ...]:
+    return (scalar.operand,)
+
+
+@with_children.register
+def _(scalar: Cast, parts: Sequence[Any]) -> Any:
+    return replace(scalar, operand=parts[0])
+
+
+@children.register
+def _(scalar: Case) -> tuple[Any, ...]:
+    return (*(part for branch in scalar.branches for part in branch), scalar.otherwise)
+
+
+@with_children.register
+def _(scalar: Case, parts: Sequence[Any]) -> Any:
+    pairs = tuple(zip(parts[:-1:2], parts[1:-1:2], strict=True))
+    return replace(scalar, branches=pairs, otherwise=parts[-1])
+
+
+def rewrite(scalar: Any, change: Callable[[Any], Any | None]) -> Any:
+    """From the top: where ``change`` answers, its answer stands; elsewhere the children are rewritten."""
+    changed = change(scalar)
+    if changed is not None:
+        return changed
+    parts = children(scalar)
+    return with_children(scalar, [rewrite(part, change) for part in parts]) if parts else scalar
+
+
+def walk(scalar: Any) -> Iterator[Any]:
+    """The scalar and everything in it."""
+    yield scalar
+    for part in children(scalar):
+        yield from walk(part)
+
+
+def columns_of(scalar: Any) -> frozenset[int]:
+    return frozenset(part.index for part in walk(scalar) if isinstance(part, ColumnRef))
+
+
+def has(scalar: Any, *kinds: type) -> bool:
+    return any(isinstance(part, kinds) for part in walk(scalar))
+
+
+def move_columns(scalar: Any, to: Callable[[int], int]) -> Any:
+    """The scalar over a row in which column ``i`` stands at ``to(i)``."""
+    return rewrite(scalar, lambda part: ColumnRef(to(part.index), part.type) if isinstance(part, ColumnRef) else None)
+
+
+_STRICT = frozenset(
+    {"+", "-", "*", "%", "&", "|", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "concat", "||", "like", "ilike", "negate"}
+)
+
+
+def is_nullable(scalar: Any, columns: Sequence[Column]) -> bool:
+    """Whether the scalar may be NULL over rows of these columns. True if unsure."""
+    match scalar:
+        case ColumnRef(index):
+            return columns[index].is_nullable
+        case Literal(value):
+            return value is None
+        case Cast(operand):
+            return is_nullable(operand, columns)
+        case Call("is_null" | "is_not_distinct"):
+            return False
+        case Call(function, arguments) if function in _STRICT:
+            return any(is_nullable(part, columns) for part in arguments)
+        case Case(branches, otherwise):
+            return any(is_nullable(result, columns) for _, result in branches) or is_nullable(otherwise, columns)
+        case _:
+            return True
