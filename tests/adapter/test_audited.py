@@ -13,9 +13,9 @@ from reclock.adapter.transaction.ddl import define
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidAuthorization, NothingClaimed, PermissionDenied, UnknownObject
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
 from reclock.sql.parse import parse
-from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.planning.statement import plan_statement
 
 SOURCE = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV"
 DEFINITIONS = f"""
@@ -153,7 +153,7 @@ def test_what_was_allowed_on_an_older_catalog_is_decided_again(environment: Envi
     ada = Session(environment, user="ada")
     plan, revoked = Author.plan, list[str]()
 
-    def then_revoke(self: Author, *arguments: object) -> statements.Statement:
+    def then_revoke(self: Author, *arguments: object) -> PlannedStatement:
         statement = plan(self, *arguments)  # type: ignore[arg-type]
         if self.users == ada.users and not revoked:
             revoked.append("now")

@@ -21,10 +21,10 @@ from reclock.config import Settings
 from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.parse import parse
-from reclock.sql.planner.statement import plan_statement
-from reclock.sql.statements import Select
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.query.values import Select
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.algebra import relations as r
 from reclock.errors import CopyAbandoned, ReclockError
 from reclock.runtime.environment import Environment
-from reclock.sql.copy_format import LineFormat
+from reclock.sql.statements.copy.formats import LineFormat
 
 TEXT = LineFormat(False, "\t", "\\N", False, '"', '"')
 CSV = LineFormat(True, ",", "", False, '"', '"')

@@ -19,7 +19,7 @@ from reclock.adapter.copy.transfer import CopyOut
 from reclock.algebra import relations as r
 from reclock.collections.schema import arrow_type
 from reclock.errors import ReclockError
-from reclock.sql.copy_format import BinaryFormat
+from reclock.sql.statements.copy.formats import BinaryFormat
 
 moments = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))
 VALUES = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reclock.adapter.copy.reader import CopyReader
 from reclock.algebra import relations as r
 from reclock.errors import ReclockError
-from reclock.sql.copy_format import LineFormat
+from reclock.sql.statements.copy.formats import LineFormat
 
 TEXT = LineFormat(False, "\t", "\\N", False, '"', '"')
 FORMATS = {

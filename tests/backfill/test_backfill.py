@@ -21,10 +21,10 @@ from reclock.errors import BackfillRefused, DecodeFailed, InvalidOption, NotRead
 from reclock.pipeline import backfill, tick
 from reclock.pipeline.backfill import Interval, Outcome
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.sources import define_source
+from reclock.sql.statements.sources.define import define_source
 
 pytestmark = pytest.mark.spark
 

@@ -36,9 +36,9 @@ from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFaile
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
-from reclock.sql.planner.statement import plan_statement
-from reclock.sql.planner.views import expand
-from reclock.sql.statements import Select
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 
 CLUSTER = 1
 TOKEN = "token of this incarnation"

@@ -18,7 +18,7 @@ from reclock.protocol.compute import CancelPeek, Peek
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
 from reclock.sql.parse import parse
-from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planning.statement import plan_statement
 
 CLUSTER = 1
 

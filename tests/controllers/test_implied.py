@@ -11,7 +11,7 @@ from reclock.controllers.implied import compute_commands, dataflows, incarnation
 from reclock.errors import ReclockError
 from reclock.protocol.compute import CreateDataflow, DropDataflow
 from reclock.protocol.storage import CreateCollections, DropCollections
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
 DEFAULT, OTHER = 1, 2

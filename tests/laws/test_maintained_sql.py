@@ -22,7 +22,7 @@ from reclock.compute.engines.spark import SparkEngine
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.load_generators import GENERATED
 from reclock.plan.relational import Get, Plan
-from reclock.sql.planner.views import expand
+from reclock.sql.queries.views import expand
 
 TABLES = """
 CREATE TABLE t (k text, n int, m int);

@@ -37,7 +37,7 @@ from reclock.protocol.compute import (
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, Subscribe
-from reclock.sql.planner.views import expand
+from reclock.sql.queries.views import expand
 
 DESC = RelationDesc((Column("a", BIGINT, False), Column("b", array(TEXT))), key=("a",))
 GET = Get(StorageCollectionId(GlobalId("u4"), CollectionType.RECLOCKED, "bids"), "bids", DESC)

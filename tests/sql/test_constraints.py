@@ -6,7 +6,8 @@ import pytest
 from fixtures.planning import World
 
 from reclock.errors import ReclockError
-from reclock.sql import statements
+from reclock.sql.statements.objects.plan import Rename
+from reclock.sql.statements.tables.plan import CreateTable
 
 USERS = "CREATE TABLE users (id int PRIMARY KEY, email text UNIQUE)"
 
@@ -19,9 +20,9 @@ def world() -> World:
     return world
 
 
-def created(world: World, sql: str) -> statements.CreateTable:
+def created(world: World, sql: str) -> CreateTable:
     statement = world.execute(sql)
-    assert isinstance(statement, statements.CreateTable)
+    assert isinstance(statement, CreateTable)
     return statement
 
 
@@ -73,12 +74,12 @@ def test_the_columns_of_a_primary_key_are_not_null(world: World) -> None:
 def test_a_rename_reaches_the_foreign_keys_and_conditions(world: World) -> None:
     world.execute("CREATE TABLE t (a int REFERENCES users, b int REFERENCES t (a), CHECK (t.a > 0))")
     renamed = world.plan("ALTER TABLE users RENAME TO people")
-    assert isinstance(renamed, statements.Rename)
+    assert isinstance(renamed, Rename)
     texts = [text for _, text in renamed.create_sql]
     (text,) = (text for text in texts if text.startswith("CREATE TABLE reclock.public.t "))
     assert "FOREIGN KEY (a) REFERENCES reclock.public.people (id)" in text
     renamed = world.plan("ALTER TABLE t RENAME TO s")
-    assert isinstance(renamed, statements.Rename)
+    assert isinstance(renamed, Rename)
     (text,) = (text for _, text in renamed.create_sql)
     assert text.startswith("CREATE TABLE reclock.public.s (")
     assert "REFERENCES reclock.public.s (a) NOT ENFORCED, CONSTRAINT t_a_check CHECK (a > 0)" in text
@@ -138,7 +139,7 @@ def test_a_temporary_table_refers_to_temporary_tables_alone(world: World) -> Non
         world.plan("CREATE TEMPORARY TABLE t (a int REFERENCES users)")
     assert error.value.sqlstate == "42P16"
     statement = world.plan("CREATE TEMPORARY TABLE t (a int PRIMARY KEY, b int REFERENCES t)")
-    assert isinstance(statement, statements.CreateTable)
+    assert isinstance(statement, CreateTable)
     assert "REFERENCES mz_temp.t (a)" in statement.create_sql
 
 

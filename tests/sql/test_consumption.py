@@ -11,7 +11,7 @@ from sqlglot import exp
 from reclock.errors import ReclockError, UnsupportedSql
 from reclock.sql.consumption import TrackedArgs
 from reclock.sql.parse import ParsedStatement, parse
-from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planning.statement import plan_statement
 
 WORLD = new_york()
 for name, columns in COLUMNS.items():

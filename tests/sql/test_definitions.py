@@ -11,10 +11,18 @@ from reclock.catalog.objects import Cluster, ItemType
 from reclock.definitions.sources import CsvFormat, JsonFormat, ObjectsConnector
 from reclock.errors import DependentObjects, ReclockError, RequiredIndex, UnsupportedSql
 from reclock.plan.relational import Get, collections
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog_builder import build_catalog
 from reclock.sql.names import QualifiedName, SessionNames
-from reclock.sql.planner.views import expand
+from reclock.sql.planning.registry import Skipped
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.objects.plan import Drop, Rename
+from reclock.sql.statements.query.values import AsOf, Explain
+from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
+from reclock.sql.statements.sources.alter_plan import RetrySource, SkipRange, WaiveCheck
+from reclock.sql.statements.sources.plan import CreateSource
+from reclock.sql.statements.transactions.plan import TransactionControl
+from reclock.sql.statements.views.plan import CreateIndex, CreateView
 
 S3 = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b'"
 
@@ -29,7 +37,7 @@ def world() -> World:
 
 def test_a_source_is_kept_as_what_it_says_with_full_names_and_defaults(world: World) -> None:
     statement = world.plan(f'CREATE SOURCE IF NOT EXISTS Trips (A int NOT NULL, "B" numeric(5,1), c text) {S3} FORMAT CSV')
-    assert isinstance(statement, statements.CreateSource)
+    assert isinstance(statement, CreateSource)
     assert statement.name == QualifiedName("reclock", "public", "trips")
     assert statement.progress_name == QualifiedName("reclock", "public", "trips_progress")
     assert [(c.name, c.type, c.is_nullable) for c in statement.desc.columns] == [
@@ -50,7 +58,7 @@ def test_a_source_is_kept_as_what_it_says_with_full_names_and_defaults(world: Wo
 def test_formats(world: World) -> None:
     def planned(text: str) -> object:
         statement = world.plan(f"CREATE SOURCE s (a int, b int) {S3} FORMAT {text}")
-        assert isinstance(statement, statements.CreateSource)
+        assert isinstance(statement, CreateSource)
         return statement.source.format
 
     assert planned("JSON") == JsonFormat()
@@ -61,10 +69,10 @@ def test_formats(world: World) -> None:
 def test_a_progress_relation_gets_the_first_free_name(world: World) -> None:
     world.execute(f"CREATE SOURCE s_progress (a int) {S3} FORMAT JSON; CREATE VIEW s_progress1 AS SELECT 1 AS a")
     statement = world.plan(f"CREATE SOURCE s (a int) {S3} FORMAT JSON")
-    assert isinstance(statement, statements.CreateSource)
+    assert isinstance(statement, CreateSource)
     assert statement.progress_name.item == "s_progress2"
     explicit = world.plan(f"CREATE SOURCE s (a int) {S3} FORMAT JSON EXPOSE PROGRESS AS p")
-    assert isinstance(explicit, statements.CreateSource)
+    assert isinstance(explicit, CreateSource)
     assert explicit.progress_name.item == "p"
 
 
@@ -83,7 +91,7 @@ def test_a_view_is_kept_with_full_names_of_what_it_reads_but_not_of_what_it_defi
         """CREATE VIEW v (x) AS WITH flights AS (SELECT name FROM airlines a)
            SELECT flights.name FROM flights, public.weather WHERE weather.origin = name AND EXISTS (SELECT 1 FROM delays)"""
     )
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     assert statement.create_sql == (
         "CREATE VIEW reclock.public.v (x) AS WITH flights AS (SELECT name FROM reclock.public.airlines AS a) "
         "SELECT flights.name FROM flights, reclock.public.weather WHERE weather.origin = name "
@@ -97,7 +105,7 @@ def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
     statement = world.execute(
         "CREATE VIEW v AS SELECT carrier, max(delay) AS d FROM delays WHERE flights NOT IN (1, 2) = true GROUP BY 1"
     )
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     entry = world.catalog.relation(world.item("v").id)
     assert entry.query == statement.plan
     assert entry.desc == statement.desc
@@ -117,7 +125,7 @@ def test_a_view_means_the_same_when_it_is_read_back(world: World) -> None:
 )
 def test_groupings_and_lateral_queries_are_read_back_too(query: str, world: World) -> None:
     statement = world.execute(f"CREATE VIEW v AS {query}")
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     entry = world.catalog.relation(world.item("v").id)
     assert entry.query == statement.plan
     assert entry.depends_on == statement.depends_on
@@ -125,14 +133,14 @@ def test_groupings_and_lateral_queries_are_read_back_too(query: str, world: Worl
 
 def test_system_relations_are_in_reach_by_bare_name(world: World) -> None:
     statement = world.plan("CREATE VIEW v AS SELECT name FROM mz_sources")
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     assert statement.create_sql == "CREATE VIEW reclock.public.v AS SELECT name FROM mz_catalog.mz_sources"
     assert statement.depends_on == {SYSTEM_RELATION.id}
 
 
 def test_a_materialized_view_is_a_view_with_a_default_index_by_its_key(world: World) -> None:
     statement = world.plan("CREATE MATERIALIZED VIEW m AS SELECT carrier, count(*) AS n FROM flights GROUP BY carrier")
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     assert statement.create_sql.startswith("CREATE VIEW reclock.public.m AS")
     index = statement.index
     assert index is not None
@@ -142,7 +150,7 @@ def test_a_materialized_view_is_a_view_with_a_default_index_by_its_key(world: Wo
 
 def test_a_materialized_source_is_a_source_with_a_default_index_on_all_columns(world: World) -> None:
     statement = world.plan(f"CREATE MATERIALIZED SOURCE s IN CLUSTER other (a int, b int) {S3} FORMAT JSON")
-    assert isinstance(statement, statements.CreateSource)
+    assert isinstance(statement, CreateSource)
     assert statement.index is not None
     assert statement.index.create_sql == "CREATE INDEX s_primary_idx IN CLUSTER other ON reclock.public.s (a, b)"
     assert "MATERIALIZED" not in statement.create_sql
@@ -160,7 +168,7 @@ def test_default_names_of_indexes(world: World) -> None:
         "INDEX ON delays ((flights), delays.carrier)",
     ):
         statement = world.execute(f"CREATE {text}")
-        assert isinstance(statement, statements.CreateIndex)
+        assert isinstance(statement, CreateIndex)
         names.append(statement.name.item)
     assert names == [
         "delays_primary_idx",
@@ -220,7 +228,7 @@ def test_whatever_a_cluster_is_called_the_text_of_an_index_is_read_as_it_was_mea
 def test_an_index_goes_to_the_active_cluster_and_says_so(world: World) -> None:
     world.session = SessionNames(cluster="other")
     statement = world.plan("CREATE INDEX i ON delays (flights)")
-    assert isinstance(statement, statements.CreateIndex)
+    assert isinstance(statement, CreateIndex)
     assert statement.cluster_id == 2
     assert statement.create_sql == "CREATE INDEX i IN CLUSTER other ON reclock.public.delays (flights)"
     world.session = SessionNames(cluster="gone")
@@ -232,7 +240,7 @@ def test_or_replace_takes_the_old_view_and_its_indexes_along(world: World) -> No
     world.execute("CREATE MATERIALIZED VIEW m AS SELECT 1 AS a")
     old = world.item("m").id
     statement = world.plan("CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT 2 AS b")
-    assert isinstance(statement, statements.CreateView)
+    assert isinstance(statement, CreateView)
     assert statement.replaces == (world.item("m_primary_idx").id, old)
     assert statement.index is not None
     assert statement.index.name.item == "m_primary_idx"
@@ -245,8 +253,8 @@ def test_or_replace_takes_the_old_view_and_its_indexes_along(world: World) -> No
 
 def test_if_not_exists_skips_what_is_there(world: World) -> None:
     skipped = world.plan("CREATE VIEW IF NOT EXISTS delays AS SELECT 1 AS a")
-    assert skipped == statements.Skipped("CREATE VIEW", 'view "reclock.public.delays" already exists, skipping')
-    assert isinstance(world.plan(f"CREATE SOURCE IF NOT EXISTS flights (a int) {S3} FORMAT JSON"), statements.Skipped)
+    assert skipped == Skipped("CREATE VIEW", 'view "reclock.public.delays" already exists, skipping')
+    assert isinstance(world.plan(f"CREATE SOURCE IF NOT EXISTS flights (a int) {S3} FORMAT JSON"), Skipped)
 
 
 # --- dropping ---
@@ -259,13 +267,13 @@ def test_a_drop_takes_parts_along_and_wants_cascade_for_the_others(world: World)
     assert error.value.dependents == ["reclock.public.n", "reclock.public.delays", "reclock.public.m"]
     assert error.value.hint
     statement = world.plan("DROP SOURCE flights CASCADE")
-    assert isinstance(statement, statements.Drop)
+    assert isinstance(statement, Drop)
     assert [name.item for name in statement.names] == ["n", "flights_progress", "m_primary_idx", "m", "delays", "flights"]
     alone = world.plan("DROP SOURCE weather")
-    assert isinstance(alone, statements.Drop)
+    assert isinstance(alone, Drop)
     assert [name.item for name in alone.names] == ["weather_progress", "weather"]
     both = world.plan("DROP VIEW delays, m")
-    assert isinstance(both, statements.Drop)
+    assert isinstance(both, Drop)
     assert [name.item for name in both.names] == ["m_primary_idx", "m", "delays"]
 
 
@@ -273,19 +281,19 @@ def test_a_materialized_view_keeps_one_index(world: World) -> None:
     world.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM delays")
     with pytest.raises(RequiredIndex, match='"m_primary_idx" because materialized view "m" requires it'):
         world.plan("DROP INDEX m_primary_idx")
-    assert isinstance(world.plan("DROP INDEX m_primary_idx CASCADE"), statements.Drop)
+    assert isinstance(world.plan("DROP INDEX m_primary_idx CASCADE"), Drop)
     world.execute("CREATE INDEX other ON m (carrier)")
-    assert isinstance(world.plan("DROP INDEX m_primary_idx"), statements.Drop)
+    assert isinstance(world.plan("DROP INDEX m_primary_idx"), Drop)
     with pytest.raises(RequiredIndex):
         world.plan("DROP INDEX other, m_primary_idx")
     refresh = world.plan("REFRESH MATERIALIZED VIEW CONCURRENTLY m")
-    assert refresh == statements.Skipped("REFRESH MATERIALIZED VIEW", 'materialized view "m" is always kept up to date')
+    assert refresh == Skipped("REFRESH MATERIALIZED VIEW", 'materialized view "m" is always kept up to date')
 
 
 def test_dropping_what_is_not_there(world: World) -> None:
-    assert world.plan("DROP VIEW IF EXISTS nothing") == statements.Skipped("DROP VIEW", 'view "nothing" does not exist, skipping')
+    assert world.plan("DROP VIEW IF EXISTS nothing") == Skipped("DROP VIEW", 'view "nothing" does not exist, skipping')
     statement = world.plan("DROP VIEW IF EXISTS nothing, delays")
-    assert isinstance(statement, statements.Drop)
+    assert isinstance(statement, Drop)
     assert statement.notices == ('view "nothing" does not exist, skipping',)
 
 
@@ -294,10 +302,10 @@ def test_dropping_what_is_not_there(world: World) -> None:
 
 def test_decisions_about_a_source(world: World) -> None:
     id, name = world.item("flights").id, QualifiedName("reclock", "public", "flights")
-    assert world.plan("ALTER SOURCE flights RETRY") == statements.RetrySource(id, name)
-    assert world.plan("ALTER SOURCE flights WAIVE 'x y'") == statements.WaiveCheck(id, name, "x y")
-    assert world.plan("ALTER SOURCE flights SKIP 'a.csv'") == statements.SkipRange(id, name, "a.csv")
-    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == statements.SkipRange(id, name, "a.csv", 3, 9)
+    assert world.plan("ALTER SOURCE flights RETRY") == RetrySource(id, name)
+    assert world.plan("ALTER SOURCE flights WAIVE 'x y'") == WaiveCheck(id, name, "x y")
+    assert world.plan("ALTER SOURCE flights SKIP 'a.csv'") == SkipRange(id, name, "a.csv")
+    assert world.plan("ALTER SOURCE flights SKIP 'a.csv' FROM 3 TO 9") == SkipRange(id, name, "a.csv", 3, 9)
 
 
 def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
@@ -308,7 +316,7 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
     )
     before = {name: expand(world.select(f"SELECT * FROM {name}").plan, world.catalog) for name in ("v", "w", "delays")}
     statement = world.execute('ALTER SOURCE flights RENAME TO "Trips"')
-    assert isinstance(statement, statements.Rename)
+    assert isinstance(statement, Rename)
     assert world.item("i").create_sql == 'CREATE INDEX i IN CLUSTER default ON reclock.public."Trips" (carrier)'
     assert world.item("w").create_sql == 'CREATE VIEW reclock.public.w AS SELECT f.day FROM reclock.public."Trips" AS f'
     for name, plan in before.items():
@@ -318,7 +326,7 @@ def test_a_renamed_source_is_read_by_its_views_as_before(world: World) -> None:
     assert world.select('SELECT * FROM "Trips"').depends_on == {statement.id}
     with pytest.raises(ReclockError, match="unknown relation"):
         world.plan("SELECT * FROM flights")
-    assert isinstance(world.plan("ALTER SOURCE IF EXISTS flights RENAME TO x"), statements.Skipped)
+    assert isinstance(world.plan("ALTER SOURCE IF EXISTS flights RENAME TO x"), Skipped)
 
 
 # --- catalog ---
@@ -343,7 +351,7 @@ def test_names_are_looked_up_along_the_search_path(world: World) -> None:
     assert world.select("SELECT * FROM delays").desc.names == ("a",)
     assert world.select("SELECT name FROM airlines").desc.names == ("name",)
     created = world.plan("CREATE VIEW here AS SELECT b FROM solo")
-    assert isinstance(created, statements.CreateView)
+    assert isinstance(created, CreateView)
     assert str(created.name) == "reclock.lab.here"
     assert created.create_sql.endswith("FROM reclock.lab.solo")
 
@@ -361,7 +369,7 @@ def test_entries_of_another_catalog_are_not_taken_for_ours() -> None:
     one.execute(f"CREATE SOURCE s (a int) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
     other.execute(f"CREATE SOURCE s (b text) {S3} FORMAT JSON; CREATE VIEW v AS SELECT * FROM s")
     assert other.catalog.snapshot is not None
-    mixed = PlannerCatalog.from_snapshot(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
+    mixed = build_catalog(other.catalog.snapshot, [SYSTEM_RELATION], one.catalog)
     assert mixed.relation(other.item("v").id).desc.names == ("b",)
 
 
@@ -423,15 +431,15 @@ def test_a_filter_of_show_is_typed(world: World) -> None:
 
 
 def test_session_statements(world: World) -> None:
-    assert world.plan("SET cluster = Other") == statements.SetVariable("cluster", ("other",))
-    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == statements.SetVariable("search_path", ("a", "B", "c"), True)
-    assert world.plan("SET x = true") == statements.SetVariable("x", ("on",))
-    assert world.plan("SET x TO DEFAULT") == statements.SetVariable("x", None)
-    assert world.plan("RESET ALL") == statements.ResetVariable(None)
-    assert world.plan("SHOW Cluster") == statements.ShowVariable("cluster")
-    assert world.plan("SHOW ALL") == statements.ShowVariable(None)
-    assert world.plan("START TRANSACTION READ ONLY") == statements.TransactionControl("BEGIN", access="READ ONLY")
-    assert world.plan("ABORT") == statements.TransactionControl("ROLLBACK")
+    assert world.plan("SET cluster = Other") == SetVariable("cluster", ("other",))
+    assert world.plan("SET LOCAL search_path TO a, \"B\", 'c'") == SetVariable("search_path", ("a", "B", "c"), True)
+    assert world.plan("SET x = true") == SetVariable("x", ("on",))
+    assert world.plan("SET x TO DEFAULT") == SetVariable("x", None)
+    assert world.plan("RESET ALL") == ResetVariable(None)
+    assert world.plan("SHOW Cluster") == ShowVariable("cluster")
+    assert world.plan("SHOW ALL") == ShowVariable(None)
+    assert world.plan("START TRANSACTION READ ONLY") == TransactionControl("BEGIN", access="READ ONLY")
+    assert world.plan("ABORT") == TransactionControl("ROLLBACK")
 
 
 @pytest.mark.parametrize(
@@ -448,18 +456,18 @@ def test_session_statements(world: World) -> None:
     ],
 )
 def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
-    assert world.select(f"SELECT 1 AS OF {text}").as_of == statements.AsOf(at)  # type: ignore[arg-type]
-    assert world.select(f"SELECT 1 AS OF AT LEAST {text}").as_of == statements.AsOf(at, is_at_least=True)  # type: ignore[arg-type]
+    assert world.select(f"SELECT 1 AS OF {text}").as_of == AsOf(at)  # type: ignore[arg-type]
+    assert world.select(f"SELECT 1 AS OF AT LEAST {text}").as_of == AsOf(at, is_at_least=True)  # type: ignore[arg-type]
     explain = world.plan(f"EXPLAIN TIMESTAMP FOR SELECT 1 AS OF {text}")
-    assert isinstance(explain, statements.Explain)
+    assert isinstance(explain, Explain)
     assert explain.is_timestamp
-    assert explain.select.as_of == statements.AsOf(at)  # type: ignore[arg-type]
+    assert explain.select.as_of == AsOf(at)  # type: ignore[arg-type]
 
 
 def test_columns_of_sources_have_lengths_and_those_of_publications_do_not() -> None:
     world = World()
     created = world.execute("CREATE SOURCE s (a varchar(3), b char) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON")
-    assert isinstance(created, statements.CreateSource)
+    assert isinstance(created, CreateSource)
     assert [column.sql_type for column in created.source.desc.columns] == ["character varying(3)", "character(1)"]
     world.execute("CREATE SECRET word AS 'x'")
     world.execute("CREATE CONNECTION pg TO POSTGRES (HOST 'h', USER 'u', PASSWORD SECRET word, DATABASE 'd')")

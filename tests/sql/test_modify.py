@@ -7,7 +7,7 @@ from fixtures.planning import World
 
 from reclock.errors import AmbiguousColumn, ReclockError
 from reclock.plan.relational import Constant
-from reclock.sql import statements
+from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def world() -> World:
     return world
 
 
-def planned(world: World, sql: str) -> statements.Modify:
+def planned(world: World, sql: str) -> Modify:
     statement = world.plan(sql)
-    assert isinstance(statement, statements.Modify)
+    assert isinstance(statement, Modify)
     return statement
 
 
@@ -86,7 +86,7 @@ def test_returning_may_name_the_columns_of_the_other_relations(world: World, sql
 def test_truncate_empties_each_table_once(world: World) -> None:
     world.execute("CREATE TABLE u (a int)")
     statement = world.plan("TRUNCATE t, u, reclock.public.t")
-    assert isinstance(statement, statements.Truncate)
+    assert isinstance(statement, Truncate)
     assert [part.name.item for part in statement.parts] == ["t", "u"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from fixtures.planning import new_york
 
 from reclock.plan.explain import explain
-from reclock.sql.planner.views import expand
+from reclock.sql.queries.views import expand
 
 FILE = Path(__file__).with_name("plans.txt")
 MARK = "----\n"

@@ -23,7 +23,7 @@ from reclock.errors import ReclockError
 from reclock.plan.relational import collections
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
-from reclock.sql.planner.views import expand
+from reclock.sql.queries.views import expand
 
 COLUMNS = {
     "t": "a int, b text, c double precision, d numeric(10, 2), e timestamp, f boolean, g bigint NOT NULL",

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.explain import explain
-from reclock.sql import statements
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse, parse_one
-from reclock.sql.planner.statement import plan_statement
-from reclock.sql.planner.views import expand
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 
 SEEDS = """
 SELECT carrier, count(*) FROM flights WHERE dep_delay > 10 AND origin = 'JFK' GROUP BY carrier HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 3
@@ -65,7 +65,7 @@ def survives(text: str) -> bool:
         for parsed in parse(text):
             statement = plan_statement(parsed, WORLD.catalog, WORLD.session)
             assert parse_one(to_sql(parsed.node)) == parsed.node, to_sql(parsed.node)
-            if isinstance(statement, statements.Select):
+            if isinstance(statement, Select):
                 explain(expand(statement.plan, WORLD.catalog), statement.finishing)
     except InternalError:
         raise

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reclock.cli.edge import Home, errors_on_stderr
+from reclock.sql.catalog_builder import build_catalog
 
 if TYPE_CHECKING:
     from reclock.catalog.snapshot import CatalogSnapshot
     from reclock.runtime.environment import Environment
-    from reclock.sql.catalog import QuarantinedEntry
+    from reclock.sql.catalog.entries import QuarantinedEntry
 
 app = typer.Typer(no_args_is_help=True, help="Look into the durable catalog, mend it by hand, check an upgrade, convert it.")
 
@@ -131,7 +132,7 @@ def _mend(home: Path | None, kind: str, key: str, value: str | None, user: str) 
 def _quarantined(environment: Environment, snapshot: CatalogSnapshot) -> list[QuarantinedEntry]:
     """The items of ``snapshot`` that cannot be planned."""
     from reclock.runtime.system_relations import system_entries
-    from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+    from reclock.sql.catalog.entries import PlannerSettings
 
     settings = PlannerSettings(tuple(environment.stores.replica_sizes), environment.stores.settings.experimental_mode)
-    return PlannerCatalog.from_snapshot(snapshot, system_entries(snapshot), settings=settings).quarantined()
+    return build_catalog(snapshot, system_entries(snapshot), settings=settings).quarantined()

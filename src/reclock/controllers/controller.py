@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import StatementTimeout
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 Follow = Callable[[], PlannerCatalog]
 """The catalog with every change that was committed before the call: a subscription, kept as a copy that all of a process share."""

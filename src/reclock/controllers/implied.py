@@ -16,8 +16,9 @@ from reclock.plan.relational import Get, collections
 from reclock.protocol.compute import CreateDataflow, Dataflow, DropDataflow
 from reclock.protocol.orchestration import ReplicaDescription
 from reclock.protocol.storage import CollectionDescription, CreateCollections, DropCollections
-from reclock.sql.catalog import IndexEntry, PlannerCatalog, QuarantinedEntry, RelationEntry, SinkEntry
-from reclock.sql.planner.views import expand
+from reclock.sql.catalog.entries import IndexEntry, QuarantinedEntry, RelationEntry, SinkEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
 
 _STORED = (ItemType.SOURCE, ItemType.TABLE, ItemType.INDEX, ItemType.SINK)
 

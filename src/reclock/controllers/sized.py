@@ -42,7 +42,7 @@ from reclock.protocol.compute import (
 )
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.orchestration import Orchestrator, ReplicaDescription
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 T = TypeVar("T")
 

@@ -21,7 +21,7 @@ from reclock.controllers.implied import is_dropped
 from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import RelationEntry, SecretEntry
+from reclock.sql.catalog.entries import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
 _SPOOL_GRACE_MS = 24 * 3_600_000

@@ -48,7 +48,7 @@ from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
 from reclock.quality.results import AuditResult
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import Entry
+from reclock.sql.catalog.entries import Entry
 
 log = structlog.get_logger(__name__)
 

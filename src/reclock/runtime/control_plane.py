@@ -28,7 +28,7 @@ from reclock.controllers.underway import Underway
 from reclock.protocol.compute import Replica
 from reclock.protocol.orchestration import Orchestrator
 from reclock.runtime.stores import Stores
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 SYSTEM_CLUSTER_ID = 0
 """That of no cluster in the catalog: their ids begin at 1."""

@@ -9,7 +9,9 @@ from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.oracle.oracle import TimestampOracle
 from reclock.runtime.system_relations import system_entries
-from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+from reclock.sql.catalog.entries import PlannerSettings
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.catalog_builder import build_catalog
 
 
 class PlannerCatalogs:
@@ -43,7 +45,7 @@ class PlannerCatalogs:
 
     def resolve(self, snapshot: CatalogSnapshot, previous: PlannerCatalog | None) -> PlannerCatalog:
         """The catalog of ``snapshot``, which may contain uncommitted changes. What ``previous`` resolved is reused."""
-        return PlannerCatalog.from_snapshot(snapshot, system_entries(self._catalog.snapshot()), previous, self._settings())
+        return build_catalog(snapshot, system_entries(self._catalog.snapshot()), previous, self._settings())
 
     def _resolve_shared(self, snapshot: CatalogSnapshot) -> PlannerCatalog:
         newest = self._newest

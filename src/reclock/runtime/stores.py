@@ -43,7 +43,8 @@ from reclock.oracle.oracle import ConsensusOracle, TimestampOracle
 from reclock.runtime.planner_catalogs import PlannerCatalogs
 from reclock.runtime.store_checks import StoreChecks, reserve_ids
 from reclock.runtime.system_relations import SYSTEM_OBJECTS, managed_ids
-from reclock.sql.catalog import PlannerCatalog, PlannerSettings
+from reclock.sql.catalog.entries import PlannerSettings
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 
 class Stores:

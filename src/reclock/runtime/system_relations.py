@@ -10,7 +10,7 @@ from reclock.collections.tables import table_id
 from reclock.errors import CatalogError
 from reclock.introspection.builtins import BUILTINS
 from reclock.protocol.introspection import IntrospectionType
-from reclock.sql.catalog import RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.names import QualifiedName
 
 SYSTEM_OBJECTS = tuple(

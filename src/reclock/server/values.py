@@ -18,7 +18,7 @@ from reclock.algebra.object_ids import column_type_modifier, column_type_oid, ty
 from reclock.algebra.relations import OID, TEXT, Column, ScalarType, TypeName, array
 from reclock.errors import UnknownObject
 from reclock.server.messages import Field
-from reclock.sql.planner.literals import parse_text
+from reclock.sql.queries.literals import parse_text
 
 _TYPES: dict[int, ScalarType] = {
     **{each.oid: each.type for each in type_rows()},

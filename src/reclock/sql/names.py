@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -103,3 +104,9 @@ def cluster_identifier(name: str) -> exp.Identifier:
 
 def quote(name: str) -> str:
     return to_sql(identifier(name))
+
+
+def nearest(name: str, among: Iterable[str]) -> str | None:
+    """A hint that names what ``name`` may have been meant to be."""
+    near = difflib.get_close_matches(name, list(among), n=3, cutoff=0.6)
+    return "did you mean " + " or ".join(f'"{candidate}"' for candidate in near) + "?" if near else None

@@ -9,7 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from reclock.algebra.relations import TEXT, Column, RelationDesc
-from reclock.sql import statements
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.statements.session.plan import ShowVariable
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
+from reclock.sql.statements.tables.modify_plan import Modify
 
 SHOW_ALL = RelationDesc((Column("name", TEXT), Column("setting", TEXT), Column("description", TEXT)))
 
@@ -29,16 +33,16 @@ def text_desc(name: str) -> RelationDesc:
     return RelationDesc((Column(name, TEXT, is_nullable=False),))
 
 
-def result_desc(statement: statements.Statement) -> RelationDesc | None:
+def result_desc(statement: PlannedStatement) -> RelationDesc | None:
     """The columns of what executing the statement answers; None if it answers no rows."""
     match statement:
-        case statements.Select() | statements.SubscribeQuery():
+        case Select() | SubscribeQuery():
             return statement.desc
-        case statements.Modify():
+        case Modify():
             return statement.returning
-        case statements.Explain():
+        case Explain():
             return text_desc("Timestamp" if statement.is_timestamp else "Plan")
-        case statements.ShowVariable():
+        case ShowVariable():
             return SHOW_ALL if statement.name is None else text_desc(statement.name.lower())
         case _:
             return None

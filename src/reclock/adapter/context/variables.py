@@ -11,8 +11,7 @@ from decimal import Decimal
 from reclock.catalog.objects import Kind
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InvalidOption, UnknownObject
-from reclock.sql.catalog import nearest
-from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SERVER_VERSION, SessionNames
+from reclock.sql.names import DEFAULT_DATABASE, DEFAULT_SCHEMA, DEFAULT_USER, SERVER_VERSION, SessionNames, nearest
 
 ROLE = "role"
 READ_ONLY, DEFAULT_READ_ONLY = "transaction_read_only", "default_transaction_read_only"

@@ -20,7 +20,7 @@ from reclock.adapter.context.texts import decode_utf8
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import InvalidBinary
-from reclock.sql.planner.literals import number
+from reclock.sql.queries.literals import number
 
 NULL = b"\xff\xff\xff\xff"
 _DAY_ZERO = date(2000, 1, 1)

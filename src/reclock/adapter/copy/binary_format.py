@@ -16,7 +16,7 @@ from reclock.adapter.copy.binary import decode_value, encode_column, with_length
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
-from reclock.sql.planner.literals import parse_text
+from reclock.sql.queries.literals import parse_text
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _FIXED_HEADER_BYTES = len(_SIGNATURE) + 8

@@ -14,8 +14,8 @@ from reclock.adapter.copy import text_format as copy_format
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
-from reclock.sql.copy_format import LineFormat
-from reclock.sql.planner.literals import parse_text
+from reclock.sql.queries.literals import parse_text
+from reclock.sql.statements.copy.formats import LineFormat
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from reclock.adapter.context.texts import joined, texts
 from reclock.algebra.relations import TEXT, ScalarType
 from reclock.errors import BadCopyData
-from reclock.sql.copy_format import LineFormat
+from reclock.sql.statements.copy.formats import LineFormat
 
 Fields = list[str | None]
 

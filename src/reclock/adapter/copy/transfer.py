@@ -15,8 +15,8 @@ from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.reader import CopyReader
 from reclock.algebra.relations import ScalarType
 from reclock.errors import CopyAbandoned
-from reclock.sql.copy_format import BinaryFormat, CopyFormat, LineFormat
-from reclock.sql.statements import CopyFrom
+from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
+from reclock.sql.statements.copy.plan import CopyFrom
 
 
 class CopyOut:

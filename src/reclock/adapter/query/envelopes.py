@@ -11,7 +11,7 @@ from reclock.collections.consolidate import streamed
 from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.compute.operators.topk import order_by
 from reclock.definitions.sinks import Envelope
-from reclock.sql.statements import SubscribeQuery
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 
 def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -43,9 +43,10 @@ from reclock.plan.relational import Plan, collections
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import IndexEntry, PlannerCatalog
-from reclock.sql.planner.views import expand
+from reclock.sql.catalog.entries import IndexEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 
 _ATTEMPTS = 3
 """How often a query begins that maintenance overtakes."""
@@ -70,7 +71,7 @@ class QueryExecution:
     catalog: PlannerCatalog
     users: Users
     variables: SessionVariables
-    select: statements.Select
+    select: Select
     notice: Callable[[str], None]
     temporary: TemporaryObjects
     interruption: Interruption = field(default_factory=Interruption)

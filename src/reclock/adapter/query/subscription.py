@@ -28,9 +28,11 @@ from reclock.errors import DroppedMeanwhile, InvalidOption, NotReadable, Unknown
 from reclock.plan.relational import Get, Plan, collections
 from reclock.protocol.compute import Changes
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import IndexEntry, PlannerCatalog
-from reclock.sql.planner.views import expand
+from reclock.sql.catalog.entries import IndexEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import AsOf
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 _POLL_S = 0.05
 
@@ -69,7 +71,7 @@ class Subscription:
     catalog: PlannerCatalog
     users: Users
     variables: SessionVariables
-    statement: statements.SubscribeQuery
+    statement: SubscribeQuery
     notice: Callable[[str], None]
     temporary: TemporaryObjects
     interruption: Interruption
@@ -239,7 +241,7 @@ class Subscription:
         return (batch for batch in envelopes.messages(self.statement, updates) if batch.num_rows)
 
     def _query(self, at: Timestamp | None = None, changes: Changes | None = None) -> QueryExecution:
-        select = self.statement.select if at is None else replace(self.statement.select, as_of=statements.AsOf(at))
+        select = self.statement.select if at is None else replace(self.statement.select, as_of=AsOf(at))
         return QueryExecution(
             self.environment,
             self.catalog,

@@ -25,7 +25,8 @@ from reclock.introspection.relation import SUBSOURCE, IndexFacts, SinkFacts, Sys
 from reclock.introspection.types import MANAGED
 from reclock.protocol.compute import Replica
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import ConnectionEntry, IndexEntry, PlannerCatalog, RelationEntry, SinkEntry
+from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, RelationEntry, SinkEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.parse import parse_one
 

@@ -26,16 +26,16 @@ from reclock.errors import (
 )
 from reclock.plan.scalars import Literal
 from reclock.sql import nodes
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement
-from reclock.sql.planner.coercion import coerce, scalar_type
-from reclock.sql.planner.expressions import ExprContext, scalar
-from reclock.sql.planner.limits import NoSubqueries
-from reclock.sql.planner.literals import parse_text
-from reclock.sql.planner.rewrite import Untyped
-from reclock.sql.planner.scope import Scope
+from reclock.sql.queries.coercion import coerce, scalar_type
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.literals import parse_text
+from reclock.sql.queries.rewrite import Untyped
+from reclock.sql.queries.scope import Scope
 
 KINDS = (
     nodes.PrepareStatement,

@@ -12,11 +12,13 @@ import pyarrow as pa
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
 from reclock.plan.relational import collections
-from reclock.sql import nodes, statements
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql import nodes
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
 from reclock.sql.parse import ParsedStatement
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.statements.query.values import Select
 
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ _KINDS = (nodes.QueryStatement, nodes.ShowObjectsStatement, nodes.ShowColumnsSta
 class Planned:
     """A planned statement, shared by all who say it. ``answer`` is what it answered, if it reads nothing and that was short."""
 
-    statement: statements.Statement
+    statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
@@ -42,7 +44,7 @@ class Planned:
         in it as constants, and then it is not shared.
         """
         select = self.statement
-        assert isinstance(select, statements.Select)
+        assert isinstance(select, Select)
         if self.answer is not None and not 0 < limit_bytes < LARGEST_ANSWER_BYTES:
             return Result(select.tag, select.desc, iter(self.answer))
         result = run()

@@ -11,11 +11,11 @@ from reclock.adapter.context.results import result_desc
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import RelationDesc, ScalarType
 from reclock.errors import SqlSyntaxError, UnsupportedSql, WrongNumberOfParameters
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
-from reclock.sql.planner.statement import DESCRIBED, plan_statement
+from reclock.sql.planning.statement import plan_statement, returns_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def describe(
     parsed: ParsedStatement, types: Sequence[ScalarType | None], catalog: PlannerCatalog, names: SessionNames, name: str = ""
 ) -> Prepared:
     """As ``prepare``, of a statement that is parsed."""
-    if type(parsed.node) not in DESCRIBED:
+    if not returns_rows(parsed.node):
         return Prepared(parsed, name=name)
     parameters = Parameters(list(types))
     statement = plan_statement(parsed, catalog, replace(names, parameters=parameters))

@@ -41,13 +41,23 @@ from reclock.collections.table_queues import Turn
 from reclock.connectors.validation import validate
 from reclock.errors import ReclockError, TransactionActive
 from reclock.runtime.environment import Environment
-from reclock.sql import nodes, statements
-from reclock.sql.catalog import PlannerCatalog
-from reclock.sql.connection_statements import CreateConnection, ValidateConnection
+from reclock.sql import nodes
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement, parse
-from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planning.registry import PlannedStatement, Skipped
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.connections.plan import CreateConnection, ValidateConnection
+from reclock.sql.statements.copy.plan import CopyFrom, CopyTo
+from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.statements.roles.plan import SetRole
+from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
+from reclock.sql.statements.sources.alter_plan import ResnapshotSource, RestartPartition, RetrySource, SkipRange, WaiveCheck
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
+from reclock.sql.statements.tables.modify_plan import Modify, Truncate
+from reclock.sql.statements.tables.plan import CreateTable
+from reclock.sql.statements.transactions.plan import TransactionControl
 
 Answer = Result | CopyIn | CopyOut
 
@@ -189,7 +199,7 @@ class Session:
 
     def _control(self, parsed: ParsedStatement) -> Result:
         statement = plan_statement(parsed, PlannerCatalog(), self.variables.names)
-        assert isinstance(statement, statements.TransactionControl)
+        assert isinstance(statement, TransactionControl)
         with self.transactions.statement(statement):
             try:
                 return Result(self.transactions.control(statement))
@@ -202,47 +212,47 @@ class Session:
         planned = self._author.planned(parsed, catalog, parameters)
         statement = planned.statement
         match statement:
-            case statements.Select():
+            case Select():
                 run = self._query(catalog, statement, self.transactions.block, read_ts).run
                 return with_effects(planned.run(run, self.variables.max_result_bytes), statement.effects, self._act)
-            case statements.Modify() | statements.Truncate():
+            case Modify() | Truncate():
                 self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 turn = partial(turn_of, statement, catalog)
                 return self.transactions.run(lambda transaction: self._modify(statement, transaction, catalog), turn)
-            case statements.SubscribeQuery():
+            case SubscribeQuery():
                 return self._subscribe(catalog, statement)
-            case statements.CopyTo(select=statements.SubscribeQuery() as subscribe):
+            case CopyTo(select=SubscribeQuery() as subscribe):
                 return CopyOut(self._subscribe(catalog, subscribe), statement.format)
-            case statements.CopyTo(select=statements.Select() as select):
+            case CopyTo(select=Select() as select):
                 return CopyOut(self._query(catalog, select, self.transactions.block, read_ts).run(), statement.format)
-            case statements.CopyFrom():
+            case CopyFrom():
                 self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 return CopyIn(statement, partial(self._copy, statement, catalog), self.transactions.fail)
-            case statements.Explain():
+            case Explain():
                 query = self._query(catalog, statement.select, self.transactions.block)
                 lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
                 return text_result(statement.tag, result_desc(statement), lines)
-            case statements.Skipped():
+            case Skipped():
                 self.notice(statement.notice)
                 return Result(statement.tag)
-            case statements.RetrySource() | statements.ResnapshotSource() | statements.WaiveCheck() | statements.SkipRange():
+            case RetrySource() | ResnapshotSource() | WaiveCheck() | SkipRange():
                 self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 self.transactions.run_alone(statement.tag, lambda: decide(statement, self.environment, self.users))
                 return Result(statement.tag)
-            case statements.RestartPartition():
+            case RestartPartition():
                 self.environment.control_plane.await_storage(catalog, self.interruption.pause)
                 self.transactions.run_alone(statement.tag, lambda: restart(statement, self.environment, self.users))
                 return Result(statement.tag)
             case ValidateConnection(connection=connection):
                 validate(connection, self.environment.runtime.connection_context.resolve_secret)
                 return Result(statement.tag)
-            case statements.ShowVariable():
+            case ShowVariable():
                 return self._show(statement)
-            case statements.SetRole():
+            case SetRole():
                 self.users = self.users.set_role(statement.id)
                 self.variables.set(ROLE, statement.name)
                 return Result(statement.tag)
-            case statements.SetVariable():
+            case SetVariable():
                 is_local = statement.is_local or statement.name == READ_ONLY
                 if is_local and self.transactions.block is None:
                     self.notice("SET LOCAL can only be used in transaction blocks")
@@ -251,7 +261,7 @@ class Session:
                 self.variables.set(statement.name, value, is_local=is_local)
                 self._note_unknown_cluster(statement.name, catalog)
                 return Result(statement.tag)
-            case statements.ResetVariable():
+            case ResetVariable():
                 if statement.name is None:
                     self.variables.reset()
                     self.users = self.users.set_role(None)
@@ -276,7 +286,7 @@ class Session:
     def _query(
         self,
         catalog: PlannerCatalog,
-        select: statements.Select,
+        select: Select,
         transaction: Transaction | None,
         read_ts: Timestamp | None = None,
     ) -> QueryExecution:
@@ -293,7 +303,7 @@ class Session:
             read_ts=read_ts,
         )
 
-    def _subscribe(self, catalog: PlannerCatalog, statement: statements.SubscribeQuery) -> Result:
+    def _subscribe(self, catalog: PlannerCatalog, statement: SubscribeQuery) -> Result:
         """Its time is without limit, and its own: it sees nothing of what the block has written or defined."""
         block = self.transactions.block
         if block is not None and (block.writes or block.definitions):
@@ -310,13 +320,11 @@ class Session:
             self.interruption,
         ).run()
 
-    def _modify(
-        self, statement: statements.Modify | statements.Truncate, transaction: Transaction, catalog: PlannerCatalog
-    ) -> Result:
-        def run(select: statements.Select) -> Result:
+    def _modify(self, statement: Modify | Truncate, transaction: Transaction, catalog: PlannerCatalog) -> Result:
+        def run(select: Select) -> Result:
             return self._query(catalog, select, transaction).run()
 
-        if isinstance(statement, statements.Truncate):
+        if isinstance(statement, Truncate):
             return truncate(statement, transaction, catalog, run)
         return modify(statement, transaction, catalog, run)
 
@@ -333,13 +341,13 @@ class Session:
         now = partial(datetime.fromtimestamp, began_at / 1000, UTC)
         return Author(self.users, replace(self.variables.names, installation_id=self.environment.stores.mark.id, now=now))
 
-    def _copy(self, statement: statements.CopyFrom, catalog: PlannerCatalog, rows: pa.Table) -> None:
+    def _copy(self, statement: CopyFrom, catalog: PlannerCatalog, rows: pa.Table) -> None:
         def work(transaction: Transaction) -> None:
             copy_in(statement, rows, transaction, catalog, lambda select: self._query(catalog, select, transaction).run())
 
         self.transactions.run(work, lambda: Turn({}, frozenset({statement.table})))
 
-    def _define(self, parsed: ParsedStatement, statement: statements.Statement, catalog: PlannerCatalog) -> Result:
+    def _define(self, parsed: ParsedStatement, statement: PlannedStatement, catalog: PlannerCatalog) -> Result:
         """A table that is made in a block, or from a query, is filled by the transaction that makes it."""
         if is_temporary(statement):
             return self._define_temporary(statement, catalog)
@@ -349,10 +357,10 @@ class Session:
             validate(statement.connection, self.environment.runtime.connection_context.resolve_secret)
         whole = purified(parsed, statement, self.environment.runtime.connection_context.resolve_secret)
         definition = DdlStatement(whole, self._author, (catalog, statement) if whole is parsed else None)
-        query = statement.query if isinstance(statement, statements.CreateTable) else None
+        query = statement.query if isinstance(statement, CreateTable) else None
 
         def work(transaction: Transaction) -> Result:
-            is_filled = isinstance(statement, statements.CreateTable) and (transaction.is_block or query is not None)
+            is_filled = isinstance(statement, CreateTable) and (transaction.is_block or query is not None)
             id = transaction.define(definition, is_filled=is_filled)
             if query is None or id is None:
                 return Result(statement.tag)
@@ -369,7 +377,7 @@ class Session:
 
         def work(transaction: Transaction) -> Result:
             id = temporary.define(statement, self.users)
-            if id is None or not isinstance(statement, statements.CreateTable) or statement.query is None:
+            if id is None or not isinstance(statement, CreateTable) or statement.query is None:
                 return Result(statement.tag)
             made = temporary.over(catalog).relation(id)
             return fill(made, statement.query, transaction, catalog, lambda select: self._query(catalog, select, transaction).run())
@@ -379,7 +387,7 @@ class Session:
             self.notice(notice)
         return result
 
-    def _show(self, statement: statements.ShowVariable) -> Result:
+    def _show(self, statement: ShowVariable) -> Result:
         if statement.name is not None:
             return text_result(statement.tag, result_desc(statement), [self.variables.get(statement.name)])
         rows = [dict(zip(SHOW_ALL.names, row, strict=True)) for row in self.variables]

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from reclock.adapter.context.users import Users
 from reclock.adapter.session.plan_cache import Planned, asked_of, key_of, remember
 from reclock.adapter.statements.authorization import authorize
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
 from reclock.sql.parse import ParsedStatement
-from reclock.sql.planner.statement import plan_statement
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.roles.plan import SetRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,11 @@ class Author:
         assert catalog.snapshot is not None
         return self.users.named(self.names, catalog.snapshot)
 
-    def plan(
-        self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS
-    ) -> statements.Statement:
+    def plan(self, parsed: ParsedStatement, catalog: PlannerCatalog, parameters: Parameters = NO_PARAMETERS) -> PlannedStatement:
         """The statement planned, if the author may execute it. Raises ``PermissionDenied``, ``InvalidAuthorization``."""
         assert catalog.snapshot is not None
         statement = plan_statement(parsed, catalog, replace(self.named(catalog), parameters=parameters))
-        if not isinstance(statement, statements.SetRole):
+        if not isinstance(statement, SetRole):
             self.users.check(catalog.snapshot)
         authorize(statement, catalog, self.users, self.names.cluster)
         return statement

@@ -17,10 +17,48 @@ from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import Target, held, is_superuser, memberships, owns
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.errors import InternalError, PermissionDenied
-from reclock.sql import cluster_statements, connection_statements, role_statements, statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName
 from reclock.sql.owned import described, role_name
+from reclock.sql.planning.registry import PlannedStatement, Skipped
+from reclock.sql.statements.clusters.plan import (
+    AlterCluster,
+    CreateCluster,
+    CreateClusterReplica,
+    DropClusterReplicas,
+    DropClusters,
+    RenameCluster,
+)
+from reclock.sql.statements.connections.plan import AlterSecret, CreateConnection, CreateSecret, ValidateConnection
+from reclock.sql.statements.copy.plan import CopyFrom, CopyTo
+from reclock.sql.statements.objects.plan import Drop, Rename
+from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.statements.roles.plan import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole, SetRole
+from reclock.sql.statements.roles.privileges_plan import (
+    ChangeDefaultPrivileges,
+    ChangeOwner,
+    ChangePrivileges,
+    DropOwned,
+    ReassignOwned,
+)
+from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas
+from reclock.sql.statements.session.plan import ResetVariable, SetDefault, SetVariable, ShowVariable
+from reclock.sql.statements.sinks.plan import CreateSink
+from reclock.sql.statements.sources.alter_plan import (
+    ResnapshotSource,
+    RestartPartition,
+    RetainHistory,
+    RetrySource,
+    SkipRange,
+    WaiveCheck,
+)
+from reclock.sql.statements.sources.plan import CreateSource
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
+from reclock.sql.statements.tables.modify_plan import Modify, Truncate
+from reclock.sql.statements.tables.plan import CreateTable
+from reclock.sql.statements.transactions.plan import TransactionControl
+from reclock.sql.statements.views.plan import CreateIndex, CreateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +81,7 @@ class Requirements:
     superuser_to: str | None = None
 
 
-def authorize(statement: statements.Statement, catalog: PlannerCatalog, users: Users, cluster: str) -> None:
+def authorize(statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str) -> None:
     """Whether ``users`` may execute ``statement`` with this active cluster. Raises ``PermissionDenied``."""
     snapshot = _snapshot(catalog)
     required = requirements(statement, catalog, users, cluster)
@@ -66,7 +104,7 @@ def authorize(statement: statements.Statement, catalog: PlannerCatalog, users: U
             )
 
 
-def requirements(statement: statements.Statement, catalog: PlannerCatalog, users: Users, cluster: str) -> Requirements:
+def requirements(statement: PlannedStatement, catalog: PlannerCatalog, users: Users, cluster: str) -> Requirements:
     """What executing ``statement`` takes. A new kind of statement must say it here."""
     return Rules(catalog, _snapshot(catalog), users, cluster).of(statement)
 
@@ -80,122 +118,100 @@ class Rules:
     users: Users
     cluster: str
 
-    def of(self, statement: statements.Statement) -> Requirements:
+    def of(self, statement: PlannedStatement) -> Requirements:
         match statement:
-            case statements.Select():
+            case Select():
                 return self._require(*self._reading(statement.depends_on))
-            case statements.Explain() | statements.CopyTo() | statements.SubscribeQuery():
+            case Explain() | CopyTo() | SubscribeQuery():
                 return self.of(statement.select)
-            case statements.CopyFrom():
+            case CopyFrom():
                 return self._require(*self._on(statement.table, Privilege.INSERT))
-            case statements.Modify():
+            case Modify():
                 return self._require(*self._modifying(statement))
-            case statements.Truncate():
+            case Truncate():
                 return self._require(*(need for part in statement.parts for need in self._on(part.table, Privilege.DELETE)))
-            case statements.CreateSource() | statements.CreateView():
-                replaced = tuple(
-                    (Kind.ITEM, id) for id in (statement.replaces if isinstance(statement, statements.CreateView) else ())
-                )
+            case CreateSource() | CreateView():
+                replaced = tuple((Kind.ITEM, id) for id in (statement.replaces if isinstance(statement, CreateView) else ()))
                 needs = [*self._creating(statement.name), *self._arranging(statement.index)]
-                if isinstance(statement, statements.CreateSource):
+                if isinstance(statement, CreateSource):
                     needs += self._using(statement.depends_on)
                 return self._require(*needs, owner_of=replaced)
-            case connection_statements.CreateConnection():
+            case CreateConnection():
                 return self._require(*self._creating(statement.name), *self._using(statement.depends_on))
-            case connection_statements.ValidateConnection():
+            case ValidateConnection():
                 return self._require(*self._using([statement.id]))
-            case connection_statements.AlterSecret():
+            case AlterSecret():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
-            case connection_statements.CreateSecret():
+            case CreateSecret():
                 return self._require(*self._creating(statement.name))
-            case statements.CreateTable():
+            case CreateTable():
                 read = self._reading(statement.query.depends_on) if statement.query is not None else ()
                 return self._require(*self._creating(statement.name), *read)
-            case statements.CreateIndex():
+            case CreateIndex():
                 on: tuple[Target, ...] = ((Kind.ITEM, statement.on),) if statement.on is not None else ()
                 return self._require(*self._creating(statement.name), *self._arranging(statement), owner_of=on)
-            case statements.CreateSink():
+            case CreateSink():
                 there = replace(self, cluster=self.catalog.cluster_name(statement.cluster_id))
                 needs = [*self._creating(statement.name), *there._reading([statement.on]), *self._using(statement.sink.uses)]
                 return self._require(*needs, Need((Kind.CLUSTER, statement.cluster_id), Privilege.CREATE, self.users.current_id))
-            case statements.CreateSchema():
+            case CreateSchema():
                 need = Need((Kind.DATABASE, statement.database_id), Privilege.CREATE, self.users.current_id)
                 return self._require(need)
-            case statements.DropSchemas():
+            case DropSchemas():
                 return self._require(owner_of=tuple((Kind.SCHEMA, id) for id in statement.ids))
-            case statements.Drop():
+            case Drop():
                 return self._require(owner_of=tuple((Kind.ITEM, id) for id in sorted(statement.named)))
-            case cluster_statements.CreateCluster():
+            case CreateCluster():
                 return self._require(Need(None, Privilege.CREATECLUSTER, self.users.current_id))
-            case cluster_statements.AlterCluster() | cluster_statements.RenameCluster():
+            case AlterCluster() | RenameCluster():
                 return self._require(owner_of=((Kind.CLUSTER, statement.id),))
-            case cluster_statements.DropClusters():
+            case DropClusters():
                 return self._require(owner_of=tuple((Kind.CLUSTER, id) for id in statement.ids))
-            case cluster_statements.CreateClusterReplica():
+            case CreateClusterReplica():
                 return self._require(owner_of=((Kind.CLUSTER, statement.cluster_id),))
-            case cluster_statements.DropClusterReplicas():
+            case DropClusterReplicas():
                 return self._require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
-            case (
-                statements.RetrySource()
-                | statements.ResnapshotSource()
-                | statements.WaiveCheck()
-                | statements.SkipRange()
-                | statements.RestartPartition()
-                | statements.RetainHistory()
-                | statements.Rename()
-            ):
+            case RetrySource() | ResnapshotSource() | WaiveCheck() | SkipRange() | RestartPartition() | RetainHistory() | Rename():
                 return self._require(owner_of=((Kind.ITEM, statement.id),))
-            case role_statements.AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
+            case AlterRole() if statement.id == self.users.session_id and statement.attributes == statement.before:
                 return self._require()  # nothing but the own password
-            case (
-                role_statements.CreateRole()
-                | role_statements.AlterRole()
-                | role_statements.RenameRole()
-                | role_statements.DropRoles()
-                | role_statements.ChangeMembership()
-            ):
+            case CreateRole() | AlterRole() | RenameRole() | DropRoles() | ChangeMembership():
                 return self._require(
                     Need(None, Privilege.CREATEROLE, self.users.current_id), superuser_to=self._reserved(statement)
                 )
-            case role_statements.SetDefault():
+            case SetDefault():
                 if statement.role_id is None:
                     return self._require(superuser_to="change the system's configuration")
                 if statement.role_id in (self.users.current_id, self.users.session_id):
                     return self._require()
                 reserved = "alter superusers" if is_superuser(self.snapshot, statement.role_id) else None
                 return self._require(Need(None, Privilege.CREATEROLE, self.users.current_id), superuser_to=reserved)
-            case role_statements.ChangePrivileges():
+            case ChangePrivileges():
                 targets = tuple(target for target, _ in statement.privileges)
                 return self._require(
                     owner_of=tuple(target for target in targets if target is not None),
                     superuser_to="grant or revoke privileges on the system" if None in targets else None,
                 )
-            case role_statements.ChangeDefaultPrivileges():
+            case ChangeDefaultPrivileges():
                 is_for_all = PUBLIC_ROLE_ID in statement.owners
                 return self._require(
                     member_of=() if is_for_all else statement.owners,
                     superuser_to="alter the default privileges of all roles" if is_for_all else None,
                 )
-            case role_statements.ChangeOwner():
+            case ChangeOwner():
                 return self._require(
                     *self._placing(statement.target, statement.to), owner_of=(statement.target,), member_of=(statement.to,)
                 )
-            case role_statements.ReassignOwned():
+            case ReassignOwned():
                 return self._require(member_of=(*statement.role_ids, statement.to))
-            case role_statements.DropOwned():
+            case DropOwned():
                 return self._require(member_of=statement.role_ids)
-            case statements.SetRole():
+            case SetRole():
                 return Requirements(self.users.session_id, member_of=(statement.id,) if statement.id is not None else ())
-            case (
-                statements.Skipped()
-                | statements.ShowVariable()
-                | statements.SetVariable()
-                | statements.ResetVariable()
-                | statements.TransactionControl()
-            ):
+            case Skipped() | ShowVariable() | SetVariable() | ResetVariable() | TransactionControl():
                 return self._require()
             case _:
-                assert_never(statement)
+                raise AssertionError(f"no rule for {statement!r}")
 
     def _require(
         self,
@@ -225,7 +241,7 @@ class Rules:
                 waiting += [each for each in below if each not in seen]
                 seen.update(below)
 
-    def _modifying(self, statement: statements.Modify) -> Iterator[Need]:
+    def _modifying(self, statement: Modify) -> Iterator[Need]:
         """What is updated or deleted is read to be found; RETURNING reads."""
         reads = set(statement.depends_on)
         if statement.removes or statement.returning is not None:
@@ -259,7 +275,7 @@ class Rules:
         for id in sorted(ids):
             yield from self._on(id, Privilege.USAGE)
 
-    def _arranging(self, index: statements.CreateIndex | None) -> Iterator[Need]:
+    def _arranging(self, index: CreateIndex | None) -> Iterator[Need]:
         if index is not None:
             yield Need((Kind.CLUSTER, index.cluster_id), Privilege.CREATE, self.users.current_id)
 
@@ -279,23 +295,19 @@ class Rules:
 
     def _reserved(
         self,
-        statement: role_statements.CreateRole
-        | role_statements.AlterRole
-        | role_statements.RenameRole
-        | role_statements.DropRoles
-        | role_statements.ChangeMembership,
+        statement: CreateRole | AlterRole | RenameRole | DropRoles | ChangeMembership,
     ) -> str | None:
         """What is done to superusers only superusers do."""
         match statement:
-            case role_statements.CreateRole():
+            case CreateRole():
                 return "create superusers" if "superuser" in statement.attributes else None
-            case role_statements.AlterRole():
+            case AlterRole():
                 return "alter superusers" if "superuser" in (*statement.attributes, *statement.before) else None
-            case role_statements.RenameRole():
+            case RenameRole():
                 return "rename superusers" if is_superuser(self.snapshot, statement.id) else None
-            case role_statements.DropRoles():
+            case DropRoles():
                 return "drop superusers" if any(is_superuser(self.snapshot, id) for id in statement.ids) else None
-            case role_statements.ChangeMembership():
+            case ChangeMembership():
                 return "grant superusers" if any(is_superuser(self.snapshot, id) for id in statement.role_ids) else None
             case _:
                 assert_never(statement)

@@ -12,14 +12,21 @@ from reclock.adapter.transaction.ddl import Change, define, drop_item
 from reclock.catalog.objects import Cluster, ClusterIntrospectionSourceIndex, ClusterReplica, Kind
 from reclock.catalog.roles import default_acl
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
-from reclock.sql import cluster_statements
+from reclock.sql.statements.clusters.plan import (
+    AlterCluster,
+    CreateCluster,
+    CreateClusterReplica,
+    DropClusterReplicas,
+    DropClusters,
+    RenameCluster,
+)
 
 FIRST_REPLICA = "r1"
 """What the first replica of a cluster is called."""
 
 
 @define.register
-def _(statement: cluster_statements.CreateCluster, change: Change) -> None:
+def _(statement: CreateCluster, change: Change) -> None:
     id, owner = change.tx.allocate_cluster_id(), change.users.current_id
     privileges = default_acl(change.tx.snapshot, owner, "cluster", None, None)
     change.tx.insert(Cluster(id, statement.name, statement.size, owner, privileges))
@@ -31,7 +38,7 @@ def _(statement: cluster_statements.CreateCluster, change: Change) -> None:
 
 
 @define.register
-def _(statement: cluster_statements.AlterCluster, change: Change) -> None:
+def _(statement: AlterCluster, change: Change) -> None:
     cluster = change.tx.snapshot.clusters[statement.id]
     change.tx.update(replace(cluster, size=statement.size))
     change.audit("alter", "cluster", cluster.name, id=cluster.id, size=statement.size)
@@ -45,7 +52,7 @@ def _(statement: cluster_statements.AlterCluster, change: Change) -> None:
 
 
 @define.register
-def _(statement: cluster_statements.RenameCluster, change: Change) -> None:
+def _(statement: RenameCluster, change: Change) -> None:
     change.tx.update(replace(change.tx.snapshot.clusters[statement.id], name=statement.to))
     for id, create_sql in statement.create_sql:
         change.tx.update(replace(change.tx.snapshot.items[id], create_sql=create_sql))
@@ -53,7 +60,7 @@ def _(statement: cluster_statements.RenameCluster, change: Change) -> None:
 
 
 @define.register
-def _(statement: cluster_statements.DropClusters, change: Change) -> None:
+def _(statement: DropClusters, change: Change) -> None:
     for item in statement.items:
         drop_item(change, item)
     for id in statement.ids:
@@ -69,12 +76,12 @@ def _(statement: cluster_statements.DropClusters, change: Change) -> None:
 
 
 @define.register
-def _(statement: cluster_statements.CreateClusterReplica, change: Change) -> None:
+def _(statement: CreateClusterReplica, change: Change) -> None:
     _create_replica(statement.cluster_id, statement.name, statement.size, change)
 
 
 @define.register
-def _(statement: cluster_statements.DropClusterReplicas, change: Change) -> None:
+def _(statement: DropClusterReplicas, change: Change) -> None:
     for _, id in statement.replicas:
         _drop_replica(change.tx.snapshot.cluster_replicas[id], change)
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from reclock.adapter.transaction.ddl import Change, define
 from reclock.catalog.objects import ItemType
-from reclock.sql import connection_statements as statements
+from reclock.sql.statements.connections.plan import AlterSecret, CreateConnection, CreateSecret
 
 
 @define.register
-def _(statement: statements.CreateSecret, change: Change) -> None:
+def _(statement: CreateSecret, change: Change) -> None:
     change.keep_secret(statement.secret)
     id_ = change.insert(statement.name, ItemType.SECRET, statement.create_sql)
     change.audit("create", "secret", statement.name, id=id_)
 
 
 @define.register
-def _(statement: statements.AlterSecret, change: Change) -> None:
+def _(statement: AlterSecret, change: Change) -> None:
     change.keep_secret(statement.secret)
     item = change.tx.snapshot.items[statement.id]
     change.forget_secret(item)
@@ -26,6 +26,6 @@ def _(statement: statements.AlterSecret, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.CreateConnection, change: Change) -> None:
+def _(statement: CreateConnection, change: Change) -> None:
     id_ = change.insert(statement.name, ItemType.CONNECTION, statement.create_sql)
     change.audit("create", "connection", statement.name, id=id_, create_sql=statement.create_sql)

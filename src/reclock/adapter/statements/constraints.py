@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import constraint_oid, object_oid
 from reclock.introspection.relation import ConstraintFacts, Reference
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
-from reclock.sql.constraints import Constraint, ConstraintKind
+from reclock.sql.catalog.constraints import Constraint, ConstraintKind
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.dialect import to_sql
 from reclock.sql.names import parts, quote
 

@@ -18,10 +18,10 @@ from reclock.ingest import payload
 from reclock.ingest.source_collections import SourceCollections
 from reclock.ingest.stage import decode_failure
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
+from reclock.sql.statements.sources.alter_plan import ResnapshotSource, RestartPartition, RetrySource, SkipRange, WaiveCheck
 
 _Payload = Mapping[str, Any]
-_Decision = statements.RetrySource | statements.ResnapshotSource | statements.WaiveCheck | statements.SkipRange
+_Decision = RetrySource | ResnapshotSource | WaiveCheck | SkipRange
 _ATTEMPTS = 10
 
 
@@ -32,12 +32,12 @@ def decide(statement: _Decision, environment: Environment, users: Users) -> None
     The log comes first: a decision that is carried out is recorded, though one that is recorded may have come too late.
     """
     change, details = _change_of(statement)
-    if isinstance(statement, statements.ResnapshotSource):
+    if isinstance(statement, ResnapshotSource):
         _ensure_claimed(environment, statement.id)
     standing = environment.stores.frontiers.get(statement.id).claim
     if standing is not None:
         change(standing.payload)  # what cannot be decided is not logged
-        if isinstance(statement, statements.SkipRange):
+        if isinstance(statement, SkipRange):
             details = {**details, **_reach(standing.payload, statement)}
         _log(statement, details, environment, users)
     try:
@@ -57,7 +57,7 @@ def _ensure_claimed(environment: Environment, source: GlobalId) -> None:
             environment.stores.frontiers.claim(source, at=at, payload=step.to_payload(), owner=environment.stores.actor, lease_ms=0)
 
 
-def restart(statement: statements.RestartPartition, environment: Environment, users: Users) -> None:
+def restart(statement: RestartPartition, environment: Environment, users: Users) -> None:
     """From the next tick on, what was given up under the statement's name is read again from its beginning, as a new partition.
 
     Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has no such partitions.
@@ -84,7 +84,7 @@ def _stalled_partition(environment: Environment, source: GlobalId) -> str | None
 
 
 def _log(
-    statement: _Decision | statements.RestartPartition,
+    statement: _Decision | RestartPartition,
     details: Mapping[str, object],
     environment: Environment,
     users: Users,
@@ -105,13 +105,13 @@ def _change_of(
     statement: _Decision,
 ) -> tuple[Callable[[_Payload], dict[str, Any]], dict[str, object]]:
     match statement:
-        case statements.RetrySource():
+        case RetrySource():
             return _unless_lost(payload.retry), {"decision": "retry"}
-        case statements.ResnapshotSource():
+        case ResnapshotSource():
             return payload.resnapshot, {"decision": "resnapshot"}
-        case statements.WaiveCheck(check=check):
+        case WaiveCheck(check=check):
             return (lambda standing: payload.waive(standing, [check])), {"decision": "waive", "check": check}
-        case statements.SkipRange(partition=partition, lower=lower, upper=upper):
+        case SkipRange(partition=partition, lower=lower, upper=upper):
             details: dict[str, object] = {"decision": "skip", "partition": partition, "lower": lower, "upper": upper}
             return (
                 _unless_lost(lambda standing: payload.skip(standing, partition, *_bounds(standing, partition, lower, upper))),
@@ -145,7 +145,7 @@ def has_gaps(environment: Environment, source: GlobalId) -> bool:
     return any(details.get("decision") == "skip" and source in (details.get("of"), details.get("source")) for details in events)
 
 
-def _reach(standing: _Payload, statement: statements.SkipRange) -> dict[str, object]:
+def _reach(standing: _Payload, statement: SkipRange) -> dict[str, object]:
     """What of the range is bound by the step, for whoever reads it again; of one that is still probing, nothing is."""
     lower, upper = _bounds(standing, statement.partition, statement.lower, statement.upper)
     own = [found for found in payload.Step.from_payload(standing).increments if found.name == statement.partition]

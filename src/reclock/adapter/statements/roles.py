@@ -14,14 +14,22 @@ from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import DefaultPrivilege, Kind, Role, SystemConfiguration, SystemPrivilege
 from reclock.catalog.roles import Target, acl_of, owned, type_of
 from reclock.errors import RoleInUse
-from reclock.sql import role_statements
 from reclock.sql.owned import name_of, role_name
+from reclock.sql.statements.roles.plan import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole
+from reclock.sql.statements.roles.privileges_plan import (
+    ChangeDefaultPrivileges,
+    ChangeOwner,
+    ChangePrivileges,
+    DropOwned,
+    ReassignOwned,
+)
+from reclock.sql.statements.session.plan import SetDefault
 
 # --- roles ---
 
 
 @define.register
-def _(statement: role_statements.CreateRole, change: Change) -> None:
+def _(statement: CreateRole, change: Change) -> None:
     id = change.tx.allocate_user_role_id()
     change.tx.insert(Role(id, statement.name, statement.attributes))
     change.set_password(id, statement.password)
@@ -29,7 +37,7 @@ def _(statement: role_statements.CreateRole, change: Change) -> None:
 
 
 @define.register
-def _(statement: role_statements.AlterRole, change: Change) -> None:
+def _(statement: AlterRole, change: Change) -> None:
     lost = [attribute for attribute in statement.before if attribute not in statement.attributes]
     if lost and _is_own(statement.id, change):
         raise RoleInUse(f"a session cannot take {lost[0].upper()} from its own role", hint="another superuser can")
@@ -39,13 +47,13 @@ def _(statement: role_statements.AlterRole, change: Change) -> None:
 
 
 @define.register
-def _(statement: role_statements.RenameRole, change: Change) -> None:
+def _(statement: RenameRole, change: Change) -> None:
     change.tx.update(replace(_role(statement.id, change), name=statement.to))
     change.audit("alter", "role", statement.name, renamed_to=statement.to)
 
 
 @define.register
-def _(statement: role_statements.DropRoles, change: Change) -> None:
+def _(statement: DropRoles, change: Change) -> None:
     if any(_is_own(id, change) for id in statement.ids):
         raise RoleInUse("current user cannot be dropped")
     for id in statement.ids:
@@ -60,7 +68,7 @@ def _(statement: role_statements.DropRoles, change: Change) -> None:
 
 
 @define.register
-def _(statement: role_statements.ChangeMembership, change: Change) -> None:
+def _(statement: ChangeMembership, change: Change) -> None:
     for member_id in statement.member_ids:
         for role_id in statement.role_ids:
             member = _role(member_id, change)
@@ -84,7 +92,7 @@ def _is_own(id: str, change: Change) -> bool:
 
 
 @define.register
-def _(statement: role_statements.SetDefault, change: Change) -> None:
+def _(statement: SetDefault, change: Change) -> None:
     name, value = statement.variable, ",".join(statement.values) if statement.values is not None else None
     if name is not None:
         name, value = checked(name, value)
@@ -108,7 +116,7 @@ def _(statement: role_statements.SetDefault, change: Change) -> None:
 
 
 @define.register
-def _(statement: role_statements.ChangePrivileges, change: Change) -> None:
+def _(statement: ChangePrivileges, change: Change) -> None:
     for target, privileges in statement.privileges:
         for grantee in statement.grantees:
             if target is None:
@@ -147,7 +155,7 @@ def _audit_privileges(change: Change, type_: str, name: str, grantee: str, privi
 
 
 @define.register
-def _(statement: role_statements.ChangeDefaultPrivileges, change: Change) -> None:
+def _(statement: ChangeDefaultPrivileges, change: Change) -> None:
     for owner in statement.owners:
         for database_id, schema_id in statement.places:
             for grantee in statement.grantees:
@@ -174,13 +182,13 @@ def _(statement: role_statements.ChangeDefaultPrivileges, change: Change) -> Non
 
 
 @define.register
-def _(statement: role_statements.ChangeOwner, change: Change) -> None:
+def _(statement: ChangeOwner, change: Change) -> None:
     things = [change.tx.snapshot.get(*target) for target in (statement.target, *statement.parts)]
     _give([thing for thing in things if thing is not None], statement.to, change)
 
 
 @define.register
-def _(statement: role_statements.ReassignOwned, change: Change) -> None:
+def _(statement: ReassignOwned, change: Change) -> None:
     _give([thing for thing in owned(change.tx.snapshot) if thing.owner_role_id in statement.role_ids], statement.to, change)
     for member in list(change.tx.snapshot.roles.values()):
         granted = {of: statement.to if by in statement.role_ids else by for of, by in member.membership.items()}
@@ -199,7 +207,7 @@ def _give(things: Sequence[Owned], to: str, change: Change) -> None:
 
 
 @define.register
-def _(statement: role_statements.DropOwned, change: Change) -> None:
+def _(statement: DropOwned, change: Change) -> None:
     for id in statement.ids:
         drop_item(change, id)
     for role_id in statement.role_ids:

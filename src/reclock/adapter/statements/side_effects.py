@@ -16,7 +16,7 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.compute.engines.engine import result_schema
 from reclock.errors import PermissionDenied, UnsupportedSql
 from reclock.introspection.backends import Backends
-from reclock.sql.statements import Effect
+from reclock.sql.statements.query.values import Effect
 
 Act = Callable[[str, Sequence[str]], str | bool]
 """Does what the function of that name does with these arguments, of which none is NULL."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reclock.adapter.statements.sources import written_parts
 from reclock.errors import UnknownObject
-from reclock.sql.catalog import PlannerCatalog, SinkEntry
+from reclock.sql.catalog.entries import SinkEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 
 _NAMES = SessionNames()

@@ -9,7 +9,8 @@ from reclock.controllers.implied import source_spec
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import SqlSyntaxError, UnknownObject
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
 from reclock.sql.nodes import ShowColumnsStatement
 from reclock.sql.parse import parse_one

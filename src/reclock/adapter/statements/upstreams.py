@@ -27,11 +27,12 @@ from reclock.errors import InvalidOption
 from reclock.formats import schema_registry as registry
 from reclock.formats.avro_schemas import row_columns_of, whole
 from reclock.formats.protobuf_schemas import compiled, messages_of
-from reclock.sql import nodes, statements
-from reclock.sql.catalog import nearest
-from reclock.sql.names import fold, identifier
+from reclock.sql import nodes
+from reclock.sql.names import fold, identifier, nearest
 from reclock.sql.parse import ParsedStatement, parse_one
-from reclock.sql.planner.sources import upstream_name
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.statements.sources.define import upstream_name
+from reclock.sql.statements.sources.plan import CreateSource
 
 if TYPE_CHECKING:
     from reclock.connectors.postgres.connector import Described  # psycopg is a library that others need not load
@@ -39,21 +40,21 @@ if TYPE_CHECKING:
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
 
-def purified(parsed: ParsedStatement, planned: statements.Statement, resolve_secret: SecretResolver) -> ParsedStatement:
+def purified(parsed: ParsedStatement, planned: PlannedStatement, resolve_secret: SecretResolver) -> ParsedStatement:
     """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer. ``planned`` is the
     statement as it was planned without that.
 
     Raises a ``SourceError`` if that cannot be reached.
     """
     node = parsed.node
-    upstream = planned.source.connector if isinstance(planned, statements.CreateSource) else None
+    upstream = planned.source.connector if isinstance(planned, CreateSource) else None
     if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
         return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
-    if isinstance(planned, statements.CreateSource) and isinstance(upstream, DebeziumConnector):
+    if isinstance(planned, CreateSource) and isinstance(upstream, DebeziumConnector):
         if not isinstance(planned.source.format, AvroFormat):
             return parsed
         return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, resolve_secret))
-    if isinstance(planned, statements.CreateSource) and isinstance(upstream, KafkaConnector):
+    if isinstance(planned, CreateSource) and isinstance(upstream, KafkaConnector):
         copy = node.copy()
         for part, format in _formats(copy, planned.source.format, upstream):
             if isinstance(format, SchemaFormat) and not format.schema:

@@ -12,7 +12,7 @@ from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.processes.statuses import Status
 from reclock.errors import InputStalled, NotReadable, StatementTimeout, UnknownCollection
 from reclock.runtime.environment import Environment
-from reclock.sql.statements import AsOf
+from reclock.sql.statements.query.values import AsOf
 
 _POLL_S = 0.02
 

@@ -17,7 +17,7 @@ from reclock.errors import (
 from reclock.introspection.relation import BrokenObject
 from reclock.protocol.storage import CreateCollections
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
 """What stores say of a collection, by its id."""

@@ -19,7 +19,8 @@ from reclock.definitions.sources import PostgresConnector
 from reclock.errors import ReclockError
 from reclock.protocol import wire
 from reclock.runtime.environment import Environment
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 AGAIN_AFTER_MS = 600_000
 """How long ticks leave an upstream alone that could not be told."""

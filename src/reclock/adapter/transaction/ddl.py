@@ -17,10 +17,16 @@ from reclock.catalog.transaction import CatalogTransaction
 from reclock.consensus.credentials.verifiers import NewPassword
 from reclock.errors import InternalError, InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.connection_statements import NewSecret
 from reclock.sql.names import QualifiedName
 from reclock.sql.parse import parse_one
+from reclock.sql.statements.connections.plan import NewSecret
+from reclock.sql.statements.objects.plan import Drop, Rename
+from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas
+from reclock.sql.statements.sinks.plan import CreateSink
+from reclock.sql.statements.sources.alter_plan import RetainHistory
+from reclock.sql.statements.sources.plan import CreateSource
+from reclock.sql.statements.tables.plan import CreateTable
+from reclock.sql.statements.views.plan import CreateIndex, CreateView
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +172,7 @@ def define(statement: object, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.CreateSource, change: Change) -> None:
+def _(statement: CreateSource, change: Change) -> None:
     start = statement.source.start
     if start is not None and start > change.now:
         raise InvalidOption(f"a source cannot START at {start}, which is in the future", detail=f"it is {change.now}")
@@ -182,13 +188,13 @@ def _(statement: statements.CreateSource, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.CreateTable, change: Change) -> None:
+def _(statement: CreateTable, change: Change) -> None:
     id_ = change.insert(statement.name, ItemType.TABLE, statement.create_sql)
     change.audit("create", "table", statement.name, id=id_, create_sql=statement.create_sql)
 
 
 @define.register
-def _(statement: statements.CreateView, change: Change) -> None:
+def _(statement: CreateView, change: Change) -> None:
     old = change.item(statement.name)
     for replaced in statement.replaces:
         drop_item(change, replaced)
@@ -199,14 +205,14 @@ def _(statement: statements.CreateView, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.CreateIndex, change: Change) -> None:
+def _(statement: CreateIndex, change: Change) -> None:
     on = change.item(statement.on_name)
     id_ = change.insert(statement.name, ItemType.INDEX, statement.create_sql, owned_like=on)
     change.audit("create", "index", statement.name, id=id_, create_sql=statement.create_sql)
 
 
 @define.register
-def _(statement: statements.CreateSink, change: Change) -> None:
+def _(statement: CreateSink, change: Change) -> None:
     if statement.as_of is not None:
         change.keep_readable(statement.inputs, statement.as_of)
     id_ = change.insert(statement.name, ItemType.SINK, statement.create_sql, begins_at=statement.as_of)
@@ -214,13 +220,13 @@ def _(statement: statements.CreateSink, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.Drop, change: Change) -> None:
+def _(statement: Drop, change: Change) -> None:
     for id_ in statement.ids:
         drop_item(change, id_)
 
 
 @define.register
-def _(statement: statements.CreateSchema, change: Change) -> None:
+def _(statement: CreateSchema, change: Change) -> None:
     owner = change.users.current_id
     privileges = default_acl(change.tx.snapshot, owner, "schema", None, statement.database_id)
     change.tx.insert(Schema(change.tx.allocate_schema_id(), statement.database_id, statement.name, owner, privileges))
@@ -228,7 +234,7 @@ def _(statement: statements.CreateSchema, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.DropSchemas, change: Change) -> None:
+def _(statement: DropSchemas, change: Change) -> None:
     for id_ in statement.items:
         drop_item(change, id_)
     for default in list(change.tx.snapshot.all(Kind.DEFAULT_PRIVILEGE).values()):
@@ -240,7 +246,7 @@ def _(statement: statements.DropSchemas, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.Rename, change: Change) -> None:
+def _(statement: Rename, change: Change) -> None:
     for id_, create_sql in statement.create_sql:
         item = change.tx.snapshot.items[id_]
         name = statement.to.item if id_ == statement.id else item.name
@@ -249,7 +255,7 @@ def _(statement: statements.Rename, change: Change) -> None:
 
 
 @define.register
-def _(statement: statements.RetainHistory, change: Change) -> None:
+def _(statement: RetainHistory, change: Change) -> None:
     item = change.tx.snapshot.items[statement.id]
     change.tx.update(replace(item, create_sql=statement.create_sql))
     change.audit("alter", "source", statement.name, retain_history=statement.duration)

@@ -20,9 +20,9 @@ from reclock.catalog.transaction import CatalogTransaction
 from reclock.errors import UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.parse import ParsedStatement
+from reclock.sql.planning.registry import PlannedStatement, Skipped
 
 ATTEMPTS = 50
 """How often definitions are planned anew because another actor changed the catalog meanwhile."""
@@ -35,10 +35,10 @@ class DdlStatement:
 
     parsed: ParsedStatement
     author: Author
-    planned: tuple[PlannerCatalog, statements.Statement] | None = None
+    planned: tuple[PlannerCatalog, PlannedStatement] | None = None
     new_table: NewTable | None = None
 
-    def plan(self, catalog: PlannerCatalog) -> statements.Statement:
+    def plan(self, catalog: PlannerCatalog) -> PlannedStatement:
         if self.planned is not None and self.planned[0] is catalog:
             return self.planned[1]
         return self.author.plan(self.parsed, catalog)
@@ -65,7 +65,7 @@ class _State:
 
     def after(self, definition: DdlStatement, begins_at: Timestamp) -> _State:
         statement = definition.plan(self.catalog)
-        if isinstance(statement, statements.Skipped):
+        if isinstance(statement, Skipped):
             return self
         users = definition.author.users
         if self.change is not None:

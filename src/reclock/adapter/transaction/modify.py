@@ -17,16 +17,18 @@ from reclock.collections.tables import rows_schema
 from reclock.collections.text_lengths import within_limit
 from reclock.errors import NotNullViolation
 from reclock.plan.relational import Constant, Finishing
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
-from reclock.sql.planner.copy import defaults
-from reclock.sql.planner.views import expand
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.copy.plan import CopyFrom, defaults
+from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 
-Run = Callable[[statements.Select], Result]
+Run = Callable[[Select], Result]
 """Runs a query in the transaction."""
 
 
-def modify(statement: statements.Modify, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
+def modify(statement: Modify, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
     """Raises ``NotNullViolation``, what the query raises, and what the transaction has against the write."""
     transaction.check_writable(statement.kind)
     table = catalog.relation(statement.table)
@@ -49,22 +51,22 @@ def modify(statement: statements.Modify, transaction: Transaction, catalog: Plan
     return Result(tag, statement.returning, shown.to_batches())
 
 
-def turn_of(statement: statements.Modify | statements.Truncate, catalog: PlannerCatalog) -> Turn:
+def turn_of(statement: Modify | Truncate, catalog: PlannerCatalog) -> Turn:
     """What the statement reads and writes, for the queues of tables."""
-    parts = statement.parts if isinstance(statement, statements.Truncate) else (statement,)
+    parts = statement.parts if isinstance(statement, Truncate) else (statement,)
     reads: dict[GlobalId, Keys | None] = {}
     for part in parts:
         reads |= tables_read(expand(part.plan, catalog))
     return Turn(reads, frozenset(part.table for part in parts))
 
 
-def truncate(statement: statements.Truncate, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
+def truncate(statement: Truncate, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
     for part in statement.parts:
         modify(part, transaction, catalog, run)
     return Result(statement.tag)
 
 
-def copy_in(statement: statements.CopyFrom, rows: pa.Table, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> None:
+def copy_in(statement: CopyFrom, rows: pa.Table, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> None:
     """Write rows of the statement's columns; the others have their defaults. Raises as `modify`."""
     transaction.check_writable("INSERT")
     table = catalog.relation(statement.table)
@@ -79,7 +81,7 @@ def copy_in(statement: statements.CopyFrom, rows: pa.Table, transaction: Transac
     transaction.write(table, added, catalog)
 
 
-def fill(table: RelationEntry, query: statements.Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
+def fill(table: RelationEntry, query: Select, transaction: Transaction, catalog: PlannerCatalog, run: Run) -> Result:
     """What the query answers is what the new table holds."""
     schema = arrow_schema(table.desc, with_updates=False)
     arrays = [pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema) for batch in run(query).batches]
@@ -106,13 +108,13 @@ def check_not_null(rows: pa.Table, table: RelationEntry) -> None:
             raise NotNullViolation(column.name, table.name.item, row=written)
 
 
-def _rows(statement: statements.Modify, run: Run) -> pa.Table:
+def _rows(statement: Modify, run: Run) -> pa.Table:
     plan = statement.plan
     schema = pa.schema([pa.field(f"c{i}", field.type) for i, field in enumerate(arrow_schema(plan.desc, with_updates=False))])
     if isinstance(plan, Constant):  # no engine is needed to know them
         columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)
         return pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema)
-    answer = run(statements.Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on))
+    answer = run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on))
     arrays = [pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema) for batch in answer.batches]
     return pa.concat_tables([schema.empty_table(), *arrays])
 

@@ -22,15 +22,19 @@ from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.collections.tables import rows_of
 from reclock.errors import UnsupportedSql
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.parse import ParsedStatement, parse_one
+from reclock.sql.planning.registry import PlannedStatement
+from reclock.sql.statements.objects.plan import Drop
+from reclock.sql.statements.tables.plan import CreateTable
+from reclock.sql.statements.views.plan import CreateView
 from reclock.sql.temporary import TEMPORARY_SCHEMA
 
 _SCHEMA_ID = -1
 _IDS = count(1)
 
-TemporaryDefinition = statements.CreateTable | statements.CreateView | statements.Drop
+TemporaryDefinition = CreateTable | CreateView | Drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,13 @@ class TemporaryObjects:
 
     def define(self, statement: TemporaryDefinition, users: Users) -> GlobalId | None:
         """Make or drop; the id of what is made."""
-        if isinstance(statement, statements.Drop):
+        if isinstance(statement, Drop):
             if not all(id.startswith("t") for id in statement.ids):
                 raise UnsupportedSql("one DROP cannot name temporary and other objects")
             self._keep([item for item in self.state.items if item.id not in statement.ids])
             return None
-        is_table = isinstance(statement, statements.CreateTable)
-        replaced = () if isinstance(statement, statements.CreateTable) else statement.replaces
+        is_table = isinstance(statement, CreateTable)
+        replaced = () if isinstance(statement, CreateTable) else statement.replaces
         id, type = GlobalId(f"t{next(_IDS)}"), ItemType.TABLE if is_table else ItemType.VIEW
         made = Item(id, _SCHEMA_ID, statement.name.item, type, statement.create_sql, users.current_id, MINIMUM)
         self._keep([*(item for item in self.state.items if item.id not in replaced), made])
@@ -102,23 +106,23 @@ def _with(snapshot: CatalogSnapshot, items: tuple[Item, ...] | list[Item]) -> Ca
     return snapshot
 
 
-def is_temporary(statement: statements.Statement) -> TypeGuard[TemporaryDefinition]:
+def is_temporary(statement: PlannedStatement) -> TypeGuard[TemporaryDefinition]:
     """Whether it defines or drops something temporary, and nothing else."""
     match statement:
-        case statements.CreateTable(name=name) | statements.CreateView(name=name):
+        case CreateTable(name=name) | CreateView(name=name):
             return name.is_temporary
-        case statements.Drop(named=named):
+        case Drop(named=named):
             return any(id.startswith("t") for id in named)
         case _:
             return False
 
 
-def without_temporary(parsed: ParsedStatement, statement: statements.Statement, owned: tuple[Target, ...]) -> ParsedStatement:
+def without_temporary(parsed: ParsedStatement, statement: PlannedStatement, owned: tuple[Target, ...]) -> ParsedStatement:
     """A definition that is kept, in words that everyone understands. ``owned`` is what it takes to be the owner of.
 
     Raises ``UnsupportedSql`` if it stands on something temporary, or changes it.
     """
-    if isinstance(statement, statements.CreateTable) and statement.query is not None:
+    if isinstance(statement, CreateTable) and statement.query is not None:
         if any(id.startswith("t") for id in statement.query.depends_on):
             made = parse_one(statement.create_sql)
             made.set("exists", parsed.node.args.get("exists"))

@@ -31,9 +31,10 @@ from reclock.errors import (
 )
 from reclock.plan.relational import Plan, collections
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog, RelationEntry
-from reclock.sql.planner.views import expand
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.values import Select
 
 _ATTEMPTS = 10
 
@@ -88,9 +89,7 @@ class Transaction:
 
     # --- reading ---
 
-    def time_of(
-        self, definition: Plan, select: statements.Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]
-    ) -> ReadTime:
+    def time_of(self, definition: Plan, select: Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]) -> ReadTime:
         """The time a query reads at, ``definition`` being its plan over collections: for all queries of the transaction the same.
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
@@ -148,7 +147,7 @@ class Transaction:
         return rows_of(self.writes.get(table.id, ()), table.desc)
 
     @staticmethod
-    def _reachable(groups: Groups, select: statements.Select, catalog: PlannerCatalog) -> Groups:
+    def _reachable(groups: Groups, select: Select, catalog: PlannerCatalog) -> Groups:
         """The groups of all that can be read in the schemas of what the query names, whatever views stand on there included."""
         named = [entry for entry in map(catalog.entry, select.depends_on) if entry is not None]
         scopes = {entry.name.scope for entry in named if not entry.is_system}

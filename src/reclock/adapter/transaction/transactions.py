@@ -30,8 +30,8 @@ from reclock.errors import (
     WriteConflict,
 )
 from reclock.runtime.environment import Environment
-from reclock.sql import statements
-from reclock.sql.catalog import PlannerCatalog
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.statements.transactions.plan import TransactionControl
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Transactions:
 
     # --- blocks ---
 
-    def control(self, statement: statements.TransactionControl) -> str:
+    def control(self, statement: TransactionControl) -> str:
         """What begins or ends a block or is of its savepoints; answers the command tag, which says how a block really ended."""
         match statement.kind:
             case "BEGIN":
@@ -161,7 +161,7 @@ class Transactions:
     # --- statements ---
 
     @contextmanager
-    def statement(self, statement: statements.TransactionControl | None = None) -> Iterator[None]:
+    def statement(self, statement: TransactionControl | None = None) -> Iterator[None]:
         """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
         if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
             raise TransactionFailed
@@ -256,7 +256,7 @@ class Transactions:
         self.begin_implicit()
         return result
 
-    def _begin(self, statement: statements.TransactionControl) -> None:
+    def _begin(self, statement: TransactionControl) -> None:
         if self._block is not None and not self._is_implicit:
             self._notice("there is already a transaction in progress")
             return
@@ -266,7 +266,7 @@ class Transactions:
             self._open()
         self._set_modes(statement)
 
-    def _set_modes(self, statement: statements.TransactionControl) -> None:
+    def _set_modes(self, statement: TransactionControl) -> None:
         """Of the open block; or of the session's transactions from now on, for SET SESSION CHARACTERISTICS."""
         is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
         if statement.isolation is not None:
@@ -283,7 +283,7 @@ class Transactions:
         variables = self._variables.mark()
         return Savepoint(name, self._block.mark(), variables, self._alone, self._has_statements, self.temporary.state)
 
-    def _found(self, statement: statements.TransactionControl) -> int:
+    def _found(self, statement: TransactionControl) -> int:
         """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
         if self._block is None or self._is_implicit:
             raise NoTransaction(statement.kind.replace(" TO", " TO SAVEPOINT"), hint="BEGIN first")

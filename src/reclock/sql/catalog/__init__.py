@@ -1,0 +1,1 @@
+"""The catalog as planning sees it, as a value."""

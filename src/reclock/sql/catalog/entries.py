@@ -1,0 +1,142 @@
+"""The objects of a planner catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.index_keys import KeyPart
+from reclock.algebra.relations import RelationDesc
+from reclock.catalog.objects import ItemType
+from reclock.definitions.connections import Connection
+from reclock.errors import ObjectQuarantined
+from reclock.plan.relational import Plan
+from reclock.sql.catalog.definitions import SinkDefinition, SourceDefinition, TableDefinition
+from reclock.sql.names import QualifiedName
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings:
+    """What the environment's settings say to planning."""
+
+    replica_sizes: tuple[str, ...] = ()
+    experimental_mode: bool = True
+
+
+Scope = tuple[str | None, str]
+"""Database and schema; no database for a system schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationEntry:
+    """Something a query can read. ``query`` is a view's definition, in which other views are still ``Get``s."""
+
+    id: GlobalId
+    collection: StorageCollectionId
+    name: QualifiedName
+    type: ItemType
+    desc: RelationDesc
+    query: Plan | None = None
+    create_sql: str | None = None
+    depends_on: frozenset[GlobalId] = frozenset()
+    source: SourceDefinition | None = None
+    table: TableDefinition | None = None
+    builtin_view: str | None = None
+    """The query of a view that the program defines."""
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None and not self.is_temporary
+
+    @property
+    def is_temporary(self) -> bool:
+        return self.name.is_temporary
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """An index, and the relation it is on."""
+
+    id: GlobalId
+    name: QualifiedName
+    on: GlobalId
+    key: tuple[KeyPart, ...]
+    cluster_id: int
+    create_sql: str
+    type: ItemType = ItemType.INDEX
+
+    @property
+    def depends_on(self) -> frozenset[GlobalId]:
+        return frozenset({self.on})
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None
+
+
+@dataclass(frozen=True, slots=True)
+class SecretEntry:
+    """A secret; ``reference`` is where its value is kept."""
+
+    id: GlobalId
+    name: QualifiedName
+    reference: str
+    create_sql: str
+    type: ItemType = ItemType.SECRET
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEntry:
+    """How an upstream is reached; it stands on its secrets."""
+
+    id: GlobalId
+    name: QualifiedName
+    connection: Connection
+    create_sql: str
+    depends_on: frozenset[GlobalId]
+    type: ItemType = ItemType.CONNECTION
+    is_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SinkEntry:
+    """A sink of the relation ``on``."""
+
+    id: GlobalId
+    name: QualifiedName
+    on: GlobalId
+    cluster_id: int
+    sink: SinkDefinition
+    create_sql: str
+    type: ItemType = ItemType.SINK
+
+    @property
+    def depends_on(self) -> frozenset[GlobalId]:
+        return frozenset({self.on}) | self.sink.uses
+
+    @property
+    def is_system(self) -> bool:
+        return self.name.database is None
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedEntry:
+    """An item whose definition cannot be planned, and why; it stands on what is quarantined itself, if that is why."""
+
+    id: GlobalId
+    name: QualifiedName
+    type: ItemType
+    create_sql: str | None
+    reason: str
+    depends_on: frozenset[GlobalId] = frozenset()
+    is_system: bool = False
+
+    @property
+    def refusal(self) -> ObjectQuarantined:
+        """The error of a statement that needs the item."""
+        return ObjectQuarantined(str(self.name), self.id, reason=self.reason)
+
+
+Entry = RelationEntry | IndexEntry | SecretEntry | ConnectionEntry | SinkEntry | QuarantinedEntry

@@ -1,0 +1,92 @@
+"""Objects by name and kind, and what depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import (
+    ItemType,
+)
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.errors import (
+    SystemObjectProtected,
+    UnknownObject,
+    UnknownRelation,
+    WrongObjectType,
+)
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import Entry, QuarantinedEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SessionNames, parts
+
+_TYPES = {
+    "SOURCE": ItemType.SOURCE,
+    "TABLE": ItemType.TABLE,
+    "VIEW": ItemType.VIEW,
+    "MATERIALIZED VIEW": ItemType.VIEW,
+    "INDEX": ItemType.INDEX,
+    "SECRET": ItemType.SECRET,
+    "CONNECTION": ItemType.CONNECTION,
+    "SINK": ItemType.SINK,
+}
+
+
+def find(
+    name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames, *, may_be_quarantined: bool = False
+) -> Entry:
+    """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …).
+
+    Raises ``Unknown…``, ``WrongObjectType``, and ``ObjectQuarantined`` unless ``may_be_quarantined``.
+    """
+    entry = catalog.find(name, session)
+    if isinstance(entry, QuarantinedEntry) and entry.type is _TYPES[kind]:
+        if may_be_quarantined:
+            return entry
+        raise entry.refusal
+    if entry is None:
+        if kind in ("INDEX", "SINK", "SECRET", "CONNECTION"):
+            raise UnknownObject(kind.lower(), ".".join(name))
+        catalog.resolve(name, session)
+        raise UnknownRelation(".".join(name))
+    is_materialized = entry.type is ItemType.VIEW and any(catalog.indexes(entry.id))
+    if entry.type is not _TYPES[kind] or (kind == "MATERIALIZED VIEW" and not is_materialized):
+        raise WrongObjectType(str(entry.name), kind.lower(), entry.type.value.replace("_", " "))
+    return entry
+
+
+def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
+    """Every id that goes if ``targets`` do, dependents first; and the names of those that only CASCADE takes along.
+
+    Indexes and progress relations are parts of what they are on, and go with it.
+    """
+    wanted = set(targets)
+    ordered: dict[GlobalId, None] = {}
+    others: list[str] = []
+
+    def visit(id: GlobalId) -> None:
+        if id in ordered:
+            return
+        for entry in catalog.dependents(id):
+            is_part = entry.type in (ItemType.INDEX, ItemType.SOURCE_PROGRESS) or catalog.is_subsource(entry.id)
+            if not is_part and entry.id not in wanted and str(entry.name) not in others:
+                others.append(str(entry.name))
+            visit(entry.id)
+        ordered[id] = None
+
+    for id in sorted(wanted, key=lambda id: int(id[1:])):
+        visit(id)
+    return tuple(ordered), others
+
+
+def snapshot_of(catalog: PlannerCatalog) -> CatalogSnapshot:
+    return catalog.snapshot if catalog.snapshot is not None else CatalogSnapshot.empty()
+
+
+def find_user_object(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+    entry = find(parts(node.this), kind, catalog, session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    if catalog.is_subsource(entry.id):
+        raise WrongObjectType(str(entry.name), "source", "subsource")
+    return entry

@@ -1,0 +1,193 @@
+"""One moment of the catalog, as planning reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.catalog.objects import ItemType
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.consensus.frontiers.claims import GroupFrontier
+from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject, UnknownRelation
+from reclock.plan.relational import Plan
+from reclock.sql.catalog.entries import Entry, IndexEntry, PlannerSettings, QuarantinedEntry, RelationEntry, Scope, SinkEntry
+from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames, nearest
+from reclock.sql.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
+
+
+@dataclass(slots=True)
+class PlannerCatalog:
+    """One moment of the catalog. It is filled once, then only read."""
+
+    clusters: Mapping[str, int] = field(default_factory=dict)
+    databases: frozenset[str] = frozenset()
+    schemas: frozenset[Scope] = frozenset()
+    snapshot: CatalogSnapshot | None = None
+    settings: PlannerSettings = field(default_factory=PlannerSettings)
+    planned: dict[Hashable, Any] = field(default_factory=dict, compare=False)
+    """For whoever plans statements at this moment: what it has planned before."""
+    builtin_plans: dict[GlobalId, Plan] = field(default_factory=dict, compare=False)
+    """The plans of builtin views that were read: they stand on system relations alone, so later catalogs share them."""
+    _entries: dict[GlobalId, Entry] = field(default_factory=dict)
+    _names: dict[Scope, dict[str, Entry]] = field(default_factory=dict)
+
+    def add(self, entry: Entry) -> None:
+        """For filling. Raises ``DuplicateObject``."""
+        names = self._names.setdefault(entry.name.scope, {})
+        if entry.name.item in names:
+            raise DuplicateObject(entry.type, str(entry.name))
+        names[entry.name.item] = entry
+        self._entries[entry.id] = entry
+
+    # --- by id ---
+
+    def entry(self, id: GlobalId) -> Entry | None:
+        return self._entries.get(id)
+
+    def relation(self, id: GlobalId) -> RelationEntry:
+        """Raises ``UnknownRelation`` for an id that is no relation's, ``ObjectQuarantined``."""
+        entry = self._entries.get(id)
+        if isinstance(entry, QuarantinedEntry):
+            raise entry.refusal
+        if not isinstance(entry, RelationEntry):
+            raise UnknownRelation(id)
+        return entry
+
+    def entries(self) -> Iterable[Entry]:
+        return self._entries.values()
+
+    def relations(self) -> Iterator[RelationEntry]:
+        return (entry for entry in self._entries.values() if isinstance(entry, RelationEntry))
+
+    def indexes(self, on: GlobalId | None = None) -> Iterator[IndexEntry]:
+        """All indexes, or those on one relation."""
+        return (entry for entry in self._entries.values() if isinstance(entry, IndexEntry) and on in (None, entry.on))
+
+    def in_cluster(self, cluster_id: int) -> list[IndexEntry | SinkEntry]:
+        """The indexes and the sinks of a cluster, each in the order of ids."""
+        kept: list[IndexEntry | SinkEntry] = [*self.indexes(), *self.sinks()]
+        return [entry for entry in kept if entry.cluster_id == cluster_id]
+
+    def sinks(self) -> Iterator[SinkEntry]:
+        return (entry for entry in self._entries.values() if isinstance(entry, SinkEntry))
+
+    def quarantined(self) -> list[QuarantinedEntry]:
+        """The items whose definitions cannot be planned, in the order of their ids."""
+        return [entry for entry in self._entries.values() if isinstance(entry, QuarantinedEntry)]
+
+    def dependents(self, id: GlobalId) -> list[Entry]:
+        """The items that directly stand on ``id``, in the order of their ids."""
+        return [entry for entry in self._entries.values() if id in entry.depends_on]
+
+    def progress_of(self, source_id: GlobalId) -> RelationEntry | None:
+        for entry in self.dependents(source_id):
+            if isinstance(entry, RelationEntry) and entry.type is ItemType.SOURCE_PROGRESS:
+                return entry
+        return None
+
+    def is_subsource(self, id: GlobalId) -> bool:
+        """Whether the item is a relation that a source fills beside others, and so a part of that source."""
+        entry = self._entries.get(id)
+        return isinstance(entry, RelationEntry) and bool(entry.collection.output)
+
+    def by_object(self, groups: Mapping[str, GroupFrontier]) -> dict[GlobalId, GroupFrontier]:
+        """How far each object is that has a collection, or, a sink, a frontier alone: as far as its group, if that is there."""
+        found = {
+            entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id for entry in self._entries.values()
+        }
+        return {id: groups[group] for id, group in found.items() if group in groups}
+
+    def kept_in(self, collection: StorageCollectionId) -> Entry | None:
+        """The item whose rows are kept in ``collection``."""
+        if not collection.output and collection.collection is not CollectionType.REMAPPING:
+            return self._entries.get(collection.source_id)
+        return next((entry for entry in self.relations() if entry.collection == collection), None)
+
+    def within(self, scope: Scope) -> Mapping[str, Entry]:
+        """The items of one schema by name."""
+        return self._names.get(scope, {})
+
+    # --- by name ---
+
+    def find(self, parts: Sequence[str], session: SessionNames) -> Entry | None:
+        """What a written name means: qualified, in its schema; else in the first schema in reach that has it."""
+        for scope in self._scopes(parts, session):
+            entry = self.within(scope).get(parts[-1])
+            if entry is not None:
+                return entry
+        return None
+
+    def resolve(self, parts: Sequence[str], session: SessionNames) -> RelationEntry:
+        """The relation of that name. Raises ``UnknownRelation``, with the nearest names as a hint, ``ObjectQuarantined``."""
+        entry = self.find(parts, session)
+        if isinstance(entry, QuarantinedEntry):
+            raise entry.refusal
+        if isinstance(entry, RelationEntry):
+            return entry
+        raise UnknownRelation(".".join(parts), hint=self._suggestion(parts, session))
+
+    def locate(self, parts: Sequence[str], session: SessionNames) -> QualifiedName:
+        """The full name of something to be made. Raises if its schema is not there or is a system schema."""
+        *qualifiers, item = parts
+        database = qualifiers[0] if len(qualifiers) == 2 else session.database
+        schema = qualifiers[-1] if qualifiers else next(iter(session.search_path), "")
+        if schema in SYSTEM_SCHEMAS:
+            raise SystemObjectProtected(schema)
+        if schema in TEMPORARY_SCHEMAS:
+            return QualifiedName(None, TEMPORARY_SCHEMA, item)
+        if database not in self.databases:
+            raise UnknownObject("database", database, hint=nearest(database, self.databases))
+        if (database, schema) not in self.schemas:
+            raise UnknownObject("schema", schema, hint=nearest(schema, (name for of, name in self.schemas if of == database)))
+        return QualifiedName(database, schema, item)
+
+    def scope(self, parts: Sequence[str], session: SessionNames) -> Scope:
+        """The schema of a written name of one or two parts. Raises ``UnknownObject``."""
+        for scope in ((None, parts[-1]), (parts[0] if len(parts) == 2 else session.database, parts[-1])):
+            if scope in self.schemas:
+                return scope
+        raise UnknownObject("schema", ".".join(parts), hint=nearest(parts[-1], {name for _, name in self.schemas}))
+
+    def cluster_id(self, name: str) -> int:
+        if name not in self.clusters:
+            raise UnknownObject("cluster", name, hint=nearest(name, self.clusters))
+        return self.clusters[name]
+
+    def cluster_name(self, id: int) -> str:
+        return next(name for name, cluster_id in self.clusters.items() if cluster_id == id)
+
+    def free_name(self, wanted: QualifiedName, also_taken: Iterable[str] = ()) -> QualifiedName:
+        """``wanted``, or with the first of 1, 2, … behind it that makes it free."""
+        taken = self.within(wanted.scope).keys() | set(also_taken)
+        name, number = wanted.item, 0
+        while name in taken:
+            number += 1
+            name = f"{wanted.item}{number}"
+        return wanted.sibling(name)
+
+    def _scopes(self, parts: Sequence[str], session: SessionNames) -> list[Scope]:
+        *qualifiers, _ = parts
+        if not qualifiers:
+            return [
+                *((None, name) for name in (*SEARCHED_SYSTEM_SCHEMAS, TEMPORARY_SCHEMA)),
+                *((session.database, name) for name in session.search_path),
+            ]
+        if qualifiers[-1] in SYSTEM_SCHEMAS:
+            return [(None, qualifiers[-1])]
+        if qualifiers[-1] in TEMPORARY_SCHEMAS:
+            return [(None, TEMPORARY_SCHEMA)]
+        return [(qualifiers[0] if len(qualifiers) == 2 else session.database, qualifiers[-1])]
+
+    def _suggestion(self, parts: Sequence[str], session: SessionNames) -> str | None:
+        scopes = self._scopes(parts, session)
+        if len(parts) > 1 and scopes[0] not in self.schemas:
+            written = ".".join(parts[:-1])
+            return f'there is no schema "{written}"'
+        found = self.find(parts, session)
+        if found is not None:
+            return f'"{parts[-1]}" is of type {found.type.value}, which a query cannot read'
+        return nearest(
+            parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
+        )

@@ -1,0 +1,116 @@
+"""Builds the catalog that planning reads: the items of the durable catalog, planned again from their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import structlog
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.catalog.objects import Item, ItemType
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.errors import InternalError, ObjectQuarantined, ReclockError
+from reclock.sql.catalog.entries import (
+    Entry,
+    IndexEntry,
+    PlannerSettings,
+    QuarantinedEntry,
+    RelationEntry,
+    Scope,
+    SinkEntry,
+)
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SYSTEM_SCHEMAS, QualifiedName
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.registry import definition_of
+
+_logger = structlog.get_logger(__name__)
+
+
+def build_catalog(
+    snapshot: CatalogSnapshot,
+    builtins: Sequence[RelationEntry] = (),
+    previous: PlannerCatalog | None = None,
+    settings: PlannerSettings | None = None,
+) -> PlannerCatalog:
+    """The catalog of ``snapshot``. An item is planned again only if it, or what it stands on, changed since ``previous``."""
+    if previous is not None and previous.snapshot is snapshot:
+        return previous
+    databases = {database.id: database.name for database in snapshot.databases.values()}
+    schemas = {schema.id: (databases.get(schema.database_id or 0), schema.name) for schema in snapshot.schemas.values()}
+    catalog = PlannerCatalog(
+        clusters={cluster.name: cluster.id for cluster in snapshot.clusters.values()},
+        databases=frozenset(databases.values()),
+        schemas=frozenset(schemas.values()) | {(None, name) for name in SYSTEM_SCHEMAS},
+        snapshot=snapshot,
+        settings=settings or PlannerSettings(),
+        builtin_plans=previous.builtin_plans if previous is not None else {},
+    )
+    for builtin in builtins:
+        catalog.add(builtin)
+    _add_items(catalog, snapshot, schemas, previous)
+    return catalog
+
+
+def _add_items(
+    catalog: PlannerCatalog, snapshot: CatalogSnapshot, schemas: Mapping[int, Scope], previous: PlannerCatalog | None
+) -> None:
+    """Enter every item of ``snapshot``, in the order they were made, so that each finds what it stands on.
+
+    One that cannot be planned is quarantined under its name: what stands on it is, too, and nothing else.
+    """
+    for item in sorted(snapshot.items.values(), key=lambda item: (item.id.startswith("t"), int(item.id[1:]))):
+        name = QualifiedName(*schemas[item.schema_id], item.name)
+        old = previous.entry(item.id) if previous is not None else None
+        if old is not None and previous is not None and _is_unchanged(item, name, old, catalog, previous):
+            catalog.add(old)
+        else:
+            catalog.add(_define_or_quarantine(item, name, catalog, is_known=isinstance(old, QuarantinedEntry)))
+
+
+def _define_or_quarantine(item: Item, name: QualifiedName, catalog: PlannerCatalog, *, is_known: bool) -> Entry:
+    try:
+        return define(item, name, catalog)
+    except Exception as failure:  # the edge of the loop over items: whatever one's text says, the others are planned
+        entry = _quarantined(item, name, failure)
+    if not is_known:
+        _logger.warning("the definition of an object cannot be planned", name=str(name), id=item.id, reason=entry.reason)
+    return entry
+
+
+def _quarantined(item: Item, name: QualifiedName, failure: Exception) -> QuarantinedEntry:
+    stands_on = frozenset[GlobalId]()
+    if isinstance(failure, ObjectQuarantined):
+        reason, stands_on = failure.message, frozenset({GlobalId(failure.id)})
+    elif isinstance(failure, ReclockError):
+        reason = ": ".join(filter(None, (failure.message, failure.detail)))
+    else:
+        reason = f"{type(failure).__name__}: {failure}"
+    return QuarantinedEntry(item.id, name, item.type, item.create_sql, reason, stands_on)
+
+
+def _is_unchanged(item: Item, name: QualifiedName, old: Entry, catalog: PlannerCatalog, previous: PlannerCatalog) -> bool:
+    if (
+        isinstance(old, QuarantinedEntry)
+        or old.name != name
+        or old.create_sql != item.create_sql
+        or (isinstance(old, IndexEntry | SinkEntry) and catalog.clusters != previous.clusters)
+    ):
+        return False
+    pairs = [(catalog.entry(id), previous.entry(id)) for id in old.depends_on]
+    return all(now is before or now == before for now, before in pairs)
+
+
+def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
+    """The entry of one item; what it stands on is in ``catalog``."""
+    if item.progress is not None:
+        source_id: GlobalId = item.progress.source_id
+        source = catalog.relation(source_id).source
+        host = source.host if source is not None else None
+        remap = StorageCollectionId(host or source_id, CollectionType.REMAPPING)
+        return RelationEntry(item.id, remap, name, ItemType.SOURCE_PROGRESS, item.progress.desc, depends_on=frozenset({source_id}))
+    node = parse_one(item.create_sql or "")
+    definition = definition_of(type(node))
+    if definition is None:
+        raise InternalError(f'item "{name}" has a definition of another kind', detail=item.create_sql)
+    return definition(node, item, name, catalog)

@@ -1,3 +1,0 @@
-"""From syntax to typed relational plans."""
-
-from reclock.sql.planner import calls, windows  # noqa: F401  (they register expressions)

@@ -1,0 +1,1 @@
+"""From a parsed statement to a planned one: the registry of planners and what definitions share."""

@@ -1,0 +1,58 @@
+"""What the definitions of all kinds of objects share: names that are free, the text that the catalog keeps."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.catalog.objects import ItemType
+from reclock.errors import (
+    DuplicateObject,
+    SqlSyntaxError,
+    UnsupportedSql,
+)
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import Entry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, SessionNames, fold
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.registry import Skipped
+
+_KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
+
+
+def kind_of(entry: Entry) -> str:
+    return _KINDS.get(entry.type, entry.type.value)
+
+
+def chosen_cluster(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> int:
+    """The cluster of IN CLUSTER, or the active one. Raises ``UnknownObject``."""
+    cluster = node.args.get("cluster")
+    return catalog.cluster_id(fold(cluster) if cluster is not None else session.cluster)
+
+
+def skip_existing(node: nodes.Statement, name: QualifiedName, type: ItemType, catalog: PlannerCatalog) -> Skipped | None:
+    """Whether IF NOT EXISTS leaves nothing to do. Raises ``DuplicateObject`` if the name is taken otherwise."""
+    old = catalog.within(name.scope).get(name.item)
+    if old is not None and node.args.get("exists") and old.type is type:
+        return Skipped(f"CREATE {type.value.upper()}", f'{kind_of(old)} "{name}" already exists, skipping')
+    check_free(name, catalog)
+    return None
+
+
+def check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
+    old = catalog.within(name.scope).get(name.item)
+    if old is not None:
+        raise DuplicateObject(kind_of(old), str(name))
+
+
+def stored(node: nodes.Statement) -> str:
+    """The text of a definition, which reads as what was planned."""
+    text = to_sql(node)
+    try:
+        is_same = parse_one(text) == node
+    except SqlSyntaxError:
+        is_same = False
+    if not is_same:
+        raise UnsupportedSql("this definition cannot be kept as text", detail=text, hint="write it in a plainer form")
+    return text

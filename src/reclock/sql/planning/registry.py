@@ -1,0 +1,94 @@
+"""The planners of statements, each registered by its family for the node that it plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from reclock.catalog.objects import Item
+from reclock.errors import ExperimentalFeature
+from reclock.sql.catalog.entries import Entry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.nodes import Statement
+from reclock.sql.syntax.families import load_planners
+
+
+class PlannedStatement(Protocol):
+    """A value that says all there is to do, with every name resolved. Executing it needs no text."""
+
+    @property
+    def tag(self) -> str:
+        """The command tag that the client gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Nothing is to be done, and ``notice`` says why: IF NOT EXISTS and it exists, IF EXISTS and it does not."""
+
+    tag: str
+    notice: str
+
+
+Planner = Callable[[Any, PlannerCatalog, SessionNames], PlannedStatement]
+P = TypeVar("P", bound=Planner)
+Definition = Callable[[Any, Item, QualifiedName, PlannerCatalog], Entry]
+D = TypeVar("D", bound=Definition)
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """How a kind of statement is planned. ``returns_rows`` if it answers rows or takes parameters: then preparing it plans it."""
+
+    planner: Planner
+    returns_rows: bool
+    experimental: str | None
+
+
+_PLANNINGS: dict[type[Statement], Planning] = {}
+_DEFINITIONS: dict[type[Statement], Definition] = {}
+
+
+def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None) -> Callable[[P], P]:
+    """Registers the planner of statements. ``experimental`` names what exists in experimental mode only."""
+
+    def register(planner: P) -> P:
+        for node in nodes:
+            assert node not in _PLANNINGS, node
+            _PLANNINGS[node] = Planning(planner, returns_rows, experimental)
+        return planner
+
+    return register
+
+
+def defines(node: type[Statement]) -> Callable[[D], D]:
+    """Registers what plans the text of an item of the durable catalog to the entry of that item."""
+
+    def register(definition: D) -> D:
+        assert node not in _DEFINITIONS, node
+        _DEFINITIONS[node] = definition
+        return definition
+
+    return register
+
+
+def planning_of(node: type[Statement]) -> Planning:
+    load_planners()
+    return _PLANNINGS[node]
+
+
+def definition_of(node: type[Statement]) -> Definition | None:
+    load_planners()
+    return _DEFINITIONS.get(node)
+
+
+def all_plannings() -> dict[type[Statement], Planning]:
+    load_planners()
+    return dict(_PLANNINGS)
+
+
+def require_experimental_mode(feature: str, catalog: PlannerCatalog) -> None:
+    """Raises ``ExperimentalFeature`` if the environment is not in experimental mode."""
+    if not catalog.settings.experimental_mode:
+        raise ExperimentalFeature(feature)

@@ -1,0 +1,30 @@
+"""The way from a parsed statement to a planned one."""
+
+from __future__ import annotations
+
+from reclock.errors import UnsupportedSql
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import check_consumed
+from reclock.sql.names import SessionNames
+from reclock.sql.nodes import Statement
+from reclock.sql.parse import ParsedStatement
+from reclock.sql.planning.registry import PlannedStatement, Skipped, planning_of, require_experimental_mode
+
+
+def plan_statement(parsed: ParsedStatement, catalog: PlannerCatalog, session: SessionNames | None = None) -> PlannedStatement:
+    """The statement with every name resolved and every expression typed. A function of its arguments; raises ``ReclockError``."""
+    planning = planning_of(type(parsed.node))
+    if planning.experimental is not None:
+        require_experimental_mode(planning.experimental, catalog)
+    try:
+        planned = planning.planner(parsed.node, catalog, session or SessionNames())
+    except RecursionError as error:
+        raise UnsupportedSql("the statement is nested too deeply") from error
+    if not isinstance(planned, Skipped):
+        check_consumed(parsed.node)
+    return planned
+
+
+def returns_rows(node: Statement) -> bool:
+    """Whether the statement answers rows or takes parameters: then it is planned already when it is prepared."""
+    return planning_of(type(node)).returns_rows

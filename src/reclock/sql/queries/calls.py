@@ -1,0 +1,264 @@
+"""Calls of functions: those of the registry, aggregates, and what is about the session, the catalog or the rows; and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, INTEGER, OID, REGCLASS, REGROLE, REGTYPE, TEXT, ScalarType
+from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction, UnknownObject, UnknownRelation, UnsupportedSql
+from reclock.plan.functions import AGGREGATES, resolve_aggregate
+from reclock.plan.scalar_trees import walk
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.queries import pairs
+from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
+from reclock.sql.queries.coercion import cast, coerce, scalar_type, settle, text_limit
+from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, function_name, only, scalar, typed
+from reclock.sql.queries.format_function import formatted
+from reclock.sql.queries.overloads import call, check_unique, negated
+from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
+from reclock.sql.queries.row_functions import ROW_FUNCTIONS
+from reclock.sql.queries.scope import Scope, ScopeColumn
+from reclock.sql.queries.session_functions import is_about_session, signature
+
+
+@scalar.register
+def _cast(node: exp.Cast, reading: ExprContext) -> Any:
+    only(node, "this", "to")
+    limit = text_limit(node.args["to"])
+    if limit is not None:
+        kept = call("left", [_cast_to(scalar(node.this, reading), TEXT, reading), Literal(limit.characters, INTEGER)])
+        return call("rtrim", [kept]) if limit.ignores_blanks else kept
+    target = scalar_type(node.args["to"])
+    if isinstance(node.this, exp.Array) and not node.this.expressions:
+        return coerce(Untyped("{}"), target)
+    return _cast_to(scalar(node.this, reading), target, reading)
+
+
+def _cast_to(value: Any, target: ScalarType, reading: ExprContext) -> Any:
+    if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
+        is_constant = value.type is None or isinstance(value, Literal | Parameter)
+        return reading.subqueries.object_id(value, target) if is_constant else _argument(value, target, reading)
+    if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
+        return catalog_call(f"{value.type.name}_name", [value], reading)
+    return cast(value, target)
+
+
+@scalar.register
+def _function(node: exp.Anonymous, reading: ExprContext) -> Any:
+    name, arguments = function_name(node), node.expressions
+    if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
+        return reading.subqueries.array(arguments[0], reading.scope)
+    if name in PERCENTILES:
+        raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
+    if name in AGGREGATES:
+        return _aggregate(name, arguments, None, reading)
+    if name == "grouping" and arguments:
+        if not reading.takes_aggregates:
+            raise AggregateNotAllowed(f"grouping operations are not allowed in {reading.clause}")
+        return GroupingCall(tuple(settle(scalar(each, replace(reading, takes_aggregates=False))) for each in arguments))
+    for argument in arguments:
+        if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
+            raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
+    values = [scalar(argument, reading) for argument in arguments]
+    if name == "mz_cluster_id":
+        raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
+    if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
+        return call("concat_ws", [Literal("", TEXT), *map(_printed, values)])
+    if name == "concat_ws":
+        return call(name, [*map(_printed, values)])
+    if is_about_session(name):
+        return _about_session(name, values, reading)
+    if name in CATALOG_FUNCTIONS:
+        return catalog_call(name, values, reading)
+    if name == "format" and values:
+        return _formatted(values, reading)
+    if name in ROW_FUNCTIONS:
+        return _elements(name, values, reading)
+    if name == pairs.NAME and len(values) == 1:
+        _check_answers_rows(name, reading)
+        return pairs.pairs(call, values)
+    if name == "to_regtype" or name == "to_regclass":
+        with suppress(UnknownObject, UnknownRelation):
+            return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+        return Literal(None, OID)
+    if name in _OPERATOR_NAMES or not name.isidentifier():
+        raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
+    return call(name, values)
+
+
+_OPERATOR_NAMES = frozenset(
+    {
+        *("and", "or", "not", "is_null", "is_not_distinct", "is_true", "is_false", "negate", "like", "ilike"),
+        *("array", "elements", "series", "subscript", "within_length"),
+    }
+)
+"""Names the registry gives to operators: not functions that SQL can call."""
+
+
+PERCENTILES = ("percentile_cont", "percentile_disc")
+"""Aggregates that are written with WITHIN GROUP, the values behind it."""
+
+
+@scalar.register
+def _within_group(node: exp.WithinGroup, reading: ExprContext) -> Any:
+    return _aggregate(*_ordered_set(node), None, reading)
+
+
+def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
+    """The name and the arguments, the values first."""
+    name = function_name(node.this) if isinstance(node.this, exp.Anonymous) else ""
+    if name not in PERCENTILES:
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported", hint=f"there are {' and '.join(PERCENTILES)}")
+    order = node.expression.expressions
+    if len(order) != 1 or len(node.this.expressions) != 1 or order[0].args.get("desc"):
+        raise UnsupportedSql(f"{name} takes one fraction, and one value in ascending order")
+    return name, [order[0].this, *node.this.expressions]
+
+
+@scalar.register
+def _filtered(node: exp.Filter, reading: ExprContext) -> Any:
+    function = node.this
+    if isinstance(function, exp.WithinGroup):
+        return _aggregate(*_ordered_set(function), node.expression.this, reading)
+    if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
+        raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
+    return _aggregate(function_name(function), function.expressions, node.expression.this, reading)
+
+
+@scalar.register
+def _qualified_function(node: exp.Dot, reading: ExprContext) -> Any:
+    """A function with its schema, or a part of a pair."""
+    if isinstance(node.expression, exp.Anonymous):
+        if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
+            return scalar(node.expression, reading)
+    elif isinstance(node.this, exp.Paren):
+        found = pairs.part(call, scalar(node.this, reading), fold(node.expression))
+        if found is not None:
+            return found
+    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+
+
+def _session_word(node: exp.Expr, reading: ExprContext) -> Any:
+    return _about_session(SESSION_WORDS[type(node)], [], reading)
+
+
+for _word in SESSION_WORDS:
+    scalar.register(_word)(_session_word)
+
+
+def _about_session(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
+    types, result = signature(name, values)
+    arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
+    return reading.subqueries.about_session(Call(name, arguments, result))
+
+
+def catalog_call(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
+    """A function that is SQL over system relations: its definition, with the arguments in it."""
+    if name in OF_CURRENT_USER and len(values) == 2:
+        values = [reading.subqueries.object_id(_about_session("current_user", [], reading), REGROLE), *values]
+    types, body = definition(name, values)
+    return _over(types, body, [_argument(value, type, reading) for value, type in zip(values, types, strict=False)], reading)
+
+
+def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], reading: ExprContext) -> Any:
+    """``body`` over ``argument1``, …; those that are missing are NULL."""
+    scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
+    whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
+    return with_arguments(typed(body, ExprContext(scope, reading.subqueries, reading.clause)), whole)
+
+
+def _argument(value: Any, type: ScalarType, reading: ExprContext) -> Any:
+    """``value`` for a catalog function; the name of a relation or role stands for it."""
+    is_name = value.type is None or value.type == TEXT
+    if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
+        name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
+        return Cast(catalog_call(f"{type}_named", [name], reading), type)
+    if type.is_object_id and type != OID and is_name and not (isinstance(value, Untyped) and value.text is None):
+        return reading.subqueries.object_id(value, type)
+    return coerce(value, type)
+
+
+def _printed(value: Any) -> Any:
+    """``value`` for a function that takes values as they are printed: a boolean is one letter then."""
+    if value.type != BOOLEAN:
+        return value
+    return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
+
+
+def _formatted(values: Sequence[Any], reading: ExprContext) -> Any:
+    text = settle(values[0])
+    if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
+        raise UnsupportedSql("format of what is no constant text is not supported")
+    texts = [_cast_to(_printed(each), TEXT, reading) for each in values[1:]]
+    return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, reading)
+
+
+def _elements(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
+    _check_answers_rows(name, reading)
+    columns = ROW_FUNCTIONS[name](call, values)
+    if len(columns) != 1:
+        raise UnsupportedSql(f"{name} is supported in FROM only")
+    return Elements(columns[0])
+
+
+def _check_answers_rows(name: str, reading: ExprContext) -> None:
+    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
+        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
+
+
+def _only_text(values: Sequence[Any]) -> Any:
+    if len(values) != 1:
+        raise UnsupportedSql("the name of an object is one text")
+    return values[0]
+
+
+def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: ExprContext) -> Any:
+    if not reading.takes_aggregates:
+        raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
+    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
+    return AggregateCall(aggregate(name, arguments, filter, within))
+
+
+def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, within: ExprContext) -> Aggregate:
+    """The aggregate function ``name`` of ``arguments``, which are read as ``within``, of the rows that ``filter`` keeps."""
+    is_distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+    if is_distinct:
+        arguments = arguments[0].expressions
+    if arguments and isinstance(arguments[-1], exp.Order):
+        arguments = [*arguments[:-1], *_ordered(name, arguments[-1])]
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        if name != "count" or is_distinct:
+            raise UnknownFunction(name, ["*"])
+        arguments = []
+    elif not arguments and name == "count":
+        raise SqlSyntaxError("count(*) must be used to call a parameterless aggregate function")
+    values = [scalar(argument, within) for argument in arguments]
+    check_unique(name, values)
+    resolved = resolve_aggregate(name, [value.type for value in values])
+    cast_values = tuple(coerce(value, type) for value, type in zip(values, resolved.argument_types, strict=True))
+    kept = condition(filter, replace(within, clause="FILTER")) if filter is not None else None
+    _check_level(name, [*cast_values, *([kept] if kept is not None else [])], within.scope)
+    return Aggregate(resolved.function, cast_values, resolved.result, is_distinct, kept)
+
+
+def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
+    """An aggregate is of the query that its columns come from, in SQL; one of the query around would need its groups."""
+    columns = [part for each in parts for part in walk(each) if isinstance(part, ColumnRef | OuterRef)]
+    if columns and all(isinstance(each, OuterRef) or scope.columns[each.index].is_around for each in columns):
+        raise UnsupportedSql(
+            f"{name} of columns of the query around is not supported", hint="compute it in the query that has the columns"
+        )
+
+
+def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:
+    """The last argument and what the rows are ordered by, which ``array_agg`` takes as arguments too."""
+    if name != "array_agg" or any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+        raise UnsupportedSql(f"this ORDER BY in {name} is not supported", hint="array_agg takes an ascending one")
+    return [order.this, *(each.this for each in order.expressions)]

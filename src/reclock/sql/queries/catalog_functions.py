@@ -1,0 +1,213 @@
+"""Functions of PostgreSQL about its catalog, each an expression over ``argument1``, ``argument2``, … and the system relations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    INTEGER,
+    OID,
+    REGCLASS,
+    REGNAMESPACE,
+    REGPROC,
+    REGROLE,
+    REGTYPE,
+    TEXT,
+    ScalarType,
+)
+from reclock.errors import InternalError, UnknownFunction
+from reclock.plan.scalar_trees import rewrite
+from reclock.plan.scalars import ColumnRef
+from reclock.sql.nodes import QueryStatement
+from reclock.sql.parse import parse_one
+from reclock.sql.queries.attach import around
+from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
+
+_SIZE = """CASE WHEN argument1 < 10240 THEN argument1::text || ' bytes'
+WHEN argument1 < 10485760 THEN ((argument1 + 512) / 1024)::text || ' kB'
+WHEN argument1 < 10737418240 THEN ((argument1 + 524288) / 1048576)::text || ' MB'
+ELSE ((argument1 + 536870912) / 1073741824)::text || ' GB' END"""
+_BYTES = "coalesce((SELECT size_bytes FROM mz_internal.mz_relation_sizes WHERE oid = argument1), 0)"
+
+
+def _named(relation: str, column: str, prefix: str = "") -> str:
+    """What ``::text`` makes of an object id: the name where there is one, else the number."""
+    return f"coalesce((SELECT {prefix}{column} FROM {relation} WHERE oid = argument1::oid), argument1::oid::text)"
+
+
+def _number(relation: str, which: str) -> str:
+    """The number of the only object that is meant."""
+    return f"(SELECT max(oid::bigint)::oid FROM {relation} WHERE {which})"
+
+
+def _holds(kind: str, which: str) -> str:
+    """Whether the role has the privilege. CONNECT and TEMPORARY are no privileges here: everyone may."""
+    held = (
+        f"SELECT count(*) > 0 FROM mz_internal.mz_held_privileges WHERE kind = '{kind}' AND role_oid = argument1::oid AND {which}"
+    )
+    return f"upper(argument3) IN ('CONNECT', 'TEMP', 'TEMPORARY') OR ({held} AND privilege = upper(argument3))"
+
+
+OF_CURRENT_USER = frozenset({"has_table_privilege", "has_any_column_privilege", "has_schema_privilege", "has_database_privilege"})
+"""Functions whose first argument may be left out, and is the current user then."""
+
+CATALOG_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, str]] = {
+    # name: types of arguments, how many must be there, the expression
+    # What names stand for that are no constants, without their quotes: of relations with their schemas.
+    "regnamespace_named": ((TEXT,), 1, _number("pg_catalog.pg_namespace", "nspname = argument1")),
+    "regrole_named": ((TEXT,), 1, _number("pg_catalog.pg_roles", "rolname = argument1")),
+    "regclass_named": ((TEXT,), 1, _number("mz_internal.mz_visible_relations", "full_name = argument1")),
+    "regclass_name": ((REGCLASS,), 1, _named("mz_internal.mz_visible_relations", "shown_name")),
+    "regnamespace_name": ((REGNAMESPACE,), 1, _named("pg_catalog.pg_namespace", "nspname")),
+    "regproc_name": ((REGPROC,), 1, _named("pg_catalog.pg_proc", "proname")),
+    "regrole_name": ((REGROLE,), 1, _named("pg_catalog.pg_roles", "rolname")),
+    "regtype_name": ((REGTYPE,), 1, _named("mz_internal.mz_types", "sql_name")),
+    "pg_get_userbyid": (
+        (OID,),
+        1,
+        "coalesce((SELECT rolname FROM pg_catalog.pg_roles WHERE oid = argument1), 'unknown (OID=' || argument1::text || ')')",
+    ),
+    "format_type": (
+        (OID, INTEGER),
+        2,
+        """(SELECT CASE WHEN argument1 = 1700 AND argument2 > 4
+        THEN 'numeric(' || ((argument2 - 4) / 65536)::text || ',' || ((argument2 - 4) % 65536)::text || ')'
+        WHEN argument1 IN (1042, 1043) AND argument2 > 4 THEN sql_name || '(' || (argument2 - 4)::text || ')' ELSE sql_name END
+        FROM mz_internal.mz_types WHERE oid = argument1)""",
+    ),
+    "pg_table_is_visible": ((OID,), 1, "(SELECT is_visible FROM mz_internal.mz_visible_relations WHERE oid = argument1)"),
+    **dict.fromkeys(
+        (
+            "pg_type_is_visible",
+            "pg_function_is_visible",
+            "pg_collation_is_visible",
+            "pg_opclass_is_visible",
+            "pg_operator_is_visible",
+            "pg_opfamily_is_visible",
+            "pg_conversion_is_visible",
+            "pg_statistics_obj_is_visible",
+            "pg_ts_config_is_visible",
+            "pg_ts_dict_is_visible",
+            "pg_ts_parser_is_visible",
+            "pg_ts_template_is_visible",
+        ),
+        ((OID,), 1, "argument1 IS NOT NULL"),
+    ),
+    "pg_get_expr": ((TEXT, OID, BOOLEAN), 2, "argument1"),
+    "pg_get_viewdef": ((OID, BOOLEAN), 1, "(SELECT definition FROM mz_internal.mz_view_definitions WHERE oid = argument1)"),
+    "pg_get_constraintdef": (
+        (OID, BOOLEAN),
+        1,
+        "(SELECT definition FROM mz_internal.mz_constraint_definitions WHERE oid = argument1)",
+    ),
+    "pg_get_indexdef": (
+        (OID, INTEGER, BOOLEAN),
+        1,
+        """CASE WHEN coalesce(argument2, 0) = 0 THEN (SELECT indexdef FROM mz_internal.mz_index_definitions WHERE oid = argument1)
+        ELSE (SELECT quote_ident(attname) FROM pg_catalog.pg_attribute WHERE attrelid = argument1 AND attnum = argument2) END""",
+    ),
+    "pg_encoding_to_char": ((INTEGER,), 1, "CASE argument1 WHEN 6 THEN 'UTF8' ELSE '' END"),
+    "pg_char_to_encoding": ((TEXT,), 1, "CASE upper(argument1) WHEN 'UTF8' THEN 6 ELSE -1 END"),
+    "getdatabaseencoding": ((), 0, "'UTF8'"),
+    "pg_size_pretty": ((BIGINT,), 1, _SIZE),
+    **dict.fromkeys(("pg_table_size", "pg_relation_size", "pg_total_relation_size"), ((OID,), 1, _BYTES)),
+    "pg_database_size": ((TEXT,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
+    "pg_relation_is_publishable": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
+    "pg_is_other_temp_schema": ((OID,), 1, "FALSE AND argument1 IS NOT NULL"),
+    "quote_ident": (
+        (TEXT,),
+        1,
+        "CASE WHEN argument1 ~ '^[a-z_][a-z0-9_]*$' THEN argument1 ELSE '\"' || replace(argument1, '\"', '\"\"') || '\"' END",
+    ),
+    "quote_literal": (
+        (TEXT,),
+        1,
+        r"""CASE WHEN strpos(argument1, '\') > 0 THEN 'E' ELSE '' END
+        || '''' || replace(replace(argument1, '\', '\\'), '''', '''''') || ''''""",
+    ),
+    # What there is none of here: comments, functions in SQL, statistics, sequences, tablespaces.
+    "pg_stat_get_numscans": ((OID,), 1, "NULL::bigint"),
+    "obj_description": ((OID, TEXT), 1, "NULL"),
+    "col_description": ((OID, INTEGER), 2, "NULL"),
+    "shobj_description": ((OID, TEXT), 2, "NULL"),
+    "pg_get_function_result": ((OID,), 1, "NULL"),
+    "pg_get_function_arguments": ((OID,), 1, "NULL"),
+    "pg_get_function_identity_arguments": ((OID,), 1, "NULL"),
+    "pg_get_statisticsobjdef_columns": ((OID,), 1, "NULL"),
+    "pg_get_partkeydef": ((OID,), 1, "NULL"),
+    "pg_get_ruledef": ((OID, BOOLEAN), 1, "NULL"),
+    "pg_get_triggerdef": ((OID, BOOLEAN), 1, "NULL"),
+    "pg_get_functiondef": ((OID,), 1, "NULL"),
+    "pg_advisory_unlock_all": ((), 0, "''"),
+    "pg_is_in_recovery": ((), 0, "FALSE"),
+    "pg_my_temp_schema": ((), 0, "0::oid"),
+    "pg_is_wal_replay_paused": ((), 0, "FALSE"),
+    "inet_client_addr": ((), 0, "(SELECT max(client_addr) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
+    "inet_client_port": ((), 0, "(SELECT max(client_port) FROM pg_catalog.pg_stat_activity WHERE pid = pg_backend_pid())"),
+    "pg_get_serial_sequence": ((TEXT, TEXT), 2, "NULL"),
+    "pg_tablespace_location": ((OID,), 1, "''"),
+    "pg_tablespace_size": ((OID,), 1, "(SELECT coalesce(sum(size_bytes), 0)::bigint FROM mz_internal.mz_relation_sizes)"),
+    "has_table_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
+    "has_any_column_privilege": ((REGROLE, REGCLASS, TEXT), 3, _holds("relation", "oid = argument2::oid")),
+    "has_schema_privilege": ((REGROLE, REGNAMESPACE, TEXT), 3, _holds("schema", "oid = argument2::oid")),
+    "has_database_privilege": ((REGROLE, TEXT, TEXT), 3, _holds("database", "name = argument2")),
+}
+
+
+def expression(body: str) -> exp.Expr:
+    """The expression that ``body`` is as SQL."""
+    return _parsed(body).copy()
+
+
+@cache
+def _parsed(body: str) -> exp.Expr:
+    query = parse_one(f"SELECT {body}")
+    assert isinstance(query, QueryStatement)
+    expression: exp.Expr = query.this.expressions[0]
+    return expression
+
+
+def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], exp.Expr]:
+    """The types of all arguments, and the expression. Raises ``UnknownFunction``."""
+    types, required, body = CATALOG_FUNCTIONS[name]
+    if not required <= len(arguments) <= len(types):
+        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in arguments])
+    return types, expression(body)
+
+
+def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
+    """``scalar`` over a row of arguments as a scalar over the row that the arguments are of."""
+
+    def here(part: Any) -> Any | None:
+        match part:
+            case ColumnRef(index):
+                return arguments[index]
+            case SubqueryValue():
+                return moved(part)
+            case _:
+                return None
+
+    def inside(part: Any) -> Any | None:
+        match part:
+            case OuterRef(index):
+                return around(arguments[index])
+            case SubqueryValue():
+                return moved(part)
+            case _:
+                return None
+
+    def moved(part: SubqueryValue) -> SubqueryValue:
+        conditions = tuple(rewrite(each, inside) for each in part.conditions)
+        domain = tuple(rewrite(each, inside) for each in part.domain)
+        if not all(isinstance(each, OuterRef) for each in domain):
+            raise InternalError("the definition of a catalog function names its arguments otherwise than in an equality of a key")
+        return replace(part, conditions=conditions, result=rewrite(part.result, inside), domain=domain)
+
+    return rewrite(scalar, here)

@@ -1,0 +1,265 @@
+"""Types of expressions: what SQL's type names mean, which casts there are, and which are made without being asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INT2VECTOR,
+    INTEGER,
+    INTERVAL,
+    OID,
+    OIDVECTOR,
+    REAL,
+    REGCLASS,
+    REGNAMESPACE,
+    REGPROC,
+    REGROLE,
+    REGTYPE,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    Column,
+    ScalarType,
+    TextLimit,
+    TypeName,
+    array,
+    numeric,
+)
+from reclock.errors import InvalidOption, TextTooLong, TypeMismatch, UnknownObject, UnsupportedSql
+from reclock.plan.functions import common_type as common_of
+from reclock.plan.functions import is_implicit, resolve_cast
+from reclock.plan.functions.digits import FLOAT_SCALE
+from reclock.plan.functions.typing import as_numeric
+from reclock.plan.scalars import Call, Cast, Literal
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.queries.literals import fit, natural, parse_number, parse_text
+from reclock.sql.queries.rewrite import OpenParameter, Untyped
+
+_TYPES = {
+    exp.DType.BOOLEAN: BOOLEAN,
+    exp.DType.SMALLINT: SMALLINT,
+    exp.DType.INT: INTEGER,
+    exp.DType.BIGINT: BIGINT,
+    exp.DType.FLOAT: REAL,
+    exp.DType.DOUBLE: DOUBLE,
+    exp.DType.TEXT: TEXT,
+    exp.DType.VARCHAR: TEXT,
+    exp.DType.VARBINARY: BYTEA,
+    exp.DType.DATE: DATE,
+    exp.DType.TIMESTAMP: TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: TIMESTAMPTZ,
+    exp.DType.INTERVAL: INTERVAL,
+    exp.DType.NAME: TEXT,
+}
+_CATALOG_TYPES = {
+    "oid": OID,
+    "regclass": REGCLASS,
+    "regnamespace": REGNAMESPACE,
+    "regproc": REGPROC,
+    "regprocedure": REGPROC,
+    "regoper": OID,
+    "regoperator": OID,
+    "regrole": REGROLE,
+    "regtype": REGTYPE,
+    "char": TEXT,
+    "name": TEXT,
+    "int2vector": INT2VECTOR,
+    "oidvector": OIDVECTOR,
+}
+"""Types of PostgreSQL's catalog that the grammar knows as names alone."""
+
+
+def scalar_type(node: exp.Expr) -> ScalarType:
+    """The type a type name in SQL stands for. Raises ``UnknownObject`` or ``UnsupportedSql``."""
+    if isinstance(node, exp.ObjectIdentifier) and str(node.this).lower() in _CATALOG_TYPES:
+        return _CATALOG_TYPES[str(node.this).lower()]
+    if not isinstance(node, exp.DataType):
+        raise UnknownObject("type", to_sql(node))
+    sizes = node.args.get("expressions") or []
+    if node.this == exp.DType.USERDEFINED:
+        return _named_type(node.args.get("kind"))
+    if node.this == exp.DType.ARRAY and len(sizes) == 1:
+        element = scalar_type(sizes[0])
+        if element.element is not None:
+            raise UnsupportedSql("arrays of arrays are not supported")
+        return array(element)
+    if node.this == exp.DType.DECIMAL:
+        return _numeric([size.this.name if isinstance(size, exp.DataTypeParam) else size.name for size in sizes])
+    if node.this == exp.DType.DOUBLE and len(sizes) == 1:
+        return _float(sizes[0])
+    if node.this not in _TYPES:
+        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported")
+    if sizes or node.args.get("values"):
+        name = _TYPES[node.this]
+        raise UnsupportedSql(f"type {to_sql(node).lower()} is not supported", hint=f"use {name} without a length or precision")
+    return _TYPES[node.this]
+
+
+def text_limit(node: exp.Expr) -> TextLimit | None:
+    """The limit that ``varchar(n)``, ``char(n)`` or ``char`` sets; None of any other type. Raises ``InvalidOption``."""
+    if not isinstance(node, exp.DataType) or node.this not in (exp.DType.VARCHAR, exp.DType.CHAR):
+        return None
+    is_char = node.this == exp.DType.CHAR
+    sizes = [size.name for size in node.expressions] or (["1"] if is_char else [])
+    if not sizes:
+        return None
+    if len(sizes) > 1 or not sizes[0].isdigit() or not 1 <= int(sizes[0]) <= _MOST_CHARACTERS:
+        raise InvalidOption(f"length for type {'char' if is_char else 'varchar'} must be from 1 to {_MOST_CHARACTERS}")
+    return TextLimit(int(sizes[0]), ignores_blanks=is_char)
+
+
+_MOST_CHARACTERS = 10_485_760
+"""PostgreSQL's limit."""
+
+
+def limited(value: Any, limit: TextLimit) -> Any:
+    """A text as a column of that limit keeps it. What is too long is an error, now or when it is computed: blanks aside."""
+    if isinstance(value, Literal):
+        return value if value.value is None else Literal(within_limit(value.value, limit), value.type)
+    arguments = (value, Literal(limit.characters, INTEGER), Literal(limit.ignores_blanks, BOOLEAN))
+    return Call("within_length", arguments, TEXT)
+
+
+def within_limit(text: str, limit: TextLimit) -> str:
+    """Raises ``TextTooLong``."""
+    kept = text.rstrip(" ") if limit.ignores_blanks else text
+    if len(kept.rstrip(" ")) > limit.characters:
+        raise TextTooLong(str(limit))
+    return kept[: limit.characters]
+
+
+def _float(size: exp.Expr) -> ScalarType:
+    """``float(n)`` by its binary digits."""
+    digits = int((size.this if isinstance(size, exp.DataTypeParam) else size).name[:9])
+    if not 1 <= digits <= 53:
+        at_fault = "at least 1 bit" if digits < 1 else "less than 54 bits"
+        raise InvalidOption(f"precision for type float must be {at_fault}")
+    return REAL if digits <= 24 else DOUBLE
+
+
+def _named_type(kind: object) -> ScalarType:
+    """A type by a name that is no word of the grammar: of the catalog's own, or ``pg_catalog.`` before any."""
+    if isinstance(kind, exp.Dot) and isinstance(kind.expression, exp.Identifier) and fold(kind.this) == "pg_catalog":
+        name = fold(kind.expression)
+        try:
+            return _CATALOG_TYPES.get(name) or scalar_type(exp.DataType.build(name, dialect="postgres"))
+        except ParseError:
+            raise UnknownObject("type", name) from None
+    name = fold(kind) if isinstance(kind, exp.Identifier) else str(kind)
+    if name not in _CATALOG_TYPES:
+        raise UnknownObject("type", name)
+    return _CATALOG_TYPES[name]
+
+
+def _numeric(sizes: list[str]) -> ScalarType:
+    if not sizes:
+        return numeric()
+    if not all(size.isdigit() and len(size) < 5 for size in sizes) or len(sizes) > 2:
+        raise InvalidOption("the precision and scale of numeric are whole numbers")
+    precision, scale = int(sizes[0]), int(sizes[1]) if len(sizes) == 2 else 0
+    if not (1 <= precision <= 38 and scale <= precision):
+        raise InvalidOption(
+            f"numeric({precision},{scale}) is not supported",
+            detail="precision must be between 1 and 38, scale between 0 and the precision",
+        )
+    return numeric(precision, scale)
+
+
+def common_type(types: Sequence[ScalarType | None], what: str) -> ScalarType:
+    """The type that all of several results take (PostgreSQL's rule for UNION, CASE and the like): text if all are untyped."""
+    common = common_of(types)
+    if common is None:
+        names = list(dict.fromkeys(str(type.name) for type in types if type is not None))
+        raise TypeMismatch(f"{what} types {' and '.join(names)} cannot be matched", hint="cast them to one type")
+    return common
+
+
+def coerce(value: Any, target: ScalarType) -> Any:
+    """``value`` as ``target``: a constant is read, anything else cast. The caller has made sure that the cast is allowed."""
+    if isinstance(value, OpenParameter):
+        return coerce(value.parameters.settle(value.number, target), target)
+    if isinstance(value, Untyped):
+        return Literal(None if value.text is None else parse_text(value.text, target), target)
+    if value.type == target:
+        return value
+    if isinstance(value, Literal):
+        if value.value is None:
+            return Literal(None, target)
+        if target.is_number and isinstance(value.value, int | float | Decimal) and not isinstance(value.value, bool):
+            number = natural(value.value, value.type)[0] if target.is_unconstrained and value.type.is_float else value.value
+            return Literal(fit(number, target), target)
+    return Cast(value, target)
+
+
+def cast(value: Any, target: ScalarType) -> Any:
+    """``CAST(value AS target)``. Raises ``TypeMismatch``.
+
+    As an unconstrained numeric, a value keeps the digits that it has.
+    """
+    if target.is_unconstrained:
+        found = _natural(value)
+        if found is not None:
+            return found
+        target = numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
+    return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
+
+
+def _natural(value: Any) -> Any | None:
+    """A number, or a constant that spells one, as an unconstrained numeric; None if only computing it tells its digits."""
+    if isinstance(value, Untyped) and not isinstance(value, OpenParameter) and value.text is not None:
+        exact = parse_number(value.text)
+        return Literal(*natural(exact, numeric()))
+    if value.type is None or not value.type.is_number or (isinstance(value, Literal) and value.value is None):
+        return None
+    if isinstance(value, Literal):
+        return Literal(*natural(value.value, value.type)) if value.type.name is not TypeName.NUMERIC else value
+    return None if value.type.is_float else coerce(value, as_numeric(value.type))
+
+
+def expect(value: Any, target: ScalarType, what: str) -> Any:
+    """``value`` in a place that wants ``target``. Raises ``TypeMismatch``."""
+    if not isinstance(value, Untyped) and not is_implicit(value.type, target):
+        raise TypeMismatch(f"{what} must be type {target.name}, not type {value.type.name}")
+    return coerce(value, target)
+
+
+def assign(value: Any, column: Column) -> Any:
+    """``value`` as it is kept in ``column``: what PostgreSQL casts on assignment. Raises ``TypeMismatch``, ``TextTooLong``."""
+    source, target = value.type, column.type
+    is_allowed = (
+        is_implicit(source, target)
+        or target == TEXT
+        or (source.is_number and target.is_number)
+        or (source.is_moment and target.is_moment)
+    )
+    if not is_allowed:
+        raise TypeMismatch(
+            f'column "{column.name}" is of type {target.name} but expression is of type {source.name}',
+            hint="you will need to rewrite or cast the expression",
+        )
+    kept = coerce(value, target if source is None else resolve_cast(source, target))
+    return kept if column.limit is None else limited(kept, column.limit)
+
+
+def settle(value: Any) -> Any:
+    """A constant that nothing gave a type is text."""
+    return coerce(value, TEXT) if isinstance(value, Untyped) else value
+
+
+def equal(a: Any, b: Any) -> Any:
+    """``a = b`` in the type both can take."""
+    type = common_type([a.type, b.type], "=")
+    return Call("=", (coerce(a, type), coerce(b, type)), BOOLEAN)

@@ -1,0 +1,36 @@
+"""What the columns of any relation must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import RESERVED_COLUMNS, TEXT, TIME_COLUMN, Column
+from reclock.errors import DuplicateColumn, ReservedName, SqlSyntaxError, UnsupportedSql
+from reclock.sql.queries.coercion import scalar_type, text_limit
+
+
+def check_columns(names: Sequence[str], *, has_time: bool = False) -> None:
+    """Raises ``DuplicateColumn`` or ``ReservedName``, or ``SqlSyntaxError`` if there is none at all. With ``has_time`` one may be
+    called ``mz_timestamp``, as in progress relations."""
+    if not names:
+        raise SqlSyntaxError("a relation needs at least one column")
+    for i, name in enumerate(names):
+        if name in RESERVED_COLUMNS and not (has_time and name == TIME_COLUMN):
+            raise ReservedName(name, hint="every relation has these columns of its own; give the column another name with AS")
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+
+
+def declared_column(name: str, kind: exp.Expr, is_nullable: bool) -> Column:
+    """A column of a definition. ``varchar(n)`` and ``char(n)`` are text with a length."""
+    limit = text_limit(kind)
+    return Column(name, TEXT if limit is not None else scalar_type(kind), is_nullable, limit)
+
+
+def check_stored(columns: Sequence[Column]) -> None:
+    """Raises ``UnsupportedSql`` unless a collection can hold the columns."""
+    for column in columns:
+        if not column.type.is_stored:
+            raise UnsupportedSql(f'column "{column.name}" has type {column.type}, which cannot be stored', hint="cast it to text")

@@ -1,0 +1,86 @@
+"""What planning a query carries along, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.plan.build import project
+from reclock.plan.relational import Finishing, Ordering, Plan, TopK
+from reclock.plan.scalars import Call
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.queries.scope import Scope, ScopedPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """FROM and WHERE of a SELECT. ``correlated`` are the conditions of WHERE that name the query around it, not applied yet."""
+
+    node: exp.Select
+    relation: ScopedPlan
+    correlated: tuple[Any, ...]
+
+
+class Queries(Protocol):
+    """Planning of queries, for those who meet one inside of something else."""
+
+    def plan(self, node: exp.Expr, context: Context) -> PlannedQuery: ...
+    def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block: ...
+    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery: ...
+    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]: ...
+    def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan: ...
+    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The catalog and session, the CTEs in reach, and a record of every relation that was named on the way."""
+
+    catalog: PlannerCatalog
+    session: SessionNames
+    queries: Queries
+    about_session: Callable[[Call], Any]
+    """What becomes of a question about the session."""
+    ctes: Mapping[str, Plan] = field(default_factory=dict)
+    named: list[tuple[exp.Table, QualifiedName]] = field(default_factory=list)
+    depends_on: set[GlobalId] = field(default_factory=set)
+    around: ScopedPlan | None = None
+    """Rows that FROM begins with, whose columns are named after its own: those of the query around a subquery."""
+
+    def with_cte(self, name: str, plan: Plan) -> Context:
+        return replace(self, ctes={**self.ctes, name: plan})
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """A planned query: the first ``visible`` columns of ``plan`` are shown, the others only ordered by.
+
+    ``untyped`` are positions of constants that were made text because nothing said otherwise. ``kept`` columns behind the visible
+    ones say which row around each is for; LIMIT counts for each of these.
+    """
+
+    plan: Plan
+    order: tuple[Ordering, ...]
+    limit: int | None
+    offset: int
+    visible: int
+    untyped: frozenset[int] = frozenset()
+    kept: int = 0
+
+    @property
+    def finishing(self) -> Finishing:
+        return Finishing(self.order, self.limit, self.offset, self.visible if self.visible < len(self.plan.desc) else None)
+
+    @property
+    def embedded(self) -> Plan:
+        """The rows as a part of another plan: cut to LIMIT, without the hidden columns, in no order."""
+        plan, width = self.plan, self.visible + self.kept
+        if self.limit is not None or self.offset:
+            plan = TopK(plan, tuple(range(self.visible, width)), self.order, self.limit, self.offset)
+        return project(plan, range(width))

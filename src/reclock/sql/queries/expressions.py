@@ -1,0 +1,438 @@
+"""Scalar expressions: from syntax to typed scalars over the columns of a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import singledispatch
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, INTEGER, INTERVAL, OID, REGCLASS, TEXT, ScalarType, TypeName, array
+from reclock.errors import (
+    AmbiguousFunction,
+    SqlSyntaxError,
+    TypeMismatch,
+    UnknownObject,
+    UnknownParameter,
+    UnsupportedSql,
+)
+from reclock.plan.scalars import Call, Case, Literal
+from reclock.sql.consumption import consume, written
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.parameters import Parameters
+from reclock.sql.queries.coercion import coerce, common_type, expect, settle
+from reclock.sql.queries.literals import number
+from reclock.sql.queries.overloads import balanced, call, is_null, is_open, negated, operator
+from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.queries.scope import Scope
+
+
+class Subqueries(Protocol):
+    """Who plans the subqueries of an expression, and knows what ``$1`` is; ``scope`` is what they stand in."""
+
+    @property
+    def parameters(self) -> Parameters: ...
+    def about_session(self, call: Call) -> Any: ...
+    def object_id(self, value: Any, target: ScalarType) -> Any: ...
+    def array(self, query: exp.Expr, scope: Scope) -> Any: ...
+    def value(self, query: exp.Expr, scope: Scope) -> Any: ...
+    def exists(self, query: exp.Expr, scope: Scope) -> Any: ...
+    def contains(self, operands: Sequence[Any], query: exp.Expr, scope: Scope) -> Any: ...
+    def rows(self, query: exp.Expr, scope: Scope) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExprContext:
+    """Where an expression stands: the columns in reach, the clause (for messages), and whether aggregates mean anything there."""
+
+    scope: Scope
+    subqueries: Subqueries
+    clause: str
+    takes_aggregates: bool = False
+
+
+SESSION_WORDS: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "current_user",
+    exp.SessionUser: "session_user",
+    exp.CurrentCatalog: "current_catalog",
+    exp.CurrentSchema: "current_schema",
+    exp.CurrentTimestamp: "current_timestamp",
+    exp.CurrentDate: "current_date",
+    exp.Localtimestamp: "localtimestamp",
+}
+"""Questions about the session that are written without parentheses."""
+
+
+def only(node: exp.Expr, *known: str) -> None:
+    """Raises ``UnsupportedSql`` if the syntax carries more than what the caller looks at: nothing is passed over in silence."""
+    for name, value in node.args.items():
+        if name not in known and value not in (None, False, []):
+            raise UnsupportedSql(f"not supported here: {written(node, name)}")
+
+
+def typed(node: exp.Expr, reading: ExprContext) -> Any:
+    """The scalar, with a type: a constant that nothing else gives one is text."""
+    return settle(scalar(node, reading))
+
+
+def condition(node: exp.Expr, reading: ExprContext) -> Any:
+    """The scalar, which must be boolean."""
+    return expect(scalar(node, reading), BOOLEAN, f"argument of {reading.clause}")
+
+
+def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]:
+    """The terms of a chain of ANDs (or ORs), in order."""
+    terms: list[exp.Expr] = []
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        inner = node.unnest() if isinstance(node, exp.Paren) else node
+        if isinstance(inner, kind):
+            waiting += [inner.expression, inner.this]
+        else:
+            terms.append(node)
+    return terms
+
+
+@singledispatch
+def scalar(node: exp.Expr, reading: ExprContext) -> Any:
+    """The scalar that ``node`` means. A constant whose type is open comes back as ``Untyped``."""
+    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+
+
+# --- constants and columns ---
+
+TABLE_OID = "tableoid"
+"""A column that every relation of the catalog has though it does not show it: the relation's number."""
+
+
+@scalar.register
+def _literal(node: exp.Literal, reading: ExprContext) -> Any:
+    if node.is_string:
+        return Untyped(node.name)
+    return Literal(*number(node.name))
+
+
+@scalar.register
+def _null(node: exp.Null, reading: ExprContext) -> Any:
+    return Untyped(None)
+
+
+@scalar.register
+def _boolean(node: exp.Boolean, reading: ExprContext) -> Any:
+    return Literal(bool(node.this), BOOLEAN)
+
+
+@scalar.register
+def _interval(node: exp.Interval, reading: ExprContext) -> Any:
+    only(node, "this")
+    return coerce(Untyped(node.this.name), INTERVAL)
+
+
+@scalar.register
+def _column(node: exp.Column, reading: ExprContext) -> Any:
+    only(node, "this", "table", "db", "catalog")
+    qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
+    if isinstance(node.this, exp.Star):
+        raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {reading.clause}")
+    name, scope = fold(node.this), reading.scope
+    if name == TABLE_OID and scope.find(name, qualifier) is None and (relation := scope.relation_of(qualifier)) is not None:
+        return coerce(reading.subqueries.object_id(Untyped(str(relation)), REGCLASS), OID)
+    if node.name == "user" and not qualifier and scope.find(name) is None and not node.this.args.get("quoted"):
+        return reading.subqueries.about_session(Call("current_user", (), TEXT))
+    return scope.resolve(name, qualifier)
+
+
+@scalar.register
+def _star(node: exp.Star, reading: ExprContext) -> Any:
+    raise SqlSyntaxError(f"* is not allowed in {reading.clause}")
+
+
+@scalar.register
+def _parameter(node: exp.Parameter, reading: ExprContext) -> Any:
+    name = node.this.name
+    if not isinstance(node.this, exp.Literal) or not name.isdigit():
+        raise UnknownParameter(to_sql(node))
+    number, parameters = int(name[:9]), reading.subqueries.parameters
+    value = parameters.read(number)
+    return OpenParameter(None, number=number, parameters=parameters) if value is None else value
+
+
+@scalar.register
+def _paren(node: exp.Paren, reading: ExprContext) -> Any:
+    return scalar(node.this, reading)
+
+
+# --- operators ---
+
+_OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.DPipe: "concat",
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.NullSafeEQ: "is_not_distinct",
+    exp.RegexpLike: "~",
+    exp.RegexpILike: "~*",
+}
+_WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
+
+
+def _binary(node: exp.Binary, reading: ExprContext) -> Any:
+    only(node, "this", "expression", "typed", "safe", "negate")
+    if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
+        return _quantified(node, reading)
+    left, right = _operand(node.this), _operand(node.expression)
+    if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ):
+        result = _rows_equal(left, right, reading)
+        return negated(result) if isinstance(node, exp.NEQ) else result
+    values = [scalar(left, reading), scalar(right, reading)]
+    name = _OPERATORS[type(node)]
+    arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
+    if name == "concat" and arrays:
+        name, values = "array_cat", [_as_array(value, arrays[0].element) for value in values]
+    result = operator(name, values, _WRITTEN.get(type(node)))
+    return negated(result) if node.args.get("negate") else result
+
+
+for _kind in _OPERATORS:
+    scalar.register(_kind)(_binary)
+
+
+def _as_array(value: Any, element: ScalarType | None) -> Any:
+    """An element beside ``||`` as an array of one."""
+    if value.type is None or value.type.element is not None or element is None:
+        return value
+    return call("array", [expect(value, element, "element")])
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    return node.unnest() if isinstance(node, exp.Paren) else node
+
+
+def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: ExprContext) -> Any:
+    if len(left.expressions) != len(right.expressions):
+        raise TypeMismatch("unequal number of entries in row expressions")
+    pairs = zip(left.expressions, right.expressions, strict=True)
+    return balanced("and", [operator("=", [scalar(a, reading), scalar(b, reading)]) for a, b in pairs])
+
+
+def function_name(node: exp.Anonymous) -> str:
+    """As it is written, folded."""
+    return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+
+
+def _is_all(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) == "all" and len(node.expressions) == 1
+
+
+def _quantified(node: exp.Binary, reading: ExprContext) -> Any:
+    among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
+    is_any = isinstance(node.expression, exp.Any)
+    if isinstance(node, exp.EQ if is_any else exp.NEQ):
+        operand = scalar(node.this, reading)
+        if isinstance(among, exp.Query):
+            found = reading.subqueries.contains([operand], among, reading.scope)
+        else:
+            found = _is_member(operand, _operand(among), reading)
+        return found if is_any else negated(found)
+    raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
+
+
+def _is_member(operand: Any, among: exp.Expr, reading: ExprContext) -> Any:
+    """Whether ``operand`` is an element of an array: of one that is written out, equal to one of its items."""
+    if isinstance(among, exp.Array) and among.expressions:
+        return _is_one_of(operand, [scalar(item, reading) for item in among.expressions])
+    array_value = scalar(among, reading)
+    if isinstance(array_value, Untyped):
+        array_value = coerce(array_value, array(operand.type or TEXT))
+    return operator("= any", [operand, array_value])
+
+
+def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
+    type = common_type([value.type, *(each.type for each in values)], "IN")
+    return balanced("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
+
+
+@scalar.register
+def _array(node: exp.Array, reading: ExprContext) -> Any:
+    if not node.expressions:
+        raise SqlSyntaxError(
+            "cannot determine type of empty array", hint="cast it to the type it shall have, as in '{}'::integer[]"
+        )
+    return call("array", [scalar(item, reading) for item in node.expressions])
+
+
+@scalar.register
+def _subscript(node: exp.Bracket, reading: ExprContext) -> Any:
+    if len(node.expressions) != 1:
+        raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
+    value, position = scalar(node.this, reading), scalar(node.expressions[0], reading)
+    if value.type is not None and value.type.name is TypeName.VECTOR:
+        position = operator("+", [position, Literal(1, INTEGER)])
+    return call("subscript", [value, position])
+
+
+@scalar.register
+def _operator(node: exp.Operator, reading: ExprContext) -> Any:
+    """``OPERATOR(schema.op)``: the operator, whatever its schema."""
+    name = str(node.args["operator"]).rpartition(".")[2].strip()
+    known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(name, name)
+    result = operator(known, [scalar(_operand(node.this), reading), scalar(_operand(node.expression), reading)], name)
+    return negated(result) if name in ("!~", "!~*", "!~~") else result
+
+
+@scalar.register
+def _collate(node: exp.Collate, reading: ExprContext) -> Any:
+    """Text is compared by its bytes, in every collation there is."""
+    collation = node.expression
+    name, schema = collation.name, fold(collation.args.get("table"))
+    if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):
+        raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
+    consume(collation)
+    return scalar(node.this, reading)
+
+
+_COLLATIONS = ("default", "c", "posix", "ucs_basic")
+
+
+@scalar.register
+def _not_distinct(node: exp.NullSafeNEQ, reading: ExprContext) -> Any:
+    return negated(operator("is_not_distinct", [scalar(node.this, reading), scalar(node.expression, reading)], "IS DISTINCT FROM"))
+
+
+@scalar.register
+def _negate(node: exp.Neg, reading: ExprContext) -> Any:
+    operand = scalar(node.this, reading)
+    if is_open(operand):
+        raise AmbiguousFunction("-", ["unknown"], is_operator=True)
+    if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
+        value = operand.value  # of a Decimal, "-" would keep 28 digits
+        return Literal(value.copy_negate() if isinstance(value, Decimal) else -value, operand.type)
+    return operator("negate", [operand], "-")
+
+
+@scalar.register
+def _power(node: exp.Pow, reading: ExprContext) -> Any:
+    return operator("power", [scalar(node.this, reading), scalar(node.expression, reading)], "^")
+
+
+@scalar.register(exp.And)
+@scalar.register(exp.Or)
+def _connector(node: exp.Connector, reading: ExprContext) -> Any:
+    kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
+    within = replace(reading, clause=word)
+    return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
+
+
+@scalar.register
+def _not(node: exp.Not, reading: ExprContext) -> Any:
+    return negated(condition(node.this, replace(reading, clause="NOT")))
+
+
+@scalar.register
+def _is(node: exp.Is, reading: ExprContext) -> Any:
+    only(node, "this", "expression", "negate")
+    operand, what = scalar(node.this, reading), node.expression
+    if isinstance(what, exp.Null):
+        result = is_null(operand)
+    elif isinstance(what, exp.Boolean):
+        result = call("is_true" if what.this else "is_false", [expect(operand, BOOLEAN, "argument of IS TRUE")])
+    elif isinstance(what, exp.Column) and what.name.upper() == "UNKNOWN":
+        result = is_null(expect(operand, BOOLEAN, "argument of IS UNKNOWN"))
+    else:
+        raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
+    return negated(result) if node.args.get("negate") else result
+
+
+@scalar.register
+def _escape(node: exp.Escape, reading: ExprContext) -> Any:
+    like = node.this
+    if not isinstance(like, exp.Like | exp.ILike):
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
+    operands = [scalar(each, reading) for each in (like.this, like.expression, node.expression)]
+    result = operator(_OPERATORS[type(like)], operands, _WRITTEN[type(like)])
+    return negated(result) if like.args.get("negate") else result
+
+
+@scalar.register
+def _between(node: exp.Between, reading: ExprContext) -> Any:
+    only(node, "this", "low", "high", "symmetric")
+    if node.args.get("symmetric"):
+        raise UnsupportedSql("BETWEEN SYMMETRIC is not supported")
+    value, low, high = (scalar(node.args[name], reading) for name in ("this", "low", "high"))
+    return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
+
+
+@scalar.register
+def _in(node: exp.In, reading: ExprContext) -> Any:
+    only(node, "this", "expressions", "query")
+    operand, query = _operand(node.this), node.args.get("query")
+    if query is not None:
+        operands = operand.expressions if isinstance(operand, exp.Tuple) else [operand]
+        return reading.subqueries.contains([scalar(each, reading) for each in operands], query, reading.scope)
+    items = [_operand(item) for item in node.expressions]
+    if not items:
+        raise SqlSyntaxError("IN needs at least one value")
+    if isinstance(operand, exp.Tuple):
+        if not all(isinstance(item, exp.Tuple) for item in items):
+            raise TypeMismatch("unequal number of entries in row expressions")
+        return balanced("or", [_rows_equal(operand, item, reading) for item in items])  # type: ignore[arg-type]
+    return _is_one_of(scalar(operand, reading), [scalar(item, reading) for item in items])
+
+
+@scalar.register
+def _case(node: exp.Case, reading: ExprContext) -> Any:
+    only(node, "this", "ifs", "default")
+    operand, within = node.args.get("this"), replace(reading, clause="CASE/WHEN")
+    conditions = []
+    for branch in node.args["ifs"]:
+        if operand is not None:
+            conditions.append(operator("=", [scalar(operand, reading), scalar(branch.this, reading)]))
+        else:
+            conditions.append(condition(branch.this, within))
+    results = [scalar(branch.args["true"], reading) for branch in node.args["ifs"]]
+    default = node.args.get("default")
+    otherwise = scalar(default, reading) if default is not None else Untyped(None)
+    type = common_type([each.type for each in (*results, otherwise)], "CASE")
+    branches = tuple(zip(conditions, (coerce(result, type) for result in results), strict=True))
+    return Case(branches, coerce(otherwise, type), type)
+
+
+@scalar.register
+def _at_time_zone(node: exp.AtTimeZone, reading: ExprContext) -> Any:
+    return call("timezone", [scalar(node.args["zone"], reading), scalar(node.this, reading)])
+
+
+@scalar.register
+def _extract(node: exp.Extract, reading: ExprContext) -> Any:
+    field = Literal(node.this.name.lower(), TEXT)
+    return call("extract", [field, scalar(node.expression, reading)])
+
+
+# --- subqueries ---
+
+
+@scalar.register
+def _subquery(node: exp.Subquery, reading: ExprContext) -> Any:
+    return reading.subqueries.value(node, reading.scope)
+
+
+@scalar.register
+def _exists(node: exp.Exists, reading: ExprContext) -> Any:
+    return reading.subqueries.exists(node.this, reading.scope)

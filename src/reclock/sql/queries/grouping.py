@@ -1,0 +1,125 @@
+"""GROUP BY: the rows of a relation to one row a group, and expressions over rows to expressions over groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from reclock.algebra.relations import BIGINT
+from reclock.errors import GroupingError, InvalidGrouping
+from reclock.plan.build import compute, map_columns, reduce, union
+from reclock.plan.relational import Plan, Reduce
+from reclock.plan.scalar_trees import children, rewrite, walk, with_children
+from reclock.plan.scalars import Aggregate, Call, ColumnRef, Literal
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, OuterRef, SubqueryValue
+from reclock.sql.queries.scope import Scope, ScopedPlan
+
+
+def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any]) -> tuple[Reduce, list[Any]]:
+    """The plan of the groups by ``keys``, and ``expressions`` over its rows.
+
+    Raises ``GroupingError`` for a column outside of an aggregate that is no key, ``InvalidGrouping``.
+    """
+    aggregates = _found(expressions, AggregateCall)
+    plan, indexes, attached = _attached(relation, keys, aggregates)
+    return reduce(plan, indexes, attached), [_over_groups(each, keys, aggregates, [], relation.scope) for each in expressions]
+
+
+def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """As `group`, by each of several sets of keys, one after the other. Keys that a row is not grouped by are NULL."""
+    keys = list(dict.fromkeys(key for each in sets for key in each))
+    aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
+    plan, indexes, attached = _attached(relation, keys, aggregates)
+    names = [*(plan.desc.columns[i].name for i in indexes), *(each.function for each in attached), *("grouping" for _ in questions)]
+    found = []
+    for chosen in sets:
+        grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
+        shown = [ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type) for key in keys]
+        values = [ColumnRef(len(chosen) + i, each.type) for i, each in enumerate(attached)]
+        bits = [Literal(_bits(question, chosen), question.type) for question in questions]
+        found.append(compute(grouped, [*shown, *values, *bits], names))
+    return union(found), [_over_groups(each, keys, aggregates, questions, relation.scope) for each in expressions]
+
+
+def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]) -> tuple[Plan, list[int], list[Aggregate]]:
+    """Rows that have the keys at these indexes, and the aggregates of them."""
+    plan, placed = attach(relation.plan, [*keys, *(part for each in calls for part in children(each))])
+    places = placed[: len(keys)]
+    rest = iter(placed[len(keys) :])
+    attached: list[Aggregate] = [with_children(call, [next(rest) for _ in children(call)]).aggregate for call in calls]
+    width = len(plan.desc)
+    computed = [place for place in places if not isinstance(place, ColumnRef)]
+    indexes = [place.index if isinstance(place, ColumnRef) else width + computed.index(place) for place in places]
+    return map_columns(plan, computed), indexes, attached
+
+
+def of_no_rows(value: Any, plan: Reduce, width: int) -> Any:
+    """``value`` over groups of ``width`` keys, or over no row: NULL is what an aggregate of nothing is, but for count."""
+
+    def change(part: Any) -> Any | None:
+        is_count = isinstance(part, ColumnRef) and part.index >= width and plan.aggregates[part.index - width].function == "count"
+        return Call("coalesce", (part, Literal(0, BIGINT)), BIGINT) if is_count else None
+
+    return rewrite(value, change)
+
+
+def _bits(question: GroupingCall, chosen: Sequence[Any]) -> int:
+    return int("".join("01"[key not in chosen] for key in question.keys), 2)
+
+
+def _found(expressions: Sequence[Any], kind: type) -> list[Any]:
+    """Those that stand in the expressions, once each."""
+    found: dict[Any, None] = {}
+    for expression in expressions:
+        for part in walk(expression):
+            if isinstance(part, SubqueryValue):
+                found |= dict.fromkeys(_found([part.result, *part.conditions], kind))
+            elif isinstance(part, kind):
+                found[part] = None
+    return list(found)
+
+
+def _over_groups(
+    expression: Any, keys: Sequence[Any], aggregates: list[AggregateCall], questions: list[GroupingCall], scope: Scope
+) -> Any:
+    def column(index: int) -> str:
+        found = scope.columns[index] if index < len(scope.columns) else None
+        if found is None:
+            return f"column {index + 1}"
+        return f"{found.relation}.{found.name}" if found.relation else found.name
+
+    def change(part: Any) -> Any | None:
+        if isinstance(part, AggregateCall):
+            return ColumnRef(len(keys) + aggregates.index(part), part.type)
+        if isinstance(part, GroupingCall):
+            if not set(part.keys) <= set(keys):
+                raise InvalidGrouping("arguments to GROUPING must be grouping expressions of the associated query level")
+            if part not in questions:
+                return Literal(0, part.type)
+            return ColumnRef(len(keys) + len(aggregates) + questions.index(part), part.type)
+        if part in keys:
+            return ColumnRef(keys.index(part), part.type)
+        if isinstance(part, ColumnRef):
+            raise GroupingError(column(part.index))
+        if isinstance(part, SubqueryValue):
+            conditions = tuple(rewrite(each, around) for each in part.conditions)
+            domain = tuple(rewrite(each, around) for each in part.domain)
+            return replace(part, conditions=conditions, result=rewrite(part.result, around), domain=domain)
+        return None
+
+    def around(part: Any) -> Any | None:
+        # Inside a subquery's expressions, the row that is being grouped here is the one around.
+        if isinstance(part, AggregateCall):
+            return OuterRef(len(keys) + aggregates.index(part), part.type)
+        if isinstance(part, OuterRef):
+            as_column = ColumnRef(part.index, part.type)
+            if as_column not in keys:
+                raise GroupingError(column(part.index))
+            return OuterRef(keys.index(as_column), part.type)
+        if isinstance(part, SubqueryValue):
+            return change(part)
+        return None
+
+    return rewrite(expression, change)

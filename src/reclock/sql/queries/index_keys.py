@@ -1,0 +1,57 @@
+"""The keys of indexes: columns of a relation, and expressions over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.index_keys import EXPRESSION, KeyPart
+from reclock.algebra.relations import RelationDesc
+from reclock.errors import DuplicateColumn, UnknownColumn
+from reclock.plan.build import compute
+from reclock.plan.relational import Constant
+from reclock.plan.scalars import ColumnRef
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, fold, nearest, quote
+from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.queries.columns import check_stored
+from reclock.sql.queries.expressions import ExprContext, typed
+from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.scope import Scope
+
+
+def index_key(written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName) -> tuple[KeyPart, ...]:
+    """Raises ``UnknownColumn`` or ``DuplicateColumn``, and what an expression raises that makes no sense there."""
+    parts = [_column(fold(node), desc) if isinstance(node, exp.Identifier) else _expression(node, desc, on) for node in written]
+    column_positions([part.column.name for part in parts if part.position is not None], desc)
+    return tuple(parts)
+
+
+def column_positions(names: Sequence[str], desc: RelationDesc) -> tuple[int, ...]:
+    """Where the columns are, each named once. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+    return tuple(_position(name, desc) for name in names)
+
+
+def _position(name: str, desc: RelationDesc) -> int:
+    if name not in desc.names:
+        raise UnknownColumn(name, hint=nearest(name, desc.names))
+    return desc.names.index(name)
+
+
+def _column(name: str, desc: RelationDesc) -> KeyPart:
+    position = _position(name, desc)
+    return KeyPart(desc.columns[position], quote(name), position)
+
+
+def _expression(node: exp.Expr, desc: RelationDesc, on: QualifiedName) -> KeyPart:
+    constants_only = NoSubqueries(NO_PARAMETERS, hint="write an expression over columns")
+    value = typed(node, ExprContext(Scope.of(desc, on.item, on), constants_only, "index keys"))
+    if isinstance(value, ColumnRef):
+        return _column(desc.names[value.index], desc)
+    [column] = compute(Constant((), desc), [value], [EXPRESSION]).desc.columns
+    check_stored([column])
+    return KeyPart(column, to_sql(node))

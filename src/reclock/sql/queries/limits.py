@@ -1,0 +1,70 @@
+"""LIMIT and OFFSET."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, ScalarType
+from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.scalar_trees import has
+from reclock.plan.scalars import Call, Literal, Parameter
+from reclock.sql.dialect import to_sql
+from reclock.sql.parameters import Parameters
+from reclock.sql.queries.coercion import expect
+from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.scope import Scope
+
+
+def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
+    """LIMIT (or FETCH FIRST) and OFFSET of a query: constants, none below zero. NULL and ALL are no limit."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    count: exp.Expr | None = None
+    if isinstance(limit, exp.Fetch):
+        options = limit.args.get("limit_options")
+        if options is not None:
+            only(options, "rows")
+        count = limit.args.get("count") or exp.Literal.number(1)
+    elif limit is not None:
+        only(limit, "this", "expression")
+        count = limit.expression
+        if isinstance(count, exp.Var) and count.name.upper() == "ALL":
+            count = None
+    if offset is not None:
+        only(offset, "this", "expression")
+    skipped = offset.expression if offset is not None else None
+    return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
+
+
+def _count(node: exp.Expr | None, clause: str, parameters: Parameters) -> int | None:
+    if node is None:
+        return None
+    value = expect(scalar(node, ExprContext(Scope(), NoSubqueries(parameters), clause)), BIGINT, f"argument of {clause}")
+    if has(value, Parameter):
+        return None
+    if not isinstance(value, Literal):
+        raise UnsupportedSql(f"{clause} {to_sql(node)[:80]} is not supported", hint=f"{clause} takes a constant")
+    if value.value is not None and value.value < 0:
+        raise InvalidOption(f"{clause} must not be negative")
+    return None if value.value is None else int(value.value)
+
+
+@dataclass(frozen=True, slots=True)
+class NoSubqueries:
+    """For places that take constants, or what ``hint`` says."""
+
+    parameters: Parameters
+    hint: str = "write a constant"
+
+    def value(self, *_: object) -> NoReturn:
+        raise UnsupportedSql("a subquery is not supported here", hint=self.hint)
+
+    exists = contains = rows = array = value
+
+    def about_session(self, call: Call) -> NoReturn:
+        raise UnsupportedSql(f"{call.function} is not supported here", hint=self.hint)
+
+    def object_id(self, value: Any, target: ScalarType) -> NoReturn:
+        raise UnsupportedSql(f"a cast to {target} is not supported here", hint=self.hint)

@@ -1,0 +1,71 @@
+"""What ``'name'::regclass`` and its like stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid
+from reclock.algebra.relations import ScalarType, TypeName
+from reclock.errors import ReclockError, UnknownObject, UnknownRelation
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import Reclock
+from reclock.sql.names import SessionNames, fold
+from reclock.sql.parse import parse_one
+from reclock.sql.queries.coercion import scalar_type
+
+_ARRAY_INPUT = 750
+"""PostgreSQL's number of ``array_in``, the only function that clients ask for by name."""
+
+
+def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session: SessionNames) -> int:
+    """The object id that ``text``, a number or a name, stands for. Raises ``UnknownObject``, ``UnknownRelation``."""
+    if text.strip().isdigit():
+        return int(text)
+    if text.strip() == "-":
+        return 0
+    if target.name is TypeName.REGTYPE:
+        name = text.strip().removeprefix("pg_catalog.")
+        return PSEUDO_TYPES[name] if name in PSEUDO_TYPES else TEXTS[name][0] if name in TEXTS else type_oid(_type(text))
+    parts = _parts(text)
+    match target.name:
+        case TypeName.REGCLASS:
+            entry = catalog.find(parts, session)
+            if entry is None:
+                raise UnknownRelation(text)
+            return object_oid(entry.id)
+        case TypeName.REGNAMESPACE if catalog.snapshot is not None:
+            ids = {schema.name: schema.id for schema in catalog.snapshot.schemas.values()}
+            found: str | int | None = ids.get(parts[-1])
+        case TypeName.REGROLE if catalog.snapshot is not None:
+            role = catalog.snapshot.role_by_name(parts[-1])
+            found = role.id if role is not None else None
+        case TypeName.REGPROC if parts[-1] == "array_in":
+            return _ARRAY_INPUT
+        case _:
+            found = None
+    if found is None:
+        raise UnknownObject(_KINDS.get(target.name, "object"), text)
+    return object_oid(found)
+
+
+_KINDS = {TypeName.REGNAMESPACE: "schema", TypeName.REGROLE: "role", TypeName.REGPROC: "function"}
+
+
+def _type(text: str) -> ScalarType:
+    try:
+        query = parse_one(f"SELECT NULL::{text}")
+        [cast] = query.this.expressions
+        return scalar_type(cast.args["to"])
+    except (ReclockError, ValueError, KeyError):
+        raise UnknownObject("type", text) from None
+
+
+def _parts(text: str) -> Sequence[str]:
+    try:
+        table = exp.to_table(text, dialect=Reclock)
+    except SqlglotError:
+        raise UnknownRelation(text) from None
+    return [fold(part) for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part]

@@ -1,0 +1,79 @@
+"""Calls of functions and operators by name: the types of the arguments choose which one is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reclock.algebra.relations import BOOLEAN
+from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
+from reclock.plan.functions import resolve_scalar
+from reclock.plan.scalars import Call, Literal
+from reclock.sql.queries.coercion import coerce, settle
+from reclock.sql.queries.rewrite import OpenParameter, Untyped
+
+
+def call(name: str, arguments: Sequence[Any]) -> Any:
+    """``name`` on ``arguments``, cast to the types it takes. Raises ``UnknownFunction``."""
+    check_unique(name, arguments)
+    resolved = resolve_scalar(name, [argument.type for argument in arguments], _constants(arguments))
+    cast_arguments = tuple(coerce(a, type) for a, type in zip(arguments, resolved.argument_types, strict=True))
+    return Call(resolved.function, cast_arguments, resolved.result)
+
+
+def operator(name: str, arguments: Sequence[Any], written: str | None = None) -> Any:
+    """As ``call``, with an operator's message."""
+    try:
+        return call(name, arguments)
+    except UnknownFunction as error:
+        if all(is_open(argument) for argument in arguments):
+            raise AmbiguousFunction(written or name, error.argument_types, is_operator=True) from error
+        raise UnknownOperator(written or name, error.argument_types) from error
+
+
+_OVERLOADED: dict[str, tuple[str, tuple[int, ...]]] = {
+    # name: as it is written, the arguments of which one must have a type
+    "sum": ("sum", (0,)),
+    "avg": ("avg", (0,)),
+    "array_agg": ("array_agg", (0,)),
+    "trunc": ("trunc", (0,)),
+    "date_trunc": ("date_trunc", (1,)),
+    "extract": ("extract", (1,)),
+    "mod": ("mod", (0, 1)),
+    "series": ("generate_series", (0, 1)),
+    "elements": ("unnest", (0,)),
+}
+"""Functions of PostgreSQL for several types, none of which it prefers."""
+
+
+def is_open(value: Any) -> bool:
+    """Whether the type of a constant is open, and not to be found out from what a client sends."""
+    return isinstance(value, Untyped) and not isinstance(value, OpenParameter)
+
+
+def check_unique(name: str, arguments: Sequence[Any]) -> None:
+    """Raises ``AmbiguousFunction`` where the types of the arguments choose no function."""
+    written, deciding = _OVERLOADED.get(name, (name, ()))
+    if deciding and len(arguments) > deciding[-1] and all(is_open(arguments[i]) for i in deciding):
+        raise AmbiguousFunction(written, ["unknown" if each.type is None else str(each.type) for each in arguments])
+
+
+def _constants(arguments: Sequence[Any]) -> dict[int, object]:
+    constants: dict[int, object] = {i: a.value for i, a in enumerate(arguments) if isinstance(a, Literal)}
+    return constants | {i: a.text for i, a in enumerate(arguments) if isinstance(a, Untyped)}
+
+
+def balanced(name: str, terms: Sequence[Any]) -> Any:
+    """``terms`` joined by ``and`` or ``or``, as a tree of little depth."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return Call(name, (balanced(name, terms[:middle]), balanced(name, terms[middle:])), BOOLEAN)
+
+
+def negated(value: Any) -> Any:
+    return Call("not", (value,), BOOLEAN)
+
+
+def is_null(value: Any) -> Any:
+    return Call("is_null", (settle(value),), BOOLEAN)

@@ -1,0 +1,31 @@
+"""``information_schema._pg_expandarray``, as JDBC drivers ask it of the columns of an index: each element ``x``, its place ``n``.
+
+There are no composite values: such a pair is an array of its two numbers, and ``(pair).n`` the second of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reclock.algebra.relations import INTEGER, array
+from reclock.plan.scalars import Literal
+from reclock.sql.queries.coercion import cast
+from reclock.sql.queries.rewrite import Elements
+
+NAME = "_pg_expandarray"
+_PLACES = {"x": 1, "n": 2}
+
+
+def pairs(call: Callable[[str, Sequence[Any]], Any], values: Sequence[Any]) -> Any:
+    """One pair a row. Raises ``UnknownFunction``."""
+    numbers = call("elements", values)
+    places = call("series", [Literal(1, INTEGER), call("array_length", [*values, Literal(1, INTEGER)])])
+    return call("array", [cast(Elements(numbers), INTEGER), Elements(places)])
+
+
+def part(call: Callable[[str, Sequence[Any]], Any], pair: Any, field: str) -> Any | None:
+    """``(pair).field``; None where there is no such thing."""
+    if pair.type != array(INTEGER) or field not in _PLACES:
+        return None
+    return call("subscript", [pair, Literal(_PLACES[field], INTEGER)])

@@ -1,0 +1,248 @@
+"""Queries: SELECT, VALUES, set operations, parentheses, WITH."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import OID, Column, RelationDesc, ScalarType
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnsupportedSql
+from reclock.plan.build import ONE_ROW, compute, distinct, union
+from reclock.plan.relational import Constant, Distinct, Except, Intersect, Ordering, Plan, Project
+from reclock.plan.rules import optimize
+from reclock.plan.scalar_trees import has
+from reclock.plan.scalars import ColumnRef, Literal
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import SessionNames, fold
+from reclock.sql.parse import parse_one
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.calls import catalog_call
+from reclock.sql.queries.coercion import cast, coerce, common_type
+from reclock.sql.queries.context import Block, Context, PlannedQuery
+from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.limits import limits
+from reclock.sql.queries.rewrite import SubqueryValue, Untyped
+from reclock.sql.queries.scope import Scope, ScopedPlan
+from reclock.sql.queries.select import finish_select, plan_block, plan_select, select_order, select_values
+from reclock.sql.queries.session_functions import answered, not_in_definitions
+from reclock.sql.queries.subqueries import SubqueryPlanner
+
+Hints = Sequence[ScalarType | None]
+
+
+def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hints: Hints = ()) -> PlannedQuery:
+    """The query. ``hints`` are types for its untyped constants, by position. An alias of ``node`` is the caller's."""
+    context = with_ctes(node, context)
+    match node:
+        case exp.Select():
+            return plan_select(node, context, outer, hints)
+        case exp.SetOperation():
+            return _modified(node, context, _set_operation(node, context, outer, hints))
+        case exp.Values():
+            only(node, "expressions", "alias", "joins", "order", "limit", "offset")
+            return _modified(node, context, _values(node, context, hints))
+        case exp.Subquery():
+            only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
+            inner = plan_query(node.this, context, outer, hints)
+            if not any(node.args.get(name) for name in ("order", "limit", "offset")):
+                return inner
+            plan = inner.embedded
+            return _modified(node, context, PlannedQuery(plan, (), None, 0, len(plan.desc), inner.untyped))
+        case _:
+            raise UnsupportedSql(f"query {to_sql(node)[:80]} is not supported")
+
+
+def with_ctes(node: exp.Expr, context: Context) -> Context:
+    """The context with the queries of WITH, each of which sees those before it."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return context
+    only(clause, "expressions", "recursive")
+    if clause.args.get("recursive"):
+        raise UnsupportedSql("WITH RECURSIVE is not supported")
+    seen = set()
+    for cte in clause.expressions:
+        only(cte, "this", "alias", "materialized")
+        name = fold(cte.args["alias"].this)
+        if name in seen:
+            raise SqlSyntaxError(f'WITH query name "{name}" specified more than once')
+        seen.add(name)
+        plan = plan_query(cte.this, context).embedded
+        renamed = [fold(column) for column in cte.args["alias"].columns]
+        if len(renamed) > len(plan.desc):
+            raise SqlSyntaxError(f'WITH query "{name}" has {len(plan.desc)} columns available but {len(renamed)} columns specified')
+        names = [*renamed, *plan.desc.names[len(renamed) :]]
+        context = context.with_cte(name, compute(plan, _columns(plan), names))
+    return context
+
+
+def _columns(plan: Plan) -> list[ColumnRef]:
+    return [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)]
+
+
+# --- ORDER BY and LIMIT of what is no SELECT ---
+
+
+def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQuery:
+    """ORDER BY here knows the output columns alone, by name or position."""
+    limit, offset = limits(node, context.session.parameters)
+    order = tuple(
+        _ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ())
+    )
+    return PlannedQuery(query.plan, order, limit, offset, query.visible, query.untyped)
+
+
+def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
+    only(node, "this", "desc", "nulls_first")
+    by = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
+    if isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit():
+        index = int(by.name[:9]) - 1
+        if not 0 <= index < len(names):
+            raise InvalidColumnReference(f"ORDER BY position {by.name} is not in select list")
+    elif isinstance(by, exp.Column) and len(by.parts) == 1 and fold(by.this) in names:
+        if list(names).count(fold(by.this)) > 1:
+            raise AmbiguousColumn(fold(by.this), "ORDER BY")
+        index = names.index(fold(by.this))
+    else:
+        raise InvalidColumnReference(
+            f"ORDER BY {to_sql(by)[:80]} is not in the result of UNION, EXCEPT, INTERSECT or VALUES",
+            hint="order by a column's name or position, or put the query into FROM",
+        )
+    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+# --- UNION, EXCEPT, INTERSECT ---
+
+
+def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> PlannedQuery:
+    only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+    word = type(node).__name__.upper()
+    sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
+    left, right = sides
+    if left.visible != right.visible:
+        raise SqlSyntaxError(f"each {word} query must have the same number of columns")
+    wanted = [
+        common_type([_known(side, i) for side in sides], word) if any(_known(side, i) for side in sides) else None
+        for i in range(left.visible)
+    ]
+    sides = [
+        plan_query(syntax, context, outer, wanted) if side.untyped and any(wanted[i] for i in side.untyped) else side
+        for syntax, side in zip((node.this, node.expression), sides, strict=True)
+    ]
+    plans = [side.embedded for side in sides]
+    types = [common_type(pair, word) for pair in zip(plans[0].desc.types, plans[1].desc.types, strict=True)]
+    names = plans[0].desc.names
+    plans = [compute(plan, [coerce(c, type) for c, type in zip(_columns(plan), types, strict=True)], names) for plan in plans]
+    untyped = sides[0].untyped & sides[1].untyped
+    return PlannedQuery(_combined(node, plans), (), None, 0, len(types), untyped)
+
+
+def _known(query: PlannedQuery, index: int) -> ScalarType | None:
+    return None if index in query.untyped else query.plan.desc.types[index]
+
+
+def _combined(node: exp.SetOperation, plans: list[Plan]) -> Plan:
+    is_distinct = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union):
+        whole = union(plans)
+        return Distinct(whole) if is_distinct else whole
+    left, right = (distinct(plan) for plan in plans) if is_distinct else plans
+    return Except(left, right) if isinstance(node, exp.Except) else Intersect(left, right)
+
+
+# --- VALUES ---
+
+
+def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
+    if not all(isinstance(row, exp.Tuple) for row in node.expressions):
+        raise SqlSyntaxError("a row of VALUES stands in parentheses")
+    rows = [row.expressions for row in node.expressions]
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise SqlSyntaxError("VALUES lists must all be the same length")
+    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
+    values = [[scalar(each, reading) for each in row] for row in rows]
+    if any(has(each, SubqueryValue) for row in values for each in row):
+        raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
+    given = [*hints, *[None] * width][:width]
+    untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
+    types = [common_type([row[i].type for row in values] + [given[i] if i in untyped else None], "VALUES") for i in range(width)]
+    typed = [[coerce(value, type) for value, type in zip(row, types, strict=True)] for row in values]
+    names = [f"column{i + 1}" for i in range(width)]
+    if all(isinstance(value, Literal) for row in typed for value in row):
+        columns = (Column(name, types[i], any(row[i].value is None for row in typed)) for i, name in enumerate(names))
+        plan: Plan = Constant(tuple(tuple(value.value for value in row) for row in typed), RelationDesc(tuple(columns)))
+    else:
+        plan = union([compute(ONE_ROW, row, names) for row in typed])
+    return PlannedQuery(plan, (), None, 0, width, untyped)
+
+
+def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
+    """The query with ids of objects as the names they are shown by."""
+    columns = query.plan.desc.columns
+    if not any(column.type.is_object_id and column.type != OID for column in columns):
+        return query
+    reading = ExprContext(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
+    named = [
+        catalog_call(f"{column.type.name}_name", [value], reading) if column.type.is_object_id and column.type != OID else value
+        for column, value in zip(columns, _columns(query.plan), strict=True)
+    ]
+    plan, named = attach(query.plan, named)
+    return replace(query, plan=compute(plan, named, query.plan.desc.names))
+
+
+class _Queries:
+    """This module, as those see it who must not import it."""
+
+    def plan(self, node: exp.Expr, context: Context) -> PlannedQuery:
+        return plan_query(node, context)
+
+    def block(self, node: exp.Select, context: Context, outer: Scope | None) -> Block:
+        return plan_block(node, with_ctes(node, context), outer)
+
+    def finish(self, node: exp.Select, relation: ScopedPlan, context: Context, around: Plan | None = None) -> PlannedQuery:
+        return finish_select(node, relation, with_ctes(node, context), around=around)
+
+    def select_values(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
+        return select_values(node, relation, with_ctes(node, context))
+
+    def order(self, node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
+        return select_order(node, relation, with_ctes(node, context))
+
+    def builtin_plan(self, entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
+        """What a builtin view is made of, planned when it is first read."""
+        plan = catalog.builtin_plans.get(entry.id)
+        if plan is None:
+            plan = catalog.builtin_plans[entry.id] = builtin_plan(entry, catalog)
+        return plan
+
+
+def new_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
+    """For a statement of ``session``, whose answers about itself are constants."""
+    return Context(catalog, session, _Queries(), lambda call: answered(call, session))
+
+
+def builtin_context(catalog: PlannerCatalog) -> Context:
+    """For a builtin view, which keeps questions about the session for those who read it."""
+    return Context(catalog, SessionNames(search_path=()), _Queries(), lambda call: call)
+
+
+def builtin_plan(entry: RelationEntry, catalog: PlannerCatalog) -> Plan:
+    """The rows of a builtin view, in the types of its desc."""
+    assert entry.builtin_view is not None
+    node = parse_one(entry.builtin_view)
+    plan = plan_query(node.this, builtin_context(catalog), hints=entry.desc.types).embedded
+    values = [cast(column, type) for column, type in zip(_columns(plan), entry.desc.types, strict=True)]
+    computed = optimize(compute(plan, values, entry.desc.names))
+    inner, indexes = (computed.input, computed.indexes) if isinstance(computed, Project) else (computed, range(len(entry.desc)))
+    return Project(inner, tuple(indexes), RelationDesc(computed.desc.columns, entry.desc.key))
+
+
+def definition_context(catalog: PlannerCatalog, session: SessionNames) -> Context:
+    """For a definition, which is the same in every session."""
+    return Context(catalog, session, _Queries(), not_in_definitions)

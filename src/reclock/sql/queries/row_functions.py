@@ -1,0 +1,104 @@
+"""What stands in a select list and concerns rows rather than values: functions that answer several, and window functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from reclock.algebra.relations import INTEGER, OID, TEXT, Column, RelationDesc, TypeName, array
+from reclock.plan.build import map_columns
+from reclock.plan.relational import FlatMap, Ordering, Plan, Window, WindowFunction
+from reclock.plan.scalar_trees import has, rewrite, walk
+from reclock.plan.scalars import Aggregate, ColumnRef, Literal
+from reclock.sql.queries.rewrite import Elements, InWindow
+
+Call = Callable[[str, Sequence[Any]], Any]
+
+
+def _nothing(columns: Sequence[Any]) -> Callable[[Call, Sequence[Any]], list[Any]]:
+    return lambda call, arguments: [Literal((), array(type)) for type in columns]
+
+
+def _subscripts(call: Call, arguments: Sequence[Any]) -> Any:
+    length = call("array_length", arguments)
+    if arguments[0].type.name is not TypeName.VECTOR:
+        return call("series", [Literal(1, INTEGER), length])
+    return call("series", [Literal(0, INTEGER), call("-", [length, Literal(1, INTEGER)])])
+
+
+ROW_FUNCTIONS: dict[str, Callable[[Call, Sequence[Any]], list[Any]]] = {
+    # name: the arrays whose elements are its columns
+    "unnest": lambda call, arguments: [call("elements", arguments)],
+    "generate_series": lambda call, arguments: [call("series", arguments)],
+    "generate_subscripts": lambda call, arguments: [_subscripts(call, arguments)],
+    "pg_available_extensions": _nothing((TEXT, TEXT, TEXT)),
+    "pg_partition_ancestors": _nothing((OID,)),
+    "pg_get_keywords": _nothing((TEXT,) * 5),
+    "pg_options_to_table": _nothing((TEXT, TEXT)),
+}
+"""What answers rows, in a select list (if it has one column) and in FROM."""
+
+COLUMNS = {
+    "pg_get_keywords": ("word", "catcode", "barelabel", "catdesc", "baredesc"),
+    "pg_options_to_table": ("option_name", "option_value"),
+}
+"""What the columns are called of those that have several, where clients name them."""
+
+
+def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """``plan`` with the window functions of ``values``, and the values over it."""
+    for each in _found(values, InWindow):
+        plan, said = _in_window(plan, each)
+        values = [_replaced(value, each, said) for value in values]
+    return plan, list(values)
+
+
+def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """``plan`` with the rows that functions of ``values`` answer, and the values over it. Several functions go on side by side."""
+    elements = _found(values, Elements)
+    if elements:
+        width = len(plan.desc)
+        columns = tuple(Column(f"column{width + i + 1}", each.type) for i, each in enumerate(elements))
+        plan = FlatMap(plan, tuple(each.array for each in elements), RelationDesc(plan.desc.columns + columns))
+        for i, each in enumerate(elements):
+            values = [_replaced(value, each, ColumnRef(width + i, each.type)) for value in values]
+    return plan, list(values)
+
+
+def has_rows(values: Sequence[Any]) -> bool:
+    """Whether a function of several rows is in any of them."""
+    return any(has(value, Elements) for value in values)
+
+
+def _in_window(plan: Plan, each: InWindow) -> tuple[Plan, ColumnRef]:
+    needed = [*each.partition, *each.order, *each.arguments]
+    computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
+    width = len(plan.desc)
+    plan = map_columns(plan, computed)
+    indexes = iter([value.index if isinstance(value, ColumnRef) else width + computed.index(value) for value in needed])
+    group_by = tuple(islice(indexes, len(each.partition)))
+    ordered = islice(indexes, len(each.order))
+    order = tuple(Ordering(*key) for key in zip(ordered, each.is_descending, each.nulls_first, strict=True))
+    of = list(indexes)
+    function: WindowFunction | Aggregate
+    if isinstance(each.function, Aggregate):
+        name = each.function.function
+        given = [ColumnRef(index, value.type) for index, value in zip(of, each.arguments, strict=True)]
+        function = replace(each.function, arguments=tuple(given))
+    else:
+        name = each.function.name
+        value, default, *_ = [*of, None, None]
+        function = replace(each.function, value=value, default=default)
+    said = Column(name, each.type, is_nullable=bool(each.arguments))
+    window = Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, said)), each.frame)
+    return window, ColumnRef(len(plan.desc), each.type)
+
+
+def _found(values: Sequence[Any], kind: type) -> list[Any]:
+    return list(dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, kind)))
+
+
+def _replaced(value: Any, part: Any, by: Any) -> Any:
+    return rewrite(value, lambda each: by if each == part else None)

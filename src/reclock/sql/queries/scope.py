@@ -1,0 +1,111 @@
+"""The columns in reach of an expression, and what a written name means among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reclock.algebra.relations import RelationDesc, ScalarType
+from reclock.errors import AmbiguousColumn, UnknownColumn, UnknownRelation
+from reclock.plan.relational import Plan
+from reclock.plan.scalars import ColumnRef
+from reclock.sql.names import QualifiedName, nearest
+from reclock.sql.queries.rewrite import OuterRef
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeColumn:
+    """A column of FROM. ``is_merged_away`` ones were joined by USING: only a qualified name reaches them."""
+
+    relation: str | None
+    name: str
+    type: ScalarType
+    qualified: QualifiedName | None = None
+    is_merged_away: bool = False
+    is_around: bool = False
+    """Of the query around: named only where the query's own columns are not."""
+    origin: QualifiedName | None = None
+    """The relation of the catalog that it is a column of, whatever it is called here."""
+    position: int = 0
+    """Among the columns of its relation: a join by USING moves columns, ``t.*`` does not."""
+
+    def belongs_to(self, qualifier: Sequence[str]) -> bool:
+        if len(qualifier) == 1:
+            return self.relation == qualifier[0]
+        if self.qualified is None or self.relation != self.qualified.item:
+            return False
+        full = (self.qualified.database, self.qualified.schema, self.qualified.item)
+        return tuple(qualifier) == full[-len(qualifier) :]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns by position, as the plan has them; ``outer`` is the scope around a subquery."""
+
+    columns: tuple[ScopeColumn, ...] = ()
+    outer: Scope | None = None
+
+    @classmethod
+    def of(cls, desc: RelationDesc, relation: str | None, qualified: QualifiedName | None = None) -> Scope:
+        return cls(
+            tuple(
+                ScopeColumn(relation, column.name, column.type, qualified, origin=qualified, position=i)
+                for i, column in enumerate(desc.columns)
+            )
+        )
+
+    @property
+    def relations(self) -> list[str]:
+        return list(dict.fromkeys(column.relation for column in self.columns if column.relation is not None))
+
+    def beside(self, other: Scope) -> Scope:
+        return replace(self, columns=self.columns + other.columns)
+
+    def within(self, outer: Scope | None) -> Scope:
+        return replace(self, outer=outer)
+
+    def of_relation(self, qualifier: Sequence[str]) -> list[int]:
+        """Where the columns of ``qualifier`` are, in the order that its relation has them."""
+        indexes = [i for i, column in enumerate(self.columns) if column.belongs_to(qualifier)]
+        return sorted(indexes, key=lambda i: self.columns[i].position)
+
+    def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
+        """The position of the only column of that name, None if there is none. Raises ``AmbiguousColumn``."""
+        if qualifier:
+            found = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
+        else:
+            found = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
+        found = [i for i in found if not self.columns[i].is_around] or found
+        if len(found) > 1:
+            raise AmbiguousColumn(".".join([*qualifier, name]))
+        return found[0] if found else None
+
+    def resolve(self, name: str, qualifier: Sequence[str] = ()) -> ColumnRef | OuterRef:
+        """The column, here or else around. Raises ``UnknownColumn``, ``UnknownRelation`` or ``AmbiguousColumn``."""
+        index = self.find(name, qualifier)
+        if index is not None:
+            return ColumnRef(index, self.columns[index].type)
+        if self.outer is not None and (index := self.outer.find(name, qualifier)) is not None:
+            return OuterRef(index, self.outer.columns[index].type)
+        if qualifier and not any(column.belongs_to(qualifier) for column in self.columns):
+            written = ".".join(qualifier)
+            if self.outer is None or not any(column.belongs_to(qualifier) for column in self.outer.columns):
+                raise UnknownRelation(written, hint=nearest(written, self.relations) or "it is not in the FROM clause")
+        raise UnknownColumn(".".join([*qualifier, name]), hint=self._suggestion(name, qualifier))
+
+    def relation_of(self, qualifier: Sequence[str]) -> QualifiedName | None:
+        """The relation of the catalog that ``qualifier`` means, or that is the only one; None if there is none."""
+        named = {column.origin for column in self.columns if not qualifier or column.belongs_to(qualifier)}
+        return named.pop() if len(named) == 1 else None
+
+    def _suggestion(self, name: str, qualifier: Sequence[str]) -> str | None:
+        among = [column for column in self.columns if not qualifier or column.belongs_to(qualifier)]
+        return nearest(name, sorted({column.name for column in among}))
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedPlan:
+    """A plan with the names of its columns; both have the same positions."""
+
+    plan: Plan
+    scope: Scope

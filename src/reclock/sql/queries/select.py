@@ -1,0 +1,369 @@
+"""SELECT: one block, from its FROM to its ORDER BY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, product
+from math import prod
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, ScalarType
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, InvalidGrouping, SqlSyntaxError, UnknownRelation, UnsupportedSql
+from reclock.plan.build import compute, filter_rows, join, map_columns
+from reclock.plan.relational import Distinct, JoinKind, Ordering, Plan, Reduce, TopK
+from reclock.plan.scalar_trees import has, move_columns, rewrite
+from reclock.plan.scalars import Call, ColumnRef
+from reclock.sql.names import fold
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.coercion import coerce, settle
+from reclock.sql.queries.context import Block, Context, PlannedQuery
+from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, only, scalar, split
+from reclock.sql.queries.grouping import group, group_by_sets, of_no_rows
+from reclock.sql.queries.limits import limits
+from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped
+from reclock.sql.queries.row_functions import has_rows, in_windows, spread
+from reclock.sql.queries.scope import Scope, ScopedPlan
+from reclock.sql.queries.subqueries import SubqueryPlanner, correlated_error, filter_by_subquery, is_subquery_filter
+from reclock.sql.queries.tables import plan_from
+from reclock.sql.queries.windows import check_windows
+
+_CUBE_LIMIT, _SETS_LIMIT = 12, 4096
+_CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "windows")
+
+
+def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: Sequence[ScalarType | None] = ()) -> PlannedQuery:
+    """The query. ``hints`` are types for constants of the select list that have none of their own."""
+    block = plan_block(node, context, outer)
+    if block.correlated:
+        raise correlated_error()
+    return finish_select(node, block.relation, context, hints)
+
+
+def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
+    only(node, *_CLAUSES)
+    relation = plan_from(node, context)
+    context = replace(context, around=None)
+    scope = relation.scope.within(outer)
+    subqueries = SubqueryPlanner(context)
+    reading = ExprContext(scope, subqueries, "WHERE")
+    terms = split(node.args["where"].this) if node.args.get("where") else []
+    later = [term for term in terms if is_subquery_filter(term)]
+    applied = [condition(term, reading) for term in terms if not is_subquery_filter(term)]
+    plan, plain = attach(relation.plan, [each for each in applied if not has(each, OuterRef)])
+    plan = filter_rows(plan, plain)
+    for term in later:
+        plan = filter_by_subquery(term, plan, reading)
+    return Block(node, ScopedPlan(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    name: str
+    value: Any
+    node: exp.Expr | None
+
+
+def finish_select(
+    node: exp.Select, relation: ScopedPlan, context: Context, hints: Sequence[ScalarType | None] = (), *, around: Plan | None = None
+) -> PlannedQuery:
+    """The rest of a SELECT: groups, select list, DISTINCT, ORDER BY and LIMIT over the rows of ``relation``.
+
+    With ``around``, whose columns are the first of the relation, it is so for each row of that, which the query keeps.
+    """
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    items = [item for projection in node.expressions for item in _items(projection, reading)]
+    untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
+    given = [*hints, *[None] * len(items)]
+    items = [replace(item, value=_typed(item.value, hint)) for item, hint in zip(items, given, strict=False)]
+    order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
+    order = [_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY") for each in order_nodes]
+    unique_on = _distinct_on(node, items, reading)
+    check_windows(node.args.get("windows") or (), reading)
+    having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
+
+    values = [item.value for item in items]
+    kept = [ColumnRef(i, type) for i, type in enumerate(around.desc.types)] if around is not None else []
+    everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
+    if any(has(each, OuterRef) for each in everything):
+        raise correlated_error()
+    plan = relation.plan
+    if node.args.get("group") or having is not None or any(has(each, AggregateCall, GroupingCall) for each in everything):
+        sets = _grouping_sets(node, items, replace(reading, takes_aggregates=False, clause="GROUP BY"))
+        if len(sets) > 1:
+            if around is not None and [] in sets:
+                raise UnsupportedSql("an empty grouping set in a LATERAL query is not supported", hint="write it as one of its own")
+            plan, everything = group_by_sets(relation, [[*kept, *keys] for keys in sets], everything)
+        else:
+            plan, everything = group(relation, [*kept, *sets[0]], everything)
+            if around is not None and not sets[0]:
+                plan, everything = _with_empty(around, plan, everything)
+    if having is not None:
+        plan, (having,) = attach(plan, [everything.pop()])
+        plan = filter_rows(plan, [having])
+    plan, everything = in_windows(*attach(plan, [*kept, *(_within(kept, each) for each in everything)]))
+    sorting = everything[len(kept) + len(items) :]
+    is_distinct = node.args.get("distinct") is not None
+    if unique_on and order and has_rows(everything) and not has_rows(sorting):
+        # As in PostgreSQL, ORDER BY and DISTINCT ON come before the functions of several rows.
+        plan = _first_rows(plan, everything[: len(kept)], sorting[: len(order)], order_nodes, sorting[len(order) :])
+        unique_on, everything, is_distinct = [], everything[: len(kept) + len(items) + len(order)], False
+    plan, everything = spread(plan, everything)
+    kept, everything = everything[: len(kept)], everything[len(kept) :]
+    values, order = everything[: len(items)], everything[len(items) : len(items) + len(order)]
+    unique_on = everything[len(items) + len(order) :]
+    names = [item.name for item in items]
+    limited = limits(node, context.session.parameters)
+    return _shape(plan, values, kept, names, order, order_nodes, unique_on, untyped, limited, is_distinct=is_distinct)
+
+
+def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
+    """The groups by a row around, and those of the rows around that have none: an aggregate answers a row for each."""
+    assert isinstance(groups, Reduce)
+    width = len(around.desc)
+    same = [
+        Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
+        for i, type in enumerate(around.desc.types)
+    ]
+    moved = [move_columns(of_no_rows(each, groups, width), lambda i: i if i < width else width + i) for each in values]
+    return join(around, groups, JoinKind.LEFT, same), moved
+
+
+def _within(kept: Sequence[Any], value: Any) -> Any:
+    """Its windows are of the rows for one row around."""
+    return rewrite(value, lambda part: replace(part, partition=(*kept, *part.partition)) if isinstance(part, InWindow) else None)
+
+
+def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
+    """The select list alone, over the rows of ``relation``."""
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
+
+
+def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
+    """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
+    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT")
+    items = [replace(item, value=settle(item.value)) for projection in node.expressions for item in _items(projection, reading)]
+    order = node.args["order"].expressions if node.args.get("order") else []
+    found = [(_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY"), _ordering(0, each)) for each in order]
+    return [(value, how.is_descending, how.nulls_first) for value, how in found]
+
+
+def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
+    """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
+    reading = ExprContext(scope, SubqueryPlanner(context), clause)
+    return [(item.name, settle(item.value)) for each in expressions for item in _items(each, reading)]
+
+
+def _typed(value: Any, hint: ScalarType | None) -> Any:
+    return coerce(value, hint) if isinstance(value, Untyped) and hint is not None else settle(value)
+
+
+def _shape(
+    plan: Plan,
+    values: list[Any],
+    kept: list[Any],
+    names: list[str],
+    order: list[Any],
+    order_nodes: list[exp.Expr],
+    unique_on: list[Any],
+    untyped: frozenset[int],
+    limited: tuple[int | None, int],
+    *,
+    is_distinct: bool,
+) -> PlannedQuery:
+    """Columns in their order, the hidden ones that are only ordered by last."""
+    columns = [*values, *kept]
+    for each in (*unique_on, *order):
+        if each in columns:
+            continue
+        if is_distinct and not unique_on:
+            raise InvalidColumnReference("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
+        columns.append(each)
+    orderings = tuple(_ordering(columns.index(each), how) for each, how in zip(order, order_nodes, strict=True))
+    hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(kept))]
+    around = range(len(values), len(values) + len(kept))
+    plan = compute(plan, columns, [*names, *(f"around{i + 1}" for i in range(len(kept))), *hidden])
+    if unique_on:
+        plan = _first(plan, around, [columns.index(each) for each in unique_on], orderings)
+    elif is_distinct:
+        plan = plan if isinstance(plan, Distinct) else Distinct(plan)
+    limit, offset = limited
+    return PlannedQuery(plan, orderings, limit, offset, len(values), untyped, len(kept))
+
+
+def _first_rows(
+    plan: Plan, kept: Sequence[Any], order: Sequence[Any], order_nodes: Sequence[exp.Expr], unique_on: Sequence[Any]
+) -> Plan:
+    """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what they were sorted by."""
+    width = len(plan.desc)
+    scalars = [*kept, *order, *unique_on]
+    computed = list(dict.fromkeys(each for each in scalars if not isinstance(each, ColumnRef)))
+    places = [each.index if isinstance(each, ColumnRef) else width + computed.index(each) for each in scalars]
+    around, rest = places[: len(kept)], places[len(kept) :]
+    orderings = tuple(_ordering(place, how) for place, how in zip(rest, order_nodes, strict=False))
+    return _first(map_columns(plan, computed), around, rest[len(order) :], orderings)
+
+
+def _first(plan: Plan, around: Sequence[int], unique_on: Sequence[int], orderings: Sequence[Ordering]) -> Plan:
+    keys = tuple(dict.fromkeys(unique_on))
+    leading = {ordering.index for ordering in orderings[: len(keys)]}
+    if orderings and not leading <= set(keys):
+        raise InvalidColumnReference("SELECT DISTINCT ON expressions must match initial ORDER BY expressions")
+    return TopK(plan, (*around, *keys), tuple(o for o in orderings if o.index not in keys), 1, 0)
+
+
+def _ordering(index: int, node: exp.Expr) -> Ordering:
+    only(node, "this", "desc", "nulls_first")
+    return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+# --- the select list ---
+
+
+def _items(node: exp.Expr, reading: ExprContext) -> list[_Item]:
+    if isinstance(node, exp.Star):
+        only(node)
+        return _star(reading.scope, [])
+    if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+        only(node.this)
+        qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
+        return _star(reading.scope, qualifier)
+    if isinstance(node, exp.Alias):
+        return [_Item(fold(node.args["alias"]), scalar(node.this, reading), node.this)]
+    if isinstance(node, exp.Aliases):
+        raise SqlSyntaxError("a column has one alias")
+    return [_Item(output_name(node), scalar(node, reading), node)]
+
+
+def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
+    if not scope.columns:
+        raise SqlSyntaxError("SELECT * with no tables specified is not valid")
+    if qualifier:
+        chosen = scope.of_relation(qualifier)
+    else:
+        chosen = [i for i, column in enumerate(scope.columns) if not column.is_merged_away and not column.is_around]
+    if not chosen:
+        raise UnknownRelation(".".join(qualifier), hint="it is not in the FROM clause")
+    return [_Item(scope.columns[i].name, ColumnRef(i, scope.columns[i].type), None) for i in chosen]
+
+
+def output_name(node: exp.Expr) -> str:
+    """The name PostgreSQL gives a column without an alias."""
+    match node:
+        case exp.Column():
+            return fold(node.this)
+        case exp.Paren() | exp.Filter() | exp.WithinGroup():
+            return output_name(node.this)
+        case exp.Cast():
+            inner = output_name(node.this)
+            return inner if inner != "?column?" else node.args["to"].sql("postgres").lower().split("(")[0]
+        case exp.Anonymous():
+            return fold(node.this) if isinstance(node.this, exp.Expr) else node.name.lower()
+        case exp.Window() | exp.Bracket() | exp.Collate():
+            return output_name(node.this)
+        case exp.Array():
+            return "array"
+        case exp.Dot():
+            return output_name(node.expression)
+        case _ if type(node) in SESSION_WORDS:
+            return SESSION_WORDS[type(node)]
+        case exp.Case() | exp.Exists() | exp.Extract():
+            return node.key
+        case exp.Subquery():
+            first = node.this.expressions[0] if isinstance(node.this, exp.Select) and node.this.expressions else None
+            return fold(first.args["alias"]) if isinstance(first, exp.Alias) else output_name(first) if first else "?column?"
+        case _:
+            return "?column?"
+
+
+# --- names and positions in GROUP BY, ORDER BY, DISTINCT ON ---
+
+
+def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
+    inner = node.unnest() if isinstance(node, exp.Paren) else node
+    if not isinstance(inner, exp.Literal):
+        return None
+    if inner.is_string or not inner.name.isdigit():
+        raise SqlSyntaxError(f"non-integer constant in {clause}")
+    if not 1 <= int(inner.name[:9]) <= len(items):
+        raise InvalidColumnReference(f"{clause} position {inner.name} is not in select list")
+    return items[int(inner.name) - 1].value
+
+
+def _named(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
+    if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
+        return None
+    found = {item.value: None for item in items if item.name == fold(node.this)}
+    if len(found) > 1:
+        raise AmbiguousColumn(fold(node.this), clause)
+    return next(iter(found), None)
+
+
+def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY") -> Any | None:
+    found = _position(node, items, clause)
+    return found if found is not None else _named(node, items, clause)
+
+
+def _by_input(node: exp.Expr, reading: ExprContext, clause: str) -> Any:
+    return settle(scalar(node, replace(reading, clause=clause)))
+
+
+def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[Any]:
+    distinct = node.args.get("distinct")
+    on = distinct.args.get("on") if distinct is not None else None
+    if on is None:
+        return []
+    nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
+    return [_by_output(each, items, "DISTINCT ON") or _by_input(each, reading, "DISTINCT ON") for each in nodes]
+
+
+def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[list[Any]]:
+    """The keys of GROUP BY, in all their combinations."""
+    clause = node.args.get("group")
+    if clause is None:
+        return [[]]
+    only(clause, "expressions", "all")  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
+    if not clause.expressions:
+        raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
+
+    def key(node: exp.Expr) -> Any:
+        by_name = None
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and reading.scope.find(fold(node.this)) is None:
+            by_name = _named(node, items, "GROUP BY")
+        found = _position(node, items, "GROUP BY") or by_name
+        found = found if found is not None else _by_input(node, reading, "GROUP BY")
+        if has(found, AggregateCall):
+            raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
+        return found
+
+    def together(node: exp.Expr) -> list[Any]:
+        return [key(each) for each in node.expressions] if isinstance(node, exp.Tuple) else [key(node)]
+
+    def sets(node: exp.Expr) -> list[list[Any]]:
+        match node:
+            case exp.GroupingSets():
+                return [found for each in node.expressions for found in sets(each)]
+            case exp.Rollup():
+                parts = [together(each) for each in node.expressions]
+                return [list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)]
+            case exp.Cube():
+                parts = [together(each) for each in node.expressions]
+                if len(parts) > _CUBE_LIMIT:
+                    raise InvalidGrouping(f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011")
+                return [
+                    list(chain.from_iterable(chosen))
+                    for count in range(len(parts), -1, -1)
+                    for chosen in combinations(parts, count)
+                ]
+            case _:
+                return [together(node)]
+
+    choices = [sets(each) for each in clause.expressions]
+    if prod(map(len, choices)) > _SETS_LIMIT:
+        raise InvalidGrouping(f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001")
+    found = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
+    is_distinct = clause.args.get("all") is False
+    return list({frozenset(each): each for each in found}.values()) if is_distinct else found

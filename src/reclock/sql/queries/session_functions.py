@@ -1,0 +1,74 @@
+"""What a session is asked about itself: constants of a statement.
+
+A definition cannot hold them, for it is everyone's; a builtin view can, which is planned once and takes on the session of each
+statement that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from reclock.algebra.relations import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ, ScalarType, array
+from reclock.errors import UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.plan.scalars import Call, Case, Literal
+from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SERVER_VERSION, SessionNames, nearest
+
+Answer = Callable[..., Any]
+
+
+def _schemas(session: SessionNames, with_system: bool) -> tuple[str, ...]:
+    return (*(SEARCHED_SYSTEM_SCHEMAS if with_system else ()), *session.search_path)
+
+
+def _setting(session: SessionNames, name: str, is_missing_ok: bool = False) -> str | None:
+    settings = session.settings()
+    if name.lower() not in settings and not is_missing_ok:
+        raise UnknownObject("configuration parameter", name, hint=nearest(name, settings))
+    return settings.get(name.lower())
+
+
+_FUNCTIONS: dict[str, tuple[tuple[ScalarType, ...], int, ScalarType, Answer]] = {
+    # name: types of arguments, how many must be there, type, value
+    "version": ((), 0, TEXT, lambda session: f"PostgreSQL {SERVER_VERSION} (Reclock)"),
+    "current_database": ((), 0, TEXT, lambda session: session.database),
+    "current_catalog": ((), 0, TEXT, lambda session: session.database),
+    "current_schema": ((), 0, TEXT, lambda session: next(iter(session.search_path), None)),
+    "current_schemas": ((BOOLEAN,), 1, array(TEXT), _schemas),
+    "current_setting": ((TEXT, BOOLEAN), 1, TEXT, _setting),
+    "current_user": ((), 0, TEXT, lambda session: session.current_user),
+    "session_user": ((), 0, TEXT, lambda session: session.session_user),
+    "mz_legacy_installation_id": ((), 0, TEXT, lambda session: session.installation_id),
+    **dict.fromkeys(("now", "current_timestamp"), ((), 0, TIMESTAMPTZ, lambda session: session.now())),
+    "localtimestamp": ((), 0, TIMESTAMP, lambda session: session.now().replace(tzinfo=None)),
+    "current_date": ((), 0, DATE, lambda session: session.now().date()),
+    "pg_backend_pid": ((), 0, INTEGER, lambda session: session.process_id()),
+}
+
+
+def is_about_session(name: str) -> bool:
+    return name in _FUNCTIONS
+
+
+def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ...], ScalarType]:
+    """The types of the arguments and of the answer. Raises ``UnknownFunction``."""
+    types, required, result, _ = _FUNCTIONS[name]
+    if not required <= len(arguments) <= len(types):
+        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in arguments])
+    return types[: len(arguments)], result
+
+
+def answered(call: Call, session: SessionNames) -> Any:
+    """What ``call`` is in this session: a constant; of a setting that rows name, a choice among all."""
+    if not all(isinstance(argument, Literal) for argument in call.arguments):
+        if call.function != "current_setting":
+            raise UnsupportedSql(f"{call.function} of what is no constant is not supported")
+        name, settings = call.arguments[0], sorted(session.settings().items())
+        branches = tuple((Call("=", (name, Literal(each, TEXT)), BOOLEAN), Literal(value, TEXT)) for each, value in settings)
+        return Case(branches, Literal(None, TEXT), TEXT) if branches else Literal(None, TEXT)
+    values = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
+    return Literal(None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type)
+
+
+def not_in_definitions(call: Call) -> Literal:
+    raise UnsupportedSql(f"{call.function} is not supported in a definition", detail="its value depends on who asks and when")

@@ -1,0 +1,417 @@
+"""Subqueries in expressions, turned into joins.
+
+As a condition of WHERE, EXISTS and IN become semi-joins and anti-joins. Anywhere else a subquery becomes a left join with at most
+one row a row, whose columns then stand in the expression. A subquery may name the query around it in its WHERE: any condition for
+EXISTS and IN in WHERE, equalities for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, BOOLEAN, TEXT, Column, RelationDesc, ScalarType, TypeName, array
+from reclock.errors import AmbiguousColumn, InvalidColumnReference, SqlSyntaxError, UnknownColumn, UnknownRelation, UnsupportedSql
+from reclock.plan.build import compute, distinct, filter_rows, join, map_columns, project, reduce
+from reclock.plan.properties import is_exactly_one_row, most_rows, unique_key
+from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
+from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
+from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
+from reclock.plan.totality import could_error
+from reclock.sql.consumption import consume, tracked_copy
+from reclock.sql.names import fold
+from reclock.sql.parameters import Parameters
+from reclock.sql.queries.attach import around, attach, beside
+from reclock.sql.queries.coercion import coerce, equal
+from reclock.sql.queries.context import Block, Context
+from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.grouping import group, of_no_rows
+from reclock.sql.queries.limits import limits
+from reclock.sql.queries.object_names import named_object
+from reclock.sql.queries.overloads import balanced, is_null, negated
+from reclock.sql.queries.rewrite import AROUND, AggregateCall, OpenParameter, OuterRef, SubqueryValue, Untyped
+from reclock.sql.queries.scope import Scope, ScopedPlan
+
+_TRUE = Literal(True, BOOLEAN)
+_COUNT = Aggregate("count", (), BIGINT)
+_CUT = ("distinct", "group", "having", "limit", "offset", "with_")
+
+
+# --- conditions of WHERE ---
+
+
+def _parts(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """The predicate without its NOTs and parentheses, and whether it is negated."""
+    is_negated = False
+    while isinstance(node, exp.Not | exp.Paren):
+        is_negated ^= isinstance(node, exp.Not)
+        node = node.this
+    return node, is_negated
+
+
+def is_subquery_filter(node: exp.Expr) -> bool:
+    """Whether a condition of WHERE is [NOT] EXISTS or [NOT] IN with a subquery."""
+    predicate, _ = _parts(node)
+    return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
+
+
+def filter_by_subquery(node: exp.Expr, plan: Plan, reading: ExprContext) -> Plan:
+    """The rows of ``plan`` for which the condition holds; ``reading`` is that of the WHERE it stands in."""
+    predicate, is_negated = _parts(node)
+    kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
+    planner = reading.subqueries
+    if isinstance(predicate, exp.Exists):
+        inner = planner.rows(predicate.this, reading.scope)
+        return join(plan, inner.plan, kind, [beside(each, len(plan.desc)) for each in inner.conditions])
+    visible = range(len(plan.desc))
+    operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
+    operands = [scalar(each, reading) for each in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
+    plan, operands = attach(plan, operands)
+    if any(has(each, OuterRef) for each in operands):
+        raise correlated_error()
+    inner = planner.rows(predicate.args["query"], reading.scope)
+    return project(_match(plan, operands, inner, is_negated), visible)
+
+
+def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated: bool) -> Plan:
+    """The rows of ``plan`` whose operands are (or, negated, for certain are not) among the subquery's rows."""
+    width = len(plan.desc)
+    columns = _shown(inner, len(operands))
+    operands = [_of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
+    conditions = [beside(each, width) for each in inner.conditions]
+    pairs = [equal(mine, beside(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
+    if not is_negated:
+        return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
+    unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
+    if not any(is_nullable(each, plan.desc.columns) for each in operands) and not any(
+        has(each, OuterRef) or is_nullable(each, inner.plan.desc.columns) for each in columns
+    ):
+        return unmatched
+    if len(pairs) > 1 or conditions:
+        # A NULL on either side leaves the comparison open, and then the row goes too.
+        unsure = [balanced("or", [pair, is_null(pair)]) for pair in pairs]
+        return join(plan, inner.plan, JoinKind.ANTI, [*conditions, *unsure])
+    rows, known = ColumnRef(width, BIGINT), ColumnRef(width + 1, BIGINT)
+    counted = join(unmatched, _counted(compute(inner.plan, columns)), JoinKind.INNER, ())
+    is_empty = Call("=", (rows, Literal(0, BIGINT)), BOOLEAN)
+    is_sure = balanced("and", [negated(is_null(operands[0])), Call("=", (rows, known), BOOLEAN)])
+    return filter_rows(counted, [balanced("or", [is_empty, is_sure])])
+
+
+def _of_type(operand: Any, like: Any) -> Any:
+    return coerce(operand, like.type) if operand.type is None else operand
+
+
+def _counted(values: Plan) -> Plan:
+    """One row: how many rows there are, and how many of them are not NULL in their first column."""
+    return reduce(values, (), [_COUNT, Aggregate("count", (ColumnRef(0, values.desc.types[0]),), BIGINT)])
+
+
+# --- subqueries anywhere ---
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryRows:
+    """A subquery's rows before its select list, which is ``shown``, and the conditions on the row around that they must meet."""
+
+    plan: Plan
+    conditions: tuple[Any, ...]
+    shown: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubqueryPlanner:
+    """Plans the subqueries of one query's expressions."""
+
+    context: Context
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.context.session.parameters
+
+    def value(self, node: exp.Expr, scope: Scope) -> Any:
+        """The only column of the only row; NULL without a row; an error of the query if there are several."""
+        query = unwrapped(node)
+        try:
+            block = self._block(query, scope)
+            if block is not None and block.correlated:
+                return self._value_by_key(block) or self._aggregate_value(block)
+            plan = self._plan(query, block)
+        except (UnsupportedSql, UnknownColumn, UnknownRelation):
+            if not isinstance(query, exp.Select) or not (around := named_around(query, scope)):
+                raise
+            return self._value_around(query, scope, around)
+        _check_width(len(plan.desc), 1)
+        value = ColumnRef(0, plan.desc.types[0])
+        if is_exactly_one_row(plan):
+            return SubqueryValue(plan, (), value, is_exactly_one=True)
+        return SubqueryValue(plan, (), value) if most_rows(plan) is not None else _only_row(plan)
+
+    def exists(self, node: exp.Expr, scope: Scope) -> Any:
+        """Whether there is a row."""
+        inner = self.rows(node, scope)
+        if not inner.conditions:
+            counted = reduce(inner.plan, (), [_COUNT])
+            return SubqueryValue(counted, (), Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
+        pairs = [_equality(each) for each in inner.conditions]
+        keys = distinct(compute(inner.plan, [mine for _, mine in pairs]))
+        conditions = tuple(equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs))
+        return SubqueryValue(map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN))))
+
+    def contains(self, operands: Sequence[Any], node: exp.Expr, scope: Scope) -> Any:
+        """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open, else false."""
+        inner = self.rows(node, scope)
+        columns = _shown(inner, len(operands))
+        if inner.conditions or len(operands) > 1 or any(has(each, OuterRef) for each in (*operands, *columns)):
+            raise UnsupportedSql(
+                "this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS"
+            )
+        values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
+        operand = around(_of_type(operands[0], columns[0]))
+        matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
+        found = negated(is_null(ColumnRef(1, BOOLEAN)))
+        counted, rows, known = _counted(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
+        any_row = SubqueryValue(counted, (), Call(">", (rows, Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
+        any_null = SubqueryValue(counted, (), Call(">", (rows, known), BOOLEAN), is_exactly_one=True)
+        is_open = balanced("or", [balanced("and", [is_null(operand), any_row]), any_null])
+        result = Case(((found, _TRUE), (is_open, Literal(None, BOOLEAN))), Literal(False, BOOLEAN), BOOLEAN)
+        return SubqueryValue(matches, (equal(operand, value),), result)
+
+    def rows(self, node: exp.Expr, scope: Scope) -> SubqueryRows:
+        """The subquery as rows to be matched with those around it."""
+        query = _uncut(unwrapped(node), self.parameters) if isinstance(node.parent, exp.Exists) else unwrapped(node)
+        block = self._block(query, scope)
+        if block is None or not block.correlated:
+            plan = self._plan(query, block)
+            return SubqueryRows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
+        values = self._values(block)
+        if any(has(each, AggregateCall) for each in values):
+            raise correlated_error()
+        plan, values = attach(block.relation.plan, values)
+        return SubqueryRows(plan, block.correlated, tuple(values))
+
+    def array(self, node: exp.Expr, scope: Scope) -> Any:
+        """The only column of all rows, in their order."""
+        query = unwrapped(node)
+        order = query.args.get("order")
+        if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(each) for each in _CUT):
+            planned = self.context.queries.plan(query, self.context)
+            _check_width(planned.visible, 1)
+            plan, keys = planned.plan, [ColumnRef(each.index, planned.plan.desc.types[each.index]) for each in planned.order]
+            value = ColumnRef(0, plan.desc.types[0])
+            if planned.limit is not None or planned.offset or any(each.is_descending or each.nulls_first for each in planned.order):
+                raise UnsupportedSql("this ORDER BY or LIMIT in ARRAY is not supported", hint="an ascending ORDER BY is")
+            collected = reduce(plan, (), [Aggregate("array_agg", (value, *keys), array(value.type))])
+            found: Any = SubqueryValue(collected, (), ColumnRef(0, array(value.type)), is_exactly_one=True)
+        else:
+            [item] = query.expressions
+            item = item.this if isinstance(item, exp.Alias) else item
+            terms = [_ordered_by(each.this, item) for each in order.expressions] if order else []
+            ordered = [exp.Ordered(this=tracked_copy(each), nulls_first=False) for each in terms]
+            if order and any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+                raise UnsupportedSql("this ORDER BY in ARRAY is not supported", hint="an ascending ORDER BY is")
+            argument = exp.Order(this=tracked_copy(item), expressions=ordered) if ordered else tracked_copy(item)
+            collecting = tracked_copy(query)
+            collecting.set("order", None)
+            collecting.set("expressions", [exp.Anonymous(this="array_agg", expressions=[argument])])
+            found = self.value(collecting, scope)
+        return Call("coalesce", (found, Literal((), found.type)), found.type)
+
+    def about_session(self, call: Call) -> Any:
+        return self.context.about_session(call)
+
+    def object_id(self, value: Any, target: ScalarType) -> Any:
+        """``value``, a text, as the id of what it names."""
+        if isinstance(value, OpenParameter):
+            value = coerce(value, TEXT)
+        if isinstance(value, Untyped | Literal):
+            text = value.text if isinstance(value, Untyped) else value.value
+            return Literal(None if text is None else named_object(text, target, self.context.catalog, self.context.session), target)
+        if isinstance(value, Parameter):
+            return Parameter(value.number, target)
+        raise UnsupportedSql(f"a cast to {target} of what is no constant is not supported")
+
+    def _value_by_key(self, block: Block) -> Any | None:
+        """A value of the only row that meets the conditions, where these are equalities of a key."""
+        values = self._values(block)
+        _check_width(len(values), 1)
+        key = unique_key(block.relation.plan)
+        if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
+            return None
+        equal_to = {side.index for each in block.correlated for side in _equal_columns(each)}
+        if not set(key) <= equal_to:
+            return None
+        plan, (value,) = attach(block.relation.plan, values)
+        if isinstance(value, ColumnRef):
+            return SubqueryValue(plan, block.correlated, value)
+        there = ColumnRef(len(plan.desc), BOOLEAN)
+        result = Case(((there, value),), Literal(None, value.type), value.type)
+        return SubqueryValue(map_columns(plan, [_TRUE]), block.correlated, result)
+
+    def _value_around(self, query: exp.Select, scope: Scope, around: list[int]) -> Any:
+        """The value for every row around that differs in what the subquery names of it, joined by that."""
+        columns = [scope.columns[i] for i in around]
+        desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
+        rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
+        block = self.context.queries.block(query, replace(self.context, around=rows), None)
+        limit, offset = limits(query, self.parameters)
+        values = self._values(block, may_have_limit=True)
+        _check_width(len(values), 1)
+        is_aggregate = has(values[0], AggregateCall)
+        if block.node.args.get("distinct") or (is_aggregate and (limit == 0 or offset)):
+            raise correlated_error()
+        keys = [ColumnRef(i, column.type) for i, column in enumerate(columns)]
+        if is_aggregate:
+            plan, (value,) = group(block.relation, keys, values)
+        else:
+            order = self.context.queries.order(block.node, block.relation, self.context)
+            found, by = _computed(block.relation, values[0], keys, order)
+            if limit is not None or offset:
+                found = TopK(found, tuple(range(len(keys))), by, limit, offset)
+            relation = ScopedPlan(found, Scope(block.relation.scope.columns[: len(keys)]))
+            alone = ColumnRef(len(keys), values[0].type)
+            plan, (value,) = group(relation, keys, [_checked(AggregateCall(_COUNT), AggregateCall(_any_of(alone)))])
+        outer: list[Any] = [OuterRef(i, scope.columns[i].type) for i in around]
+        # What it names of the row around is there without a group too.
+        value = rewrite(value, lambda part: outer[part.index] if isinstance(part, ColumnRef) and part.index < len(keys) else None)
+        same = tuple(Call("is_not_distinct", (theirs, mine), BOOLEAN) for theirs, mine in zip(outer, keys, strict=True))
+        return SubqueryValue(plan, same, of_no_rows(value, plan, len(keys)), domain=tuple(outer))
+
+    def _aggregate_value(self, block: Block) -> Any:
+        """An aggregate of the rows that are equal in the conditions: grouped by these, then joined by them."""
+        values = self._values(block)
+        _check_width(len(values), 1)
+        if not has(values[0], AggregateCall) or block.node.args.get("distinct") or has(values[0], OuterRef):
+            raise correlated_error()
+        pairs = [_equality(each) for each in block.correlated]
+        keys = list(dict.fromkeys(mine for _, mine in pairs))
+        plan, (value,) = group(block.relation, keys, values)
+        conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
+        return SubqueryValue(plan, conditions, of_no_rows(value, plan, len(keys)))
+
+    def _values(self, block: Block, *, may_have_limit: bool = False) -> list[Any]:
+        if any(block.node.args.get(name) for name in ("group", "having", *(() if may_have_limit else ("limit", "offset")))):
+            raise correlated_error()
+        return self.context.queries.select_values(block.node, block.relation, self.context)
+
+    def _block(self, query: exp.Expr, scope: Scope) -> Block | None:
+        if not isinstance(query, exp.Select):
+            return None
+        return self.context.queries.block(query, replace(self.context, around=None), scope)
+
+    def _plan(self, query: exp.Expr, block: Block | None) -> Plan:
+        if block is None:
+            return self.context.queries.plan(query, self.context).embedded
+        return self.context.queries.finish(block.node, block.relation, self.context).embedded
+
+
+def named_around(query: exp.Select, scope: Scope) -> list[int]:
+    """Columns of the query around that ``query`` may name."""
+    found = set()
+    for column in query.find_all(exp.Column):
+        qualifier = [fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part]
+        with suppress(AmbiguousColumn):
+            found.add(scope.find(fold(column.this), qualifier))
+    return sorted(i for i in found if i is not None)
+
+
+def _computed(
+    relation: ScopedPlan, value: Any, keys: Sequence[Any], order: Sequence[tuple[Any, bool, bool]]
+) -> tuple[Plan, tuple[Ordering, ...]]:
+    """The keys, the value and what rows are ordered by; and where that is."""
+    plan, (value, *terms) = attach(relation.plan, [value, *(term for term, _, _ in order)])
+    by = tuple(Ordering(len(keys) + 1 + i, is_descending, nulls_first) for i, (_, is_descending, nulls_first) in enumerate(order))
+    return compute(plan, [*keys, value, *terms]), by
+
+
+def _equal_columns(condition: Any) -> list[ColumnRef]:
+    """The columns of the subquery that ``condition`` says are equal to something of the query around."""
+    if not isinstance(condition, Call) or condition.function != "=":
+        return []
+    sides = [side.operand if isinstance(side, Cast) and not could_error(side) else side for side in condition.arguments]
+    pairs = zip(sides, sides[::-1], strict=True)
+    return [mine for mine, theirs in pairs if isinstance(mine, ColumnRef) and not columns_of(theirs)]
+
+
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """The query inside of parentheses that carry nothing else."""
+    while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
+        only(node, "this")
+        node = node.this
+    return node
+
+
+def _ordered_by(term: exp.Expr, item: exp.Expr) -> exp.Expr:
+    """``term`` of ORDER BY in a query whose only column is ``item``."""
+    if not isinstance(term, exp.Literal):
+        return term
+    if term.is_string or not term.name.isdigit():
+        raise SqlSyntaxError("non-integer constant in ORDER BY")
+    if term.name != "1":
+        raise InvalidColumnReference(f"ORDER BY position {term.name} is not in select list")
+    return item
+
+
+def _uncut(query: exp.Expr, parameters: Parameters) -> exp.Expr:
+    """The query without a LIMIT that leaves a row where there is one."""
+    if query.args.get("limit") is None:
+        return query
+    limit, offset = limits(query, parameters)
+    if offset or limit is None or limit < 1:
+        return query
+    if query.args.get("order") is not None:
+        consume(query.args["order"])
+    query = tracked_copy(query)
+    query.set("limit", None)
+    query.set("order", None)
+    return query
+
+
+def _shown(rows: SubqueryRows, width: int) -> Sequence[Any]:
+    _check_width(len(rows.shown), width)
+    return rows.shown
+
+
+def _check_width(found: int, wanted: int) -> None:
+    if found > wanted:
+        raise SqlSyntaxError("subquery must return only one column" if wanted == 1 else "subquery has too many columns")
+    if found < wanted:
+        raise SqlSyntaxError("subquery has too few columns")
+
+
+def _equality(condition: Any) -> tuple[Any, Any]:
+    """A condition ``outer = inner`` as its two sides. Raises ``UnsupportedSql`` for any other."""
+    if isinstance(condition, Call) and condition.function == "=":
+        for outer, inner in (condition.arguments, condition.arguments[::-1]):
+            if not columns_of(outer) and has(outer, OuterRef) and not has(inner, OuterRef):
+                return outer, inner
+    raise correlated_error()
+
+
+def _only_row(plan: Plan) -> SubqueryValue:
+    """The value of the only row of ``plan``: of several, reading it fails, with a message that says so."""
+    type = plan.desc.types[0]
+    if type.name in (TypeName.BYTEA, TypeName.INTERVAL):
+        raise UnsupportedSql(f"a subquery of type {type} that may have several rows is not supported here", hint="add LIMIT 1")
+    reduced = reduce(plan, (), [_COUNT, _any_of(ColumnRef(0, type))])
+    return SubqueryValue(reduced, (), _checked(ColumnRef(0, BIGINT), ColumnRef(1, type)), is_exactly_one=True)
+
+
+def _any_of(value: Any) -> Aggregate:
+    return Aggregate("bool_or" if value.type.name is TypeName.BOOLEAN else "max", (value,), value.type)
+
+
+def _checked(rows: Any, value: Any) -> Any:
+    """``value``, unless it is one of several ``rows``."""
+    return Call("only row", (rows, value), value.type)
+
+
+def correlated_error() -> UnsupportedSql:
+    return UnsupportedSql(
+        "a subquery that refers to the query around it in this way is not supported",
+        hint="refer to it in WHERE of EXISTS, IN or an aggregate without GROUP BY, by equality; or write a join",
+    )

@@ -1,0 +1,45 @@
+"""Views in plans: a query reads a view as a ``Get`` of its id; here such a ``Get`` becomes what the view is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.plan.relational import Get, Plan, Project, inputs, with_inputs
+from reclock.plan.rules import optimize
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.progress import over_frontiers
+
+Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
+
+
+def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
+    """``plan`` over collections that are kept. Where ``instead`` names another collection with the same rows (an index's), that
+    one is read; a view without one becomes its definition. Filters are then moved into what views were made of.
+    """
+
+    def visit(plan: Plan) -> Plan:
+        match plan:
+            case Get(collection=collection):
+                chosen = instead(collection)
+                if chosen is not None:
+                    return _stored(plan, chosen)
+                if collection.collection is CollectionType.REMAPPING:
+                    source = catalog.relation(collection.source_id).source
+                    return plan if source is None else over_frontiers(plan, source.connector.reclocking)
+                entry = catalog.kept_in(collection)
+                is_view = isinstance(entry, RelationEntry) and entry.query is not None
+                return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
+            case _:
+                return with_inputs(plan, [visit(each) for each in inputs(plan)])
+
+    return optimize(visit(plan))
+
+
+def _stored(relation: Get, collection: StorageCollectionId) -> Plan:
+    """``relation``, whose rows ``collection`` holds."""
+    desc = relation.desc.stored
+    stored = replace(relation, collection=collection, desc=desc)
+    return stored if desc == relation.desc else Project(stored, tuple(range(len(desc))), relation.desc)

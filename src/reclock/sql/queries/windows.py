@@ -1,0 +1,183 @@
+"""Window functions, and aggregates over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BIGINT, DOUBLE, INTEGER, ScalarType
+from reclock.errors import InvalidWindow, SqlSyntaxError, TypeMismatch, UnknownFunction, UnknownObject, UnsupportedSql
+from reclock.plan.functions import AGGREGATES
+from reclock.plan.relational import Frame, WindowFunction
+from reclock.plan.scalars import Case, Literal
+from reclock.sql.consumption import consume
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import fold
+from reclock.sql.queries.calls import PERCENTILES, aggregate
+from reclock.sql.queries.coercion import coerce, common_type
+from reclock.sql.queries.expressions import ExprContext, function_name, only, scalar, typed
+from reclock.sql.queries.overloads import is_open
+from reclock.sql.queries.rewrite import InWindow
+
+PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_rank": DOUBLE, "cume_dist": DOUBLE, "ntile": INTEGER}
+"""Functions that say where a row is, and the type of what they say."""
+
+FUNCTIONS = (*PLACES, "lag", "lead", "first_value", "last_value")
+ORDERED = ("array_agg", "string_agg", *PERCENTILES)
+"""Aggregates that have an order of their own, which is not that of the window."""
+
+
+@scalar.register
+def _window(node: exp.Window, reading: ExprContext) -> Any:
+    only(node, "this", "partition_by", "order", "spec", "alias", "over")
+    if node.args.get("over") not in (None, "OVER"):
+        raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
+    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
+        raise SqlSyntaxError(f"window functions are not allowed in {reading.clause}")
+    partition, order, spec = _defined(node)
+    for each in order:
+        only(each, "this", "desc", "nulls_first")
+    within = replace(reading, clause="a window function")
+    of = InWindow(
+        WindowFunction("row_number"),
+        (),
+        tuple(typed(each, within) for each in partition),
+        tuple(typed(each.this, within) for each in order),
+        tuple(bool(each.args.get("desc")) for each in order),
+        tuple(bool(each.args.get("nulls_first")) for each in order),
+        _frame(spec) if spec is not None else Frame(),
+        BIGINT,
+    )
+    called, kept = (node.this.this, node.this.expression.this) if isinstance(node.this, exp.Filter) else (node.this, None)
+    name = function_name(called) if isinstance(called, exp.Anonymous) else ""
+    if name in AGGREGATES and name not in ORDERED:
+        found = _aggregated(name, called.expressions, kept, of, within)
+        return _over_nothing(found) if _is_empty(of.frame) else found
+    if name not in FUNCTIONS or kept is not None:
+        known = ", ".join(FUNCTIONS)
+        raise UnsupportedSql(
+            f"window function {to_sql(node.this)[:80]} is not supported", hint=f"there are {known}, and aggregates"
+        )
+    function, arguments, type = _called(name, [scalar(each, within) for each in called.expressions])
+    found = replace(of, function=function, arguments=arguments, type=type)
+    return _over_nothing(found) if _is_empty(of.frame) else found
+
+
+def check_windows(windows: Sequence[exp.Window], reading: ExprContext) -> None:
+    """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
+    names = [fold(each.this) for each in windows]
+    for i, (name, each) in enumerate(zip(names, windows, strict=True)):
+        if name in names[:i]:
+            raise InvalidWindow(f'window "{name}" is already defined')
+        _check_window(each, reading)
+
+
+def _check_window(node: exp.Window, reading: ExprContext) -> None:
+    consume(node.this)  # its name, which may be unused
+    partition, order, spec = _defined(node)
+    within = replace(reading, clause="a window definition")
+    for each in (*partition, *(ordering.this for ordering in order)):
+        typed(each, within)
+    if spec is not None:
+        _frame(spec)
+
+
+def _aggregated(name: str, arguments: list[exp.Expr], kept: exp.Expr | None, of: InWindow, within: ExprContext) -> InWindow:
+    found = aggregate(name, arguments, kept, within)
+    if found.is_distinct:
+        raise UnsupportedSql("DISTINCT is not supported in an aggregate over a window")
+    values = found.arguments
+    if found.filter is not None:  # no engine takes both: what is not kept is NULL, which aggregates pass over
+        values = tuple(
+            Case(((found.filter, each),), Literal(None, each.type), each.type) for each in values or (Literal(1, INTEGER),)
+        )
+    return replace(of, function=replace(found, arguments=(), filter=None), arguments=values, type=found.type)
+
+
+def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], exp.WindowSpec | None]:
+    """Partition, order and frame, with those of the window of the WINDOW clause that it names. Raises ``UnknownObject``."""
+    partition, spec = node.args.get("partition_by") or (), node.args.get("spec")
+    order = node.args["order"].expressions if node.args.get("order") else ()
+    if node.args.get("alias") is None:
+        return partition, order, spec
+    name, select = fold(node.args["alias"]), node.find_ancestor(exp.Select)
+    for each in (select.args.get("windows") or ()) if select is not None else ():
+        if fold(each.this) == name and each is not node:
+            base_partition, base_order, base_spec = _defined(each)
+            if partition or (order and base_order) or (base_spec and (order or spec)):
+                raise InvalidWindow(f'window "{name}" has that already')
+            return base_partition, base_order or order, spec or base_spec
+    raise UnknownObject("window", name)
+
+
+def _frame(spec: exp.WindowSpec) -> Frame:
+    only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+    if (excluded := spec.args.get("exclude")) is not None and excluded.name.upper() != "NO OTHERS":
+        raise UnsupportedSql(f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows")
+    kind, sides = spec.args["kind"].upper(), [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]
+    if kind not in ("ROWS", "RANGE"):
+        raise UnsupportedSql(f"frames of {kind} are not supported", hint="there are ROWS and RANGE")
+    first, last = spec.args["start"], spec.args["end"]
+    if (first, sides[0]) == ("UNBOUNDED", "FOLLOWING"):
+        raise InvalidWindow("frame start cannot be UNBOUNDED FOLLOWING")
+    if (last, sides[1]) == ("UNBOUNDED", "PRECEDING"):
+        raise InvalidWindow("frame end cannot be UNBOUNDED PRECEDING")
+    begins, ends = (_SIDES.index(side) for side in sides)
+    if begins > ends:
+        raise InvalidWindow(f"frame starting from {_PLACES[begins]} row cannot end with {_PLACES[ends]} row")
+    start, end = (_bound(said, side, is_range=kind == "RANGE") for said, side in zip((first, last), sides, strict=True))
+    return Frame(start, end, is_range=kind == "RANGE")
+
+
+_SIDES, _PLACES = ("PRECEDING", "", "FOLLOWING"), ("preceding", "current", "following")
+
+
+def _is_empty(frame: Frame) -> bool:
+    """Whether it ends before it starts, as `1 PRECEDING AND 2 PRECEDING`."""
+    return frame.start is not None and frame.end is not None and frame.start > frame.end
+
+
+def _over_nothing(window: InWindow) -> InWindow:
+    """The same where no row has a row in its frame: a function of the frame sees NULLs alone."""
+    if isinstance(window.function, WindowFunction) and window.function.name not in ("first_value", "last_value"):
+        return window
+    nulls = tuple(Literal(None, each.type) for each in window.arguments or (Literal(1, INTEGER),))
+    return replace(window, arguments=nulls, frame=Frame())
+
+
+def _bound(said: Any, side: str, *, is_range: bool) -> int | None:
+    if said == "UNBOUNDED":
+        return None
+    if said == "CURRENT ROW":
+        return 0
+    if is_range or not isinstance(said, exp.Literal) or said.is_string or not str(said.this).isdigit():
+        hint = "ROWS takes constant integers, RANGE none"
+        raise UnsupportedSql(f"frame offset {to_sql(said)[:80]} {side} is not supported", hint=hint)
+    return int(said.this) * (-1 if side == "PRECEDING" else 1)
+
+
+def _called(name: str, given: Sequence[Any]) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
+    """The function, its value and default, and the type of what it says. Raises ``UnknownFunction``."""
+    most = 3 if name in ("lag", "lead") else 1
+    if (name in PLACES and bool(given) != (name == "ntile")) or (name not in PLACES and not given) or len(given) > most:
+        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in given])
+    if name in PLACES:
+        return WindowFunction(name, offset=_constant(name, given[0], 1) if given else 1), (), PLACES[name]
+    value, *others = given
+    if is_open(value):
+        raise TypeMismatch("could not determine polymorphic type because input has type unknown")
+    shown = [value, *others[1:]]
+    type = common_type([each.type for each in shown], name)
+    offset = _constant(name, others[0]) if others else 1
+    return WindowFunction(name, offset=offset), tuple(coerce(each, type) for each in shown), type
+
+
+def _constant(name: str, given: Any, least: int | None = None) -> int:
+    if not isinstance(given, Literal) or not isinstance(given.value, int):
+        raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
+    if least is not None and given.value < least:
+        raise SqlSyntaxError(f"argument of {name} must be greater than zero")
+    return given.value

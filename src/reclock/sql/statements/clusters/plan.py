@@ -1,0 +1,226 @@
+"""Clusters and their replicas: what their statements mean, and which make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import Cluster, ClusterReplica
+from reclock.errors import (
+    DependentObjects,
+    DuplicateObject,
+    InvalidOption,
+    ReservedName,
+    SqlSyntaxError,
+    UnknownObject,
+    WrongObjectType,
+)
+from reclock.sql import cluster_nodes, nodes
+from reclock.sql.catalog.lookups import closure, snapshot_of
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.registry import Skipped, plans
+
+_RESERVED_PREFIXES = ("mz_", "pg_")
+
+
+@plans(cluster_nodes.CreateClusterStatement, experimental="CREATE CLUSTER")
+def create_cluster(node: cluster_nodes.CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
+    name = _new_name(node.this, catalog)
+    return CreateCluster(name, _size(node, catalog, None))
+
+
+@plans(cluster_nodes.AlterClusterStatement, experimental="ALTER CLUSTER")
+def alter_cluster(node: cluster_nodes.AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
+    cluster = _cluster(node.this, catalog)
+    return AlterCluster(cluster.id, cluster.name, _size(node, catalog, cluster.size))
+
+
+@plans(cluster_nodes.RenameClusterStatement, experimental="ALTER CLUSTER")
+def rename_cluster(node: cluster_nodes.RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
+    """The texts of what is in the cluster name it."""
+    cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
+    changed = []
+    for entry in catalog.in_cluster(cluster.id):
+        text = parse_one(entry.create_sql)
+        text.set("cluster", cluster_identifier(to))
+        changed.append((entry.id, to_sql(text)))
+    return RenameCluster(cluster.id, cluster.name, to, tuple(changed))
+
+
+@plans(cluster_nodes.DropClustersStatement, experimental="DROP CLUSTER")
+def drop_clusters(
+    node: cluster_nodes.DropClustersStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropClusters | Skipped:
+    """What is in a cluster goes with CASCADE alone."""
+    clusters: list[Cluster] = []
+    notices: list[str] = []
+    for name in node.args["names"]:
+        if node.args.get("exists") and fold(name) not in catalog.clusters:
+            notices.append(f'cluster "{fold(name)}" does not exist, skipping')
+        else:
+            clusters.append(_cluster(name, catalog))
+    if not clusters:
+        return Skipped("DROP CLUSTER", "; ".join(notices))
+    inside = [entry for cluster in clusters for entry in catalog.in_cluster(cluster.id)]
+    if inside and node.args.get("behavior") != "CASCADE":
+        occupied = next(cluster for cluster in clusters if cluster.id == inside[0].cluster_id)
+        raise DependentObjects("cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id])
+    items, _ = closure([entry.id for entry in inside], catalog)
+    return DropClusters(tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices))
+
+
+def create_cluster_text(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, str]:
+    """The name of the cluster, and the statement that makes one like it, with one replica if it has any."""
+    cluster = _cluster(name, catalog)
+    size = cluster_nodes.ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
+    options = [size or cluster_nodes.ClusterOption(this="VIRTUAL")]
+    return cluster.name, to_sql(cluster_nodes.CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
+
+
+# --- replicas ---
+
+
+@plans(cluster_nodes.CreateClusterReplicaStatement, experimental="CREATE CLUSTER REPLICA")
+def create_replica(
+    node: cluster_nodes.CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateClusterReplica:
+    """Of the size of its cluster, if it says none."""
+    cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
+    _check_reserved(name)
+    if cluster.size is None:
+        raise WrongObjectType(cluster.name, "cluster with replicas", "virtual cluster")
+    if _replica(cluster, name, catalog) is not None:
+        raise DuplicateObject("cluster replica", f"{cluster.name}.{name}")
+    size = _size(node, catalog, cluster.size)
+    if size is None:
+        raise InvalidOption("a replica has a size", detail="VIRTUAL is an option of clusters")
+    return CreateClusterReplica(cluster.id, name, size)
+
+
+@plans(cluster_nodes.DropClusterReplicasStatement, experimental="DROP CLUSTER REPLICA")
+def drop_replicas(
+    node: cluster_nodes.DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DropClusterReplicas | Skipped:
+    dropped: dict[int, ClusterReplica] = {}
+    notices: list[str] = []
+    for written in node.args["names"]:
+        cluster_name, name = parts(written)
+        found = None
+        if not node.args.get("exists") or cluster_name in catalog.clusters:
+            found = _replica(_cluster(written.args["db"], catalog), name, catalog)
+        if found is not None:
+            dropped[found.id] = found
+        elif node.args.get("exists"):
+            notices.append(f'cluster replica "{cluster_name}.{name}" does not exist, skipping')
+        else:
+            raise UnknownObject("cluster replica", f"{cluster_name}.{name}")
+    if not dropped:
+        return Skipped("DROP CLUSTER REPLICA", "; ".join(notices))
+    return DropClusterReplicas(tuple((replica.cluster_id, replica.id) for replica in dropped.values()), tuple(notices))
+
+
+# --- what all have in common ---
+
+
+def _cluster(name: exp.Expr, catalog: PlannerCatalog) -> Cluster:
+    return snapshot_of(catalog).clusters[catalog.cluster_id(fold(name))]
+
+
+def _replica(cluster: Cluster, name: str, catalog: PlannerCatalog) -> ClusterReplica | None:
+    return snapshot_of(catalog).replica_by_name(cluster.id, name)
+
+
+def _new_name(written: exp.Expr, catalog: PlannerCatalog) -> str:
+    name = fold(written)
+    _check_reserved(name)
+    if name in catalog.clusters:
+        raise DuplicateObject("cluster", name)
+    return name
+
+
+def _check_reserved(name: str) -> None:
+    if name.startswith(_RESERVED_PREFIXES):
+        raise ReservedName(name, hint='names of clusters and replicas do not begin with "mz_" or "pg_"')
+
+
+def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None) -> str | None:
+    """The size that the options ask for: None is VIRTUAL. ``otherwise`` if they ask for none."""
+    options: Sequence[cluster_nodes.ClusterOption] = node.args.get("options") or ()
+    names = [option.this for option in options]
+    for name in names:
+        if names.count(name) > 1:
+            raise SqlSyntaxError(f"{name} specified more than once")
+    if len(names) > 1:
+        raise SqlSyntaxError(f"{' and '.join(names)} exclude each other", hint="a cluster is virtual, or its replicas have a size")
+    if not options:
+        return otherwise
+    if names == ["VIRTUAL"]:
+        return None
+    size: str = options[0].args["value"].name
+    if size not in catalog.settings.replica_sizes:
+        sizes = ", ".join(f'"{name}"' for name in catalog.settings.replica_sizes)
+        raise UnknownObject("cluster replica size", size, hint=f"sizes are {sizes}")
+    return size
+
+
+@dataclass(frozen=True, slots=True)
+class CreateCluster:
+    """``size`` is None for a virtual cluster; one of a size begins with one replica."""
+
+    name: str
+    size: str | None
+    tag: str = "CREATE CLUSTER"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterCluster:
+    """The cluster and each of its replicas have ``size`` afterwards."""
+
+    id: int
+    name: str
+    size: str | None
+    tag: str = "ALTER CLUSTER"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameCluster:
+    """``create_sql`` holds the new text of every item whose text names the cluster."""
+
+    id: int
+    name: str
+    to: str
+    create_sql: tuple[tuple[GlobalId, str], ...]
+    tag: str = "ALTER CLUSTER"
+
+
+@dataclass(frozen=True, slots=True)
+class DropClusters:
+    """``items`` are what is in them, and goes before them."""
+
+    ids: tuple[int, ...]
+    items: tuple[GlobalId, ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP CLUSTER"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClusterReplica:
+    cluster_id: int
+    name: str
+    size: str
+    tag: str = "CREATE CLUSTER REPLICA"
+
+
+@dataclass(frozen=True, slots=True)
+class DropClusterReplicas:
+    """``replicas`` are ids of clusters and of replicas."""
+
+    replicas: tuple[tuple[int, int], ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP CLUSTER REPLICA"

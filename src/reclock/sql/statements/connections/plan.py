@@ -1,0 +1,202 @@
+"""Secrets and connections: what the statements define."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import Item, ItemType
+from reclock.definitions.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
+from reclock.errors import InvalidOption
+from reclock.sql import connection_nodes, nodes
+from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
+from reclock.sql.catalog.lookups import find
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.connection_grammar import VALUE
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
+from reclock.sql.planning.definitions import skip_existing, stored
+from reclock.sql.planning.registry import Skipped, defines, plans
+
+# --- secrets ---
+
+
+@plans(connection_nodes.CreateSecretStatement)
+def create_secret(
+    node: connection_nodes.CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateSecret | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.SECRET, catalog)
+    if skipped is not None:
+        return skipped
+    secret = _new(node)
+    return CreateSecret(name, _secret_text(name.to_table(), secret), secret)
+
+
+@plans(connection_nodes.AlterSecretStatement)
+def alter_secret(node: connection_nodes.AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
+    entry = find(parts(node.this), "SECRET", catalog, session)
+    secret = _new(node)
+    return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
+
+
+def _new(node: nodes.Statement) -> NewSecret:
+    if VALUE not in node.meta:
+        raise InvalidOption("a secret needs a value", hint="write AS '…'")
+    return NewSecret(node.args["reference"].name, node.meta[VALUE])
+
+
+def _secret_text(name: exp.Table, secret: NewSecret) -> str:
+    return stored(connection_nodes.CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+
+
+# --- connections ---
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedConnection:
+    connection: Connection
+    depends_on: frozenset[GlobalId]
+
+
+@plans(connection_nodes.CreateConnectionStatement)
+def create_connection(
+    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> CreateConnection | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.CONNECTION, catalog)
+    if skipped is not None:
+        return skipped
+    normal = tracked_copy(node)
+    defined = define_connection(normal, catalog, session)
+    is_validated = True
+    for option in node.args.get("options") or ():
+        if fold(option.this) != "validate" or not isinstance(option.args["value"], exp.Boolean):
+            raise InvalidOption("WITH takes VALIDATE = TRUE or FALSE")
+        is_validated = option.args["value"].this
+    for argument in ("exists", "options"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    return CreateConnection(name, stored(normal), defined.connection, defined.depends_on, is_validated)
+
+
+def define_connection(
+    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> DefinedConnection:
+    """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
+    kind: str = node.args["kind"]
+    given: dict[str, str | SecretReference] = {}
+    depends_on: set[GlobalId] = set()
+    for clause in node.args["connection_options"]:
+        name, value = clause.args["name"], clause.args["value"]
+        if name in given:
+            raise InvalidOption(f"option {name} is given twice")
+        if isinstance(value, connection_nodes.SecretName):
+            secret = find(parts(value.this), "SECRET", catalog, session)
+            assert isinstance(secret, SecretEntry)
+            value.set("this", secret.name.to_table())
+            depends_on.add(secret.id)
+            given[name] = SecretReference(str(secret.name), secret.reference)
+        else:
+            given[name] = value.name
+        given[name] = _checked(name, given[name], OPTIONS[kind][name])
+    for name, option in OPTIONS[kind].items():
+        if option.is_required and name not in given:
+            raise InvalidOption(f"a connection to {kind} needs the option {name}")
+    return DefinedConnection(
+        Connection(kind, tuple((name, given[name]) for name in OPTIONS[kind] if name in given)), frozenset(depends_on)
+    )
+
+
+def _checked(name: str, value: str | SecretReference, option: Option) -> str | SecretReference:
+    if isinstance(value, SecretReference):
+        if option.secrecy is Secrecy.PLAIN:
+            raise InvalidOption(f"{name} is no secret", hint="write its value")
+        return value
+    if option.secrecy is Secrecy.SECRET:
+        raise InvalidOption(
+            f"{name} must be a secret: others can read a definition", hint=f"CREATE SECRET …, then {name} = SECRET …"
+        )
+    if not value:
+        raise InvalidOption(f"{name} cannot be empty")
+    if option.choices:
+        found = next((choice for choice in option.choices if choice.lower() == value.lower()), None)
+        if found is None:
+            raise InvalidOption(
+                f'invalid value "{value}" of {name}', hint=nearest(value, option.choices) or f"one of {', '.join(option.choices)}"
+            )
+        return found
+    return value
+
+
+@plans(connection_nodes.ValidateConnectionStatement)
+def validate_connection(
+    node: connection_nodes.ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ValidateConnection:
+    entry = find(parts(node.this), "CONNECTION", catalog, session)
+    assert isinstance(entry, ConnectionEntry)
+    return ValidateConnection(entry.id, entry.name, entry.connection)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSecret:
+    """A value on its way to where it is kept, under ``reference``. Nothing that shows it shows the value."""
+
+    reference: str
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSecret:
+    name: QualifiedName
+    create_sql: str
+    secret: NewSecret
+    tag: str = "CREATE SECRET"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSecret:
+    """The secret's value is another one from now on, also for what uses it."""
+
+    id: GlobalId
+    name: QualifiedName
+    create_sql: str
+    secret: NewSecret
+    tag: str = "ALTER SECRET"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateConnection:
+    """``is_validated`` asks for a look at the other end first."""
+
+    name: QualifiedName
+    create_sql: str
+    connection: Connection
+    depends_on: frozenset[GlobalId]
+    is_validated: bool
+    tag: str = "CREATE CONNECTION"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateConnection:
+    id: GlobalId
+    name: QualifiedName
+    connection: Connection
+    tag: str = "VALIDATE CONNECTION"
+
+
+@defines(connection_nodes.CreateSecretStatement)
+def secret_entry(
+    node: connection_nodes.CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> SecretEntry:
+    return SecretEntry(item.id, name, node.args["reference"].name, item.create_sql or "")
+
+
+@defines(connection_nodes.CreateConnectionStatement)
+def connection_entry(
+    node: connection_nodes.CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> ConnectionEntry:
+    defined = define_connection(node, catalog, SessionNames())
+    return ConnectionEntry(item.id, name, defined.connection, item.create_sql or "", defined.depends_on)

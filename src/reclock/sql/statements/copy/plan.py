@@ -1,0 +1,122 @@
+"""COPY: a table filled from, or a query written to, lines of text or binary rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import Column, RelationDesc
+from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
+from reclock.plan.relational import Constant
+from reclock.plan.scalars import Literal
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, fold, parts
+from reclock.sql.planning.registry import plans
+from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
+from reclock.sql.statements.query.plan import plan_bare_query
+from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
+from reclock.sql.statements.tables.modify_plan import Modify, new_rows, table_named, target_columns
+
+_CHARACTERS = ("delimiter", "quote", "escape")
+
+
+@plans(nodes.CopyStatement)
+def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: SessionNames) -> CopyFrom | CopyTo:
+    format = copy_format(node)
+    columns = node.args.get("columns")
+    if node.args.get("is_from"):
+        table = table_named(node.this, catalog, session)
+        positions = target_columns(columns, table)
+        return CopyFrom(table.id, table.name, tuple(table.desc.columns[i] for i in positions), positions, format)
+    query = node.args.get("query")
+    if query is None:
+        entry = catalog.resolve(parts(node.this), session)
+        if entry.query is not None and not entry.is_system:
+            raise WrongObjectType(str(entry.name), "table", entry.type.value)
+        positions = target_columns(columns, entry)
+        shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
+        query = exp.Select(expressions=shown, from_=exp.From(this=tracked_copy(node.this)))
+    if isinstance(query, nodes.SubscribeStatement):
+        return CopyTo(plan_subscribe(query, catalog, session), format)
+    return CopyTo(plan_bare_query(query, catalog, session), format)
+
+
+def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
+    """One row of NULLs, with the defaults of the columns that are not copied, as an INSERT."""
+    given = {position: Literal(None, table.desc.types[position]) for position in statement.positions}
+    row = new_rows(Constant(((),), RelationDesc(())), given, table)
+    return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
+
+
+def copy_format(node: nodes.CopyStatement) -> CopyFormat:
+    """What the options say. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``."""
+    given: dict[str, str | bool] = {}
+    for option in node.args.get("options") or ():
+        name, value = fold(option.this), option.args["value"]
+        if name in given:
+            raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
+        given[name] = _switch(value) if name == "header" else value.name
+    kind = str(given.pop("format", "text")).lower()
+    if kind not in ("text", "csv", "binary"):
+        raise InvalidOption(f'COPY format "{kind}" not recognized', hint="use text, csv or binary")
+    encoding = str(given.pop("encoding", "utf8")).lower().replace("-", "")
+    if encoding not in ("utf8", "unicode"):
+        raise UnsupportedSql(f"COPY encoding {encoding} is not supported", hint="use UTF8")
+    unknown = given.keys() - {"delimiter", "null", "header", "quote", "escape"}
+    if unknown:
+        raise InvalidOption(f'option "{min(unknown)}" not recognized')
+    if kind == "binary":
+        if given:
+            raise SqlSyntaxError(f"cannot specify {min(given).upper()} in BINARY mode")
+        return BinaryFormat()
+    is_csv = kind == "csv"
+    if not is_csv and given.keys() & {"quote", "escape"}:
+        raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
+    for name in _CHARACTERS:
+        if name in given and (len(str(given[name])) != 1 or not str(given[name]).isascii() or str(given[name]) in "\r\n"):
+            raise InvalidOption(f"COPY {name} must be a single one-byte character")
+    quote = str(given.get("quote", '"'))
+    return LineFormat(
+        is_csv,
+        str(given.get("delimiter", "," if is_csv else "\t")),
+        str(given.get("null", "" if is_csv else "\\N")),
+        bool(given.get("header", False)),
+        quote,
+        str(given.get("escape", quote)),
+    )
+
+
+def _switch(value: exp.Expr) -> bool:
+    if isinstance(value, exp.Boolean):
+        return bool(value.this)
+    word = value.name.lower()
+    if word not in ("true", "on", "1", "false", "off", "0"):
+        raise InvalidOption(f'header requires a Boolean value, not "{word}"')
+    return word in ("true", "on", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyFrom:
+    """``columns``, which are at ``positions`` of the table, come from the client; the others get their defaults."""
+
+    table: GlobalId
+    name: QualifiedName
+    columns: tuple[Column, ...]
+    positions: tuple[int, ...]
+    format: CopyFormat
+    tag: str = "COPY"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """The rows of a query, or its changes, go to the client."""
+
+    select: Select | SubscribeQuery
+    format: CopyFormat
+    tag: str = "COPY"

@@ -1,0 +1,1 @@
+"""What concerns objects of any kind: DROP, RENAME, OWNER."""

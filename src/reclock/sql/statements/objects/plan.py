@@ -1,0 +1,142 @@
+"""DROP: what goes, in which order, and what stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.index_keys import is_default_name
+from reclock.catalog.objects import ItemType
+from reclock.errors import (
+    DependentObjects,
+    DuplicateObject,
+    RequiredIndex,
+    SystemObjectProtected,
+)
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
+from reclock.sql.catalog.lookups import closure, find, find_user_object
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.registry import Skipped, plans
+
+
+@plans(nodes.DropStatement)
+def plan_drop(node: nodes.DropStatement, catalog: PlannerCatalog, session: SessionNames) -> Drop | Skipped:
+    kind: str = node.args["kind"]
+    targets: dict[GlobalId, Entry] = {}
+    notices = []
+    for name in (parts(table) for table in node.args["names"]):
+        if node.args.get("exists") and catalog.find(name, session) is None:
+            notices.append(f'{kind.lower()} "{".".join(name)}" does not exist, skipping')
+            continue
+        entry = find(name, kind, catalog, session, may_be_quarantined=True)
+        if entry.is_system:
+            raise SystemObjectProtected(str(entry.name))
+        targets[entry.id] = entry
+    if not targets:
+        return Skipped(f"DROP {kind}", "; ".join(notices))
+    if kind == "INDEX" and node.args.get("behavior") != "CASCADE":
+        for entry in targets.values():
+            _check_not_the_last(entry, targets, catalog)
+    ids, dependents = closure(targets, catalog)
+    if dependents and node.args.get("behavior") != "CASCADE":
+        first = next(iter(targets.values()))
+        raise DependentObjects(kind.lower(), str(first.name), dependents)
+    names = tuple(gone.name for id in ids if (gone := catalog.entry(id)) is not None)
+    return Drop(kind.lower(), ids, names, frozenset(targets), tuple(notices))
+
+
+def _check_not_the_last(entry: Entry, targets: Collection[GlobalId], catalog: PlannerCatalog) -> None:
+    """Without its default index, if it has no other, a materialized view would silently be a plain one."""
+    if not (isinstance(entry, IndexEntry) and is_default_name(entry.name.item)):
+        return
+    view = catalog.entry(entry.on)
+    others = [index for index in catalog.indexes(entry.on) if index.id not in targets]
+    if view is not None and view.type is ItemType.VIEW and not others:
+        raise RequiredIndex(entry.name.item, view.name.item)
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """``ids`` go, dependents before what they depend on: those ``named``, and those that cannot be without them."""
+
+    kind: str
+    ids: tuple[GlobalId, ...]
+    names: tuple[QualifiedName, ...]
+    named: frozenset[GlobalId]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def tag(self) -> str:
+        return f"DROP {self.kind.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """``kind`` is what is renamed, ``source`` or ``table``. ``create_sql`` holds the new text of every item whose text names it."""
+
+    kind: str
+    id: GlobalId
+    name: QualifiedName
+    to: QualifiedName
+    create_sql: tuple[tuple[GlobalId, str], ...]
+
+    @property
+    def tag(self) -> str:
+        return f"ALTER {self.kind.upper()}"
+
+
+@plans(nodes.AlterRenameStatement)
+def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:
+    kind: str = node.args["kind"]
+    if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
+        return Skipped(f"ALTER {kind}", f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping')
+    found = catalog.find(parts(node.this), session)
+    if kind == "TABLE" and found is not None and found.type in (ItemType.VIEW, ItemType.INDEX):
+        kind = found.type.value.upper()  # as PostgreSQL has it
+    source = find_user_object(node, kind, catalog, session)
+    to = source.name.sibling(fold(node.args["to"]))
+    taken = catalog.within(to.scope).get(to.item)
+    if taken is not None:
+        raise DuplicateObject(taken.type.value.replace("_", " "), str(to))
+    changed: dict[GlobalId, str] = {}
+    full = parts(source.name.to_table())
+    referencing = [entry for entry in catalog.relations() if _refers(entry, full)]
+    for entry in (source, *catalog.dependents(source.id), *referencing):
+        if entry.type is not ItemType.SOURCE_PROGRESS and entry.create_sql is not None:
+            changed[entry.id] = renamed(entry.create_sql, source.name, to)
+    return Rename(kind.lower(), source.id, source.name, to, tuple(changed.items()))
+
+
+def _refers(entry: RelationEntry, name: tuple[str, ...]) -> bool:
+    """Whether a foreign key of the table refers to the table with this full name."""
+    return entry.table is not None and any(constraint.target == name for constraint in entry.table.constraints)
+
+
+def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
+    """The text of a definition in which the item ``name`` is called ``to``; an alias keeps what it is called within."""
+    node = parse_one(create_sql)
+    full = parts(name.to_table())
+    if isinstance(node, nodes.CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:
+        node.set("this", identifier(to.item))
+    for table in list(node.find_all(exp.Table)):
+        if parts(table) != full:
+            continue
+        is_read = isinstance(node, nodes.CreateViewStatement) and table is not node.this
+        table.set("this", identifier(to.item))
+        if is_read and table.args.get("alias") is None:
+            table.set("alias", exp.TableAlias(this=identifier(name.item)))
+    for column in node.find_all(exp.Column):
+        qualifier = tuple(
+            fold(part) for part in (column.args.get("catalog"), column.args.get("db"), column.args.get("table")) if part
+        )
+        if len(qualifier) > 1 and full[-len(qualifier) :] == qualifier:
+            column.set("catalog", None)
+            column.set("db", None)
+    return to_sql(node)

@@ -1,0 +1,33 @@
+"""A query as a statement: its plan, how its rows are ordered and cut, and the time it names."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from reclock.algebra.relations import RelationDesc
+from reclock.plan.rules import optimize
+from reclock.sql import nodes
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SessionNames
+from reclock.sql.planning.registry import plans
+from reclock.sql.queries.query import new_context, plan_query, with_names
+from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.query.values import Explain, Select
+
+
+def plan_query_statement(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    context = new_context(catalog, session)
+    query = with_names(plan_query(node.this, context), context)
+    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
+    desc = RelationDesc(query.plan.desc.columns[: query.visible])
+    return Select(optimize(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
+
+
+def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    """A query that is a part of another statement."""
+    return plan_query_statement(nodes.QueryStatement(this=node), catalog, session)
+
+
+@plans(nodes.ExplainStatement, returns_rows=True)
+def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
+    return Explain(plan_query_statement(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")

@@ -1,0 +1,235 @@
+"""CREATE, ALTER and DROP ROLE; membership; SET ROLE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.catalog.acl import PUBLIC_ROLE_ID
+from reclock.catalog.kinds import identity, spec_of
+from reclock.catalog.objects import ROLE_ATTRIBUTES, Cluster, Database, DefaultPrivilege, Item, Kind, Role, Schema, SystemPrivilege
+from reclock.catalog.roles import memberships
+from reclock.catalog.snapshot import CatalogSnapshot
+from reclock.consensus.credentials.verifiers import NewPassword
+from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
+from reclock.sql import nodes, role_nodes
+from reclock.sql.catalog.lookups import snapshot_of
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SessionNames, fold, nearest
+from reclock.sql.owned import described, role_name
+from reclock.sql.planning.registry import Skipped, plans
+
+_RESERVED = ("public", "none", "current_user", "current_role", "session_user")
+_RESERVED_PREFIXES = ("mz_", "pg_")
+
+
+def find_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Role:
+    """The role of that name; ``current_user`` and its like are the session's. Raises ``UnknownObject``."""
+    snapshot = snapshot_of(catalog)
+    name = fold(node)
+    if not node.args.get("quoted"):
+        name = {
+            "current_user": session.current_user,
+            "current_role": session.current_user,
+            "session_user": session.session_user,
+        }.get(name, name)
+    role = snapshot.role_by_name(name)
+    if role is None:
+        raise UnknownObject("role", name, hint=nearest(name, [role.name for role in snapshot.roles.values()]))
+    return role
+
+
+def role_ids(nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(find_role(node, catalog, session).id for node in nodes))
+
+
+def grantee_ids(nodes: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames) -> tuple[str, ...]:
+    """As ``role_ids``; PUBLIC stands for every role."""
+    return tuple(
+        dict.fromkeys(PUBLIC_ROLE_ID if fold(node) == "public" else find_role(node, catalog, session).id for node in nodes)
+    )
+
+
+def user_role(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Role:
+    """A role that may be changed. Raises ``SystemObjectProtected`` for the system's."""
+    role = find_role(node, catalog, session)
+    if role.id.startswith("s"):
+        raise SystemObjectProtected(role.name)
+    return role
+
+
+def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
+    name = fold(node)
+    if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+        raise ReservedName(name, hint='names of roles do not begin with "mz_" or "pg_"' if name not in _RESERVED else None)
+    if snapshot_of(catalog).role_by_name(name) is not None:
+        raise DuplicateObject("role", name)
+    return name
+
+
+# --- roles ---
+
+
+@plans(role_nodes.CreateRoleStatement)
+def create_role(node: role_nodes.CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
+    return CreateRole(_new_name(node.this, catalog), _attributes(node, ()), _password(node))
+
+
+@plans(role_nodes.AlterRoleStatement)
+def alter_role(node: role_nodes.AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
+    role = user_role(node.this, catalog, session)
+    return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
+
+
+def _password(node: nodes.Statement) -> NewPassword | None:
+    given = node.args.get("password")
+    if given is None:
+        return None
+    return NewPassword(given.name if isinstance(given, exp.Literal) else None)
+
+
+def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]:
+    words = {attribute.name.lower() for attribute in node.args.get("attributes") or ()}
+    return tuple(
+        attribute for attribute in ROLE_ATTRIBUTES if attribute in words or (attribute in before and f"no{attribute}" not in words)
+    )
+
+
+@plans(role_nodes.AlterRoleRenameStatement)
+def rename_role(node: role_nodes.AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
+    role = user_role(node.this, catalog, session)
+    return RenameRole(role.id, role.name, _new_name(node.args["to"], catalog))
+
+
+@plans(role_nodes.DropRolesStatement)
+def drop_roles(node: role_nodes.DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
+    snapshot = snapshot_of(catalog)
+    roles, notices = dict[str, Role](), list[str]()
+    for name in node.args["names"]:
+        if node.args.get("exists") and snapshot.role_by_name(fold(name)) is None:
+            notices.append(f'role "{fold(name)}" does not exist, skipping')
+            continue
+        role = user_role(name, catalog, session)
+        roles[role.id] = role
+    if not roles:
+        return Skipped("DROP ROLE", "; ".join(notices))
+    for role in roles.values():
+        dependents = list(_dependents(snapshot, role.id, roles))
+        if dependents:
+            raise RoleHasDependents(role.name, dependents)
+    return DropRoles(tuple(roles), tuple(notices))
+
+
+def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) -> Iterator[str]:
+    """What keeps a role from being dropped, as PostgreSQL words it. Its own memberships and members do not."""
+    referrers = snapshot.referrers(Kind.ROLE, role_id)
+    for thing in sorted(referrers, key=lambda thing: (spec_of(thing).kind, str(spec_of(thing).key_of(thing)))):
+        match thing:
+            case Cluster() | Database() | Schema() | Item():
+                what = described(snapshot, identity(thing))
+                if thing.owner_role_id == role_id:
+                    yield f"owner of {what}"
+                if any(item.grantee == role_id for item in thing.privileges):
+                    yield f"privileges for {what}"
+            case SystemPrivilege():
+                yield "privileges for SYSTEM"
+            case DefaultPrivilege():
+                yield f"default privileges of objects of {role_name(snapshot, thing.role_id)}"
+            case Role() if thing.id not in gone:
+                yield from (
+                    f'grantor of the membership of role "{thing.name}" in role "{role_name(snapshot, of)}"'
+                    for of, grantor in thing.membership.items()
+                    if grantor == role_id and of not in gone
+                )
+            case _:
+                pass
+
+
+# --- membership ---
+
+
+@plans(role_nodes.MembershipStatement)
+def change_membership(node: role_nodes.MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
+    snapshot = snapshot_of(catalog)
+    is_grant = node.args["verb"] == "GRANT"
+    roles = role_ids(node.args["roles"], catalog, session)
+    members = tuple(user_role(member, catalog, session).id for member in node.args["members"])
+    for role in roles:
+        if role.startswith("s"):
+            raise SystemObjectProtected(role_name(snapshot, role))
+        for member in members:
+            if is_grant and member in memberships(snapshot, role):
+                raise InvalidGrant(f'role "{role_name(snapshot, role)}" is a member of role "{role_name(snapshot, member)}"')
+    return ChangeMembership(is_grant, roles, members)
+
+
+# --- SET ROLE ---
+
+
+def set_role(name: str, catalog: PlannerCatalog) -> SetRole:
+    """Raises ``UnknownObject``."""
+    if name == "none":
+        return SetRole(None, name)
+    role = find_role(exp.to_identifier(name, quoted=True), catalog, SessionNames())
+    return SetRole(role.id, role.name)
+
+
+@dataclass(frozen=True, slots=True)
+class SetRole:
+    """The session goes on with the privileges of this role; None is its own."""
+
+    id: str | None
+    name: str
+    tag: str = "SET"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRole:
+    """``attributes`` are of ``catalog.objects.ROLE_ATTRIBUTES``."""
+
+    name: str
+    attributes: tuple[str, ...]
+    password: NewPassword | None = None
+    tag: str = "CREATE ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class AlterRole:
+    """The role has ``attributes`` afterwards, instead of those it had ``before``."""
+
+    id: str
+    name: str
+    attributes: tuple[str, ...]
+    before: tuple[str, ...]
+    password: NewPassword | None = None
+    tag: str = "ALTER ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRole:
+    id: str
+    name: str
+    to: str
+    tag: str = "ALTER ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class DropRoles:
+    ids: tuple[str, ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP ROLE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMembership:
+    """Each of ``member_ids`` becomes, or is no more, a member of each of ``role_ids``."""
+
+    is_grant: bool
+    role_ids: tuple[str, ...]
+    member_ids: tuple[str, ...]
+
+    @property
+    def tag(self) -> str:
+        return "GRANT ROLE" if self.is_grant else "REVOKE ROLE"

@@ -1,0 +1,253 @@
+"""GRANT and REVOKE, default privileges, and ownership."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.acl import PUBLIC_ROLE_ID, Privilege, letters, names
+from reclock.catalog.kinds import Owned, Reference
+from reclock.catalog.objects import ItemType, Kind
+from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
+from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
+from reclock.sql import nodes, role_nodes
+from reclock.sql.catalog.entries import IndexEntry
+from reclock.sql.catalog.lookups import closure, find, snapshot_of
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SessionNames, fold, nearest, parts
+from reclock.sql.owned import described, name_of
+from reclock.sql.planning.registry import plans, require_experimental_mode
+from reclock.sql.statements.roles.plan import find_role, grantee_ids, role_ids
+
+_PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
+_PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
+"""What belongs to a relation, and has its owner."""
+
+# --- GRANT, REVOKE ---
+
+
+@plans(role_nodes.PrivilegesStatement)
+def change_privileges(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
+    asked = _letters(node)
+    targets = dict.fromkeys(_targets(node, catalog, session))
+    changes = tuple((target, _applicable(target, asked, catalog)) for target in targets)
+    return ChangePrivileges(node.args["verb"] == "GRANT", changes, grantee_ids(node.args["grantees"], catalog, session))
+
+
+def _letters(node: nodes.Statement) -> str | None:
+    """None is ALL."""
+    privileges = node.args.get("privileges")
+    return letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
+
+
+def _targets(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
+    kind: str = node.args["kind"]
+    if kind == "SYSTEM":
+        yield None
+    elif kind == "TABLE":
+        for table in node.args["names"]:
+            relation = catalog.resolve(parts(table), session)
+            if relation.is_system:
+                raise SystemObjectProtected(str(relation.name))
+            yield Kind.ITEM, relation.id
+    elif kind in ("SECRET", "CONNECTION"):
+        yield from ((Kind.ITEM, find(parts(name), kind, catalog, session).id) for name in node.args["names"])
+    elif kind == "ALL TABLES IN SCHEMA":
+        for table in node.args["names"]:
+            _, schema_id = _place("SCHEMA", table, catalog, session)
+            items = sorted(snapshot_of(catalog).items.values(), key=lambda item: int(item.id[1:]))
+            yield from ((Kind.ITEM, item.id) for item in items if item.schema_id == schema_id and "r" in APPLICABLE[item.type])
+    else:
+        for name in node.args["names"]:
+            yield _place(kind, name, catalog, session)
+
+
+def _place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Reference:
+    """The schema, database or cluster of that name. Raises ``UnknownObject``, ``SystemObjectProtected``."""
+    snapshot = snapshot_of(catalog)
+    thing: Owned | None
+    if kind == "CLUSTER":
+        return Kind.CLUSTER, catalog.cluster_id(fold(name))
+    assert isinstance(name, exp.Table)
+    written = parts(name)
+    if len(written) > (2 if kind == "SCHEMA" else 1):
+        raise SqlSyntaxError(f"the name of a {kind.lower()} has at most {'two parts' if kind == 'SCHEMA' else 'one part'}")
+    if kind == "DATABASE":
+        thing = snapshot.database_by_name(written[0])
+        if thing is None:
+            raise UnknownObject("database", written[0], hint=nearest(written[0], catalog.databases))
+        return Kind.DATABASE, thing.id
+    database_name, schema_name = catalog.scope(written, session)
+    database = snapshot.database_by_name(database_name) if database_name is not None else None
+    thing = snapshot.schema_by_name(database.id if database is not None else None, schema_name)
+    if thing is None or is_system(thing):
+        raise SystemObjectProtected(schema_name)
+    return Kind.SCHEMA, thing.id
+
+
+def _applicable(target: Target, asked: str | None, catalog: PlannerCatalog) -> str:
+    snapshot = snapshot_of(catalog)
+    thing: Owned | None = snapshot.get(*target) if target is not None else None
+    type_ = type_of(thing) if thing is not None else "system"
+    return _checked(asked, type_, described(snapshot, target))
+
+
+def _checked(asked: str | None, type_: str, what: str) -> str:
+    """The privileges that are meant. Raises ``InvalidGrant`` for one that ``what`` does not have."""
+    applicable = APPLICABLE[type_]
+    wrong = "".join(letter for letter in asked or "" if letter not in applicable)
+    if wrong:
+        hint = f"its privileges are {', '.join(names(applicable))}" if applicable else None
+        raise InvalidGrant(f"invalid privilege type {names(wrong)[0]} for {what}", hint=hint)
+    return applicable if asked is None else asked
+
+
+# --- default privileges ---
+
+
+@plans(role_nodes.DefaultPrivilegesStatement)
+def change_default_privileges(
+    node: role_nodes.DefaultPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+) -> ChangeDefaultPrivileges:
+    kind: str = node.args["kind"]
+    within: str | None = node.args.get("within")
+    if (within is not None and kind in ("DATABASE", "CLUSTER")) or within == kind == "SCHEMA":
+        raise InvalidGrant(f"cannot use IN {within} with privileges on {kind.lower()}s")
+    if node.args.get("is_for_all"):
+        owners: tuple[str, ...] = (PUBLIC_ROLE_ID,)
+    elif node.args.get("owners"):
+        owners = role_ids(node.args["owners"], catalog, session)
+    else:
+        owners = (find_role(exp.to_identifier("current_user"), catalog, session).id,)
+    return ChangeDefaultPrivileges(
+        node.args["verb"] == "GRANT",
+        owners,
+        tuple(_default_places(within, node.args.get("names") or (), catalog, session)),
+        kind.lower(),
+        _checked(_letters(node), kind.lower(), f"{kind}S"),
+        grantee_ids(node.args["grantees"], catalog, session),
+    )
+
+
+def _default_places(
+    within: str | None, names: Sequence[exp.Expr], catalog: PlannerCatalog, session: SessionNames
+) -> Iterator[tuple[int | None, int | None]]:
+    if within is None:
+        yield None, None
+    for name in names:
+        kind, id = _place(within or "", name, catalog, session)
+        yield (snapshot_of(catalog).schemas[id].database_id, id) if kind is Kind.SCHEMA else (id, None)
+
+
+# --- ownership ---
+
+
+@plans(role_nodes.AlterOwnerStatement)
+def change_owner(node: role_nodes.AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
+    kind: str = node.args["kind"]
+    if kind == "CLUSTER":
+        require_experimental_mode("ALTER CLUSTER", catalog)
+    to = find_role(node.args["to"], catalog, session)
+    if kind in _PLACES:
+        return ChangeOwner(_place(kind, node.this, catalog, session), (), to.id, kind.lower())
+    entry = find(parts(node.this), kind, catalog, session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    if isinstance(entry, IndexEntry):
+        on = catalog.relation(entry.on).name
+        raise UnsupportedSql(f'cannot change the owner of index "{entry.name}"', hint=f'change the owner of "{on}" instead')
+    owned_parts = tuple((Kind.ITEM, part.id) for part in catalog.dependents(entry.id) if part.type in _PARTS)
+    return ChangeOwner((Kind.ITEM, entry.id), owned_parts, to.id, kind.lower())
+
+
+@plans(role_nodes.ReassignOwnedStatement)
+def reassign_owned(node: role_nodes.ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
+    roles = role_ids(node.args["roles"], catalog, session)
+    _refuse_system(roles)
+    return ReassignOwned(roles, find_role(node.args["to"], catalog, session).id)
+
+
+@plans(role_nodes.DropOwnedStatement)
+def drop_owned(node: role_nodes.DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
+    """Items go; schemas, databases and clusters stay, with a notice."""
+    snapshot = snapshot_of(catalog)
+    roles = role_ids(node.args["roles"], catalog, session)
+    _refuse_system(roles)
+    targets = [item.id for item in snapshot.items.values() if item.owner_role_id in roles and item.type not in _PARTS]
+    ids, dependents = closure(targets, catalog)
+    if dependents and node.args.get("behavior") != "CASCADE":
+        raise DependentObjects("objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents)
+    notices = (
+        f"{type_of(thing)} {name_of(snapshot, thing)} is kept"
+        for kind in _PLACES.values()
+        for thing in snapshot.sorted(kind)
+        if thing.owner_role_id in roles
+    )
+    return DropOwned(roles, ids, tuple(notices))
+
+
+def _refuse_system(roles: Sequence[str]) -> None:
+    for id in roles:
+        if id.startswith("s"):
+            raise SystemObjectProtected("mz_system")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePrivileges:
+    """``privileges`` are letters for each target. ``grantees`` are roles' ids or ``PUBLIC_ROLE_ID``."""
+
+    is_grant: bool
+    privileges: tuple[tuple[Target, str], ...]
+    grantees: tuple[str, ...]
+
+    @property
+    def tag(self) -> str:
+        return "GRANT" if self.is_grant else "REVOKE"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefaultPrivileges:
+    """Of objects of ``object_type`` that ``owners`` (or all, ``PUBLIC_ROLE_ID``) make later, in each of ``places``: database and
+    schema, None being any."""
+
+    is_grant: bool
+    owners: tuple[str, ...]
+    places: tuple[tuple[int | None, int | None], ...]
+    object_type: str
+    privileges: str
+    grantees: tuple[str, ...]
+    tag: str = "ALTER DEFAULT PRIVILEGES"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOwner:
+    """``target`` is what was named; its ``parts``, indexes and a progress relation, follow."""
+
+    target: Reference
+    parts: tuple[Reference, ...]
+    to: str
+    kind: str
+
+    @property
+    def tag(self) -> str:
+        return f"ALTER {self.kind.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignOwned:
+    role_ids: tuple[str, ...]
+    to: str
+    tag: str = "REASSIGN OWNED"
+
+
+@dataclass(frozen=True, slots=True)
+class DropOwned:
+    """``ids`` are the items that go, dependents first; privileges of the roles go too."""
+
+    role_ids: tuple[str, ...]
+    ids: tuple[GlobalId, ...]
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP OWNED"

@@ -1,0 +1,79 @@
+"""CREATE SCHEMA and DROP SCHEMA."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reclock.algebra.ids import GlobalId
+from reclock.catalog.objects import Schema
+from reclock.errors import DependentObjects, DuplicateObject, ReservedName, SystemObjectProtected, UnknownObject
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import Entry
+from reclock.sql.catalog.lookups import closure, snapshot_of
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, nearest, parts
+from reclock.sql.planning.registry import Skipped, plans
+
+_RESERVED_PREFIXES = ("mz_", "pg_")
+
+
+@plans(nodes.CreateSchemaStatement)
+def create_schema(node: nodes.CreateSchemaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSchema | Skipped:
+    *qualifier, name = parts(node.this)
+    database = qualifier[0] if qualifier else session.database
+    if database not in catalog.databases:
+        raise UnknownObject("database", database, hint=nearest(database, catalog.databases))
+    if name in SYSTEM_SCHEMAS or name.startswith(_RESERVED_PREFIXES):
+        raise ReservedName(name, hint='names of schemas do not begin with "mz_" or "pg_"')
+    if (database, name) in catalog.schemas:
+        if node.args.get("exists"):
+            return Skipped("CREATE SCHEMA", f'schema "{name}" already exists, skipping')
+        raise DuplicateObject("schema", name)
+    found = snapshot_of(catalog).database_by_name(database)
+    if found is None:
+        raise UnknownObject("database", database)
+    return CreateSchema(found.id, name)
+
+
+@plans(nodes.DropSchemasStatement)
+def drop_schemas(node: nodes.DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames) -> DropSchemas | Skipped:
+    """What is in a schema goes with CASCADE alone."""
+    schemas: list[Schema] = []
+    notices: list[str] = []
+    inside: list[Entry] = []
+    for name in (parts(table) for table in node.args["names"]):
+        if name[-1] in SYSTEM_SCHEMAS:
+            raise SystemObjectProtected(name[-1])
+        database = name[0] if len(name) == 2 else session.database
+        if node.args.get("exists") and (database, name[-1]) not in catalog.schemas:
+            notices.append(f'schema "{".".join(name)}" does not exist, skipping')
+            continue
+        scope = catalog.scope(name, session)
+        snapshot = snapshot_of(catalog)
+        of = snapshot.database_by_name(scope[0]) if scope[0] is not None else None
+        schema = snapshot.schema_by_name(of.id if of is not None else None, scope[1])
+        if schema is None:
+            raise UnknownObject("schema", name[-1])
+        schemas.append(schema)
+        inside += catalog.within(scope).values()
+    if not schemas:
+        return Skipped("DROP SCHEMA", "; ".join(notices))
+    ids, others = closure([entry.id for entry in inside], catalog)
+    if (inside or others) and node.args.get("behavior") != "CASCADE":
+        raise DependentObjects("schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others])
+    return DropSchemas(tuple(dict.fromkeys(schema.id for schema in schemas)), ids, tuple(notices))
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSchema:
+    database_id: int
+    name: str
+    tag: str = "CREATE SCHEMA"
+
+
+@dataclass(frozen=True, slots=True)
+class DropSchemas:
+    ids: tuple[int, ...]
+    items: tuple[GlobalId, ...]  # they go before the schemas, dependents first
+    notices: tuple[str, ...] = ()
+    tag: str = "DROP SCHEMA"

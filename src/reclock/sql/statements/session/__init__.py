@@ -1,0 +1,1 @@
+"""What a session keeps: variables, prepared statements, cursors."""

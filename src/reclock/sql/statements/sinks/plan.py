@@ -1,0 +1,232 @@
+"""CREATE SINK: what it says of its target, checked against the relation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from pathlib import PurePosixPath
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import Column, TypeName
+from reclock.algebra.timestamps import Timestamp
+from reclock.catalog.objects import Item, ItemType
+from reclock.definitions.connections import KAFKA, SCHEMA_REGISTRY, broker
+from reclock.definitions.sinks import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
+from reclock.errors import InvalidOption, UnsupportedSql
+from reclock.plan.relational import Get, collections
+from reclock.sql import nodes
+from reclock.sql.catalog.definitions import SinkDefinition
+from reclock.sql.catalog.entries import RelationEntry, SinkEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
+from reclock.sql.planning.definitions import chosen_cluster, skip_existing, stored
+from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.queries.columns import check_stored
+from reclock.sql.queries.index_keys import column_positions
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.sources.define import NameResolver
+
+SINK_OPTIONS = frozenset({"snapshot"})
+"""What WITH may say of a sink."""
+
+_PROGRESS = "reclock-progress"
+
+_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+
+
+@plans(nodes.CreateSinkStatement)
+def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSink | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.SINK, catalog)
+    if skipped is not None:
+        return skipped
+    on = catalog.resolve(parts(node.args["on"]), session)
+    if on.is_system:
+        raise UnsupportedSql("a sink from a system relation is not supported")
+    inputs = collections(expand(Get(on.collection, str(on.name), on.desc), catalog))
+    if any((entry := catalog.entry(id.source_id)) is None or entry.is_system for id in inputs):
+        raise UnsupportedSql("a sink from a view over system relations is not supported")
+    check_stored(on.desc.columns)
+    cluster_id = chosen_cluster(node, catalog, session)
+    normal = tracked_copy(node)
+    sink = define_sink(normal, on, catalog, session)
+    for other in catalog.sinks():
+        if _overlap(other.sink.target, sink.target):
+            raise InvalidOption(f'sink "{other.name}" writes there already', hint="drop it, or write somewhere else")
+    as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
+    if as_of is not None and as_of.is_at_least:
+        raise UnsupportedSql("AS OF AT LEAST is not supported for a sink", hint="without AS OF it begins now")
+    normal.set("exists", None)
+    normal.set("as_of", None)
+    normal.set("this", name.to_table())
+    normal.set("on", on.name.to_table())
+    normal.set("cluster", cluster_identifier(catalog.cluster_name(cluster_id)))
+    if isinstance(sink.target, KafkaTarget):
+        normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
+    groups = frozenset(id.group for id in inputs)
+    begins = as_of.at if as_of is not None else None
+    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
+
+
+def define_sink(
+    node: nodes.CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames
+) -> SinkDefinition:
+    """The target, and whether the rows there are come first. The connection that ``node`` names is then qualified in it.
+
+    Raises for keys, paths or options that cannot be.
+    """
+    names = NameResolver(catalog, session)
+    target = _target(node.args["target"], on, names)
+    with_snapshot = True
+    for option in node.args.get("options") or ():
+        name, value = fold(option.this), option.args["value"]
+        if name not in SINK_OPTIONS:
+            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SINK_OPTIONS) or "the option of a sink is snapshot")
+        if not isinstance(value, exp.Boolean):
+            raise InvalidOption("SNAPSHOT is true or false")
+        with_snapshot = bool(value.this)
+    if not with_snapshot and isinstance(target, DeltaTarget):
+        raise InvalidOption("a Delta table holds every row: its sink begins with a snapshot")
+    return SinkDefinition(target, with_snapshot, frozenset(names.used))
+
+
+def _overlap(one: Target, other: Target) -> bool:
+    """A topic takes any number of sinks; the folder of a Delta table is its own, whole."""
+    if isinstance(one, DeltaTarget) and isinstance(other, DeltaTarget):
+        first, second = sorted((PurePosixPath(one.path), PurePosixPath(other.path)), key=lambda path: len(path.parts))
+        return second.is_relative_to(first)
+    return False
+
+
+@singledispatch
+def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Target:
+    raise NotImplementedError(type(into).__name__)
+
+
+@_target.register
+def _(into: nodes.DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
+    written = into.args["path"].name
+    path = PurePosixPath(written)
+    if not written or "://" in written or "\\" in written or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
+        raise InvalidOption(
+            f'"{written}" is no path of a Delta table',
+            hint="a relative path, such as 'reports/daily': it lies below the setting sinks",
+        )
+    if not on.desc.columns:
+        raise InvalidOption("a Delta table has at least one column")
+    return DeltaTarget(str(path))
+
+
+@_target.register
+def _(into: nodes.KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
+    named = into.args.get("connection")
+    addresses, topic, written = (
+        into.args[name].name if into.args.get(name) is not None else "" for name in ("broker", "topic", "progress_topic")
+    )
+    progress_topic = written if into.args.get("progress_topic") is not None else f"{topic}-{_PROGRESS}"
+    if not (named or addresses) or not topic or not progress_topic or progress_topic == topic:
+        raise InvalidOption("the broker and the topic cannot be empty, and progress has a topic of its own")
+    envelope = Envelope(into.args["envelope"])
+    key = tuple(on.desc.names[i] for i in column_positions([fold(column) for column in into.args.get("key") or ()], on.desc))
+    if envelope is Envelope.UPSERT and not key:
+        raise InvalidOption("ENVELOPE UPSERT needs a KEY", hint="KEY (…) names the columns that tell the rows apart")
+    is_unique = bool(on.desc.key is not None and set(on.desc.key) <= set(key))
+    if key and not is_unique and not into.args.get("is_not_enforced"):
+        raise InvalidOption(
+            f'rows of "{on.name}" may agree in ({", ".join(key)})',
+            hint="if they never do, write KEY (…) NOT ENFORCED: the sink stalls should two meet at one time",
+        )
+    connection = names.connection(named, KAFKA) if named is not None else broker(addresses)
+    format, key_format = _formats(into, names)
+    if isinstance(key_format, Plain):
+        _check_plain([column for column in on.desc.columns if column.name in key], key_format.kind)
+    if isinstance(format, Avro) and envelope is Envelope.DEBEZIUM and format.name.rpartition(".")[2] == ROW:
+        raise InvalidOption(f'the record inside an event is called "{ROW}"', hint="AVRO VALUE FULLNAME names that around it")
+    partitions, replicas = (_count(into, name) for name in ("partitions", "replicas"))
+    compression = into.args["compression"].name.lower() if into.args.get("compression") is not None else "lz4"
+    if compression not in COMPRESSIONS:
+        raise InvalidOption(f'unknown compression type "{compression}"', hint=f"one of {', '.join(COMPRESSIONS)}")
+    return KafkaTarget(
+        connection, topic, progress_topic, key, envelope, format, key_format, partitions, replicas, compression=compression
+    )
+
+
+def _count(into: nodes.KafkaInto, name: str) -> int:
+    """A number of things that there is at least one of; -1 if it is left to the broker."""
+    if into.args.get(name) is None:
+        return -1
+    digits = into.args[name].name
+    if not 0 < int(digits[:9]) < 2**15 or len(digits) > 9:
+        raise InvalidOption(f"{digits} is no number of {name}")
+    return int(digits)
+
+
+def _formats(into: nodes.KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
+    """Those of values and of keys."""
+    clause = into.args["format"]
+    key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, nodes.KeyValueFormat) else (clause, clause)
+    if not into.args.get("key") and (key is not value or key.args.get("key_name") is not None):
+        raise InvalidOption("the messages of this sink have no key", hint="KEY (…) names the columns that tell the rows apart")
+    of_value = _format(value, "value_name", "envelope", names)
+    if of_value is None:
+        raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+    return of_value, _format(key, "key_name", ROW, names) or Plain(key.args["kind"])
+
+
+def _format(clause: exp.Expression, name: str, default: str, names: NameResolver) -> Json | Avro | None:
+    """None for one that has no fields."""
+    match clause:
+        case nodes.JsonFormatClause():
+            return Json()
+        case nodes.PlainFormatClause():
+            return None
+        case nodes.RegistryFormatClause() if clause.args["kind"] == "AVRO":
+            if clause.args.get("seed") is not None:
+                raise InvalidOption("a sink has the schema of its relation", hint="leave out SEED SCHEMA")
+            full = clause.args[name].name if clause.args.get(name) is not None else default
+            if not _FULL_NAME.fullmatch(full):
+                raise InvalidOption(f'"{full}" is no full name of Avro\'s', hint="such as 'shop.orders.Order'")
+            registry = names.connection(clause.args["connection"], SCHEMA_REGISTRY)
+            return Avro(registry, full, bool(clause.args.get("null_defaults")))
+        case _:
+            raise UnsupportedSql("the format of a sink into Kafka is JSON or AVRO", hint="KEY FORMAT may also be TEXT or BYTES")
+
+
+def _check_plain(key: Sequence[Column], kind: str) -> None:
+    """Raises ``InvalidOption`` unless a key of these columns can be such text or bytes."""
+    if len(key) != 1 or (key[0].type.name is TypeName.BYTEA) != (kind == "BYTES"):
+        of = "bytea" if kind == "BYTES" else "any type but bytea"
+        raise InvalidOption(f"a KEY in FORMAT {kind} is one column of {of}")
+    if key[0].is_nullable:
+        raise InvalidOption(
+            f'column "{key[0].name}" may be NULL, which no key in FORMAT {kind} can say', hint="KEY FORMAT JSON can"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSink:
+    name: QualifiedName
+    create_sql: str
+    on: GlobalId
+    sink: SinkDefinition
+    cluster_id: int
+    depends_on: frozenset[GlobalId]
+    as_of: Timestamp | None = None
+    """When it begins, if that is said."""
+    inputs: frozenset[str] = frozenset()
+    """The groups of what it reads."""
+    tag: str = "CREATE SINK"
+
+
+@defines(nodes.CreateSinkStatement)
+def sink_entry(node: nodes.CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SinkEntry:
+    on = catalog.resolve(parts(node.args["on"]), SessionNames())
+    cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
+    sink = define_sink(node, on, catalog, SessionNames())
+    return SinkEntry(item.id, name, on.id, cluster_id, sink, item.create_sql or "")

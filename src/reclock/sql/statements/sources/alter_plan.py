@@ -1,0 +1,154 @@
+"""ALTER: decisions about a stalled source, and renaming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.definitions.sources import PostgresConnector
+from reclock.errors import InvalidOption
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import Entry, RelationEntry
+from reclock.sql.catalog.lookups import find_user_object
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import QualifiedName, SessionNames
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.registry import plans
+from reclock.sql.statements.sources.define import duration_ms
+from reclock.sql.statements.sources.guests import check_history
+
+OFFSET_DIGITS = 80
+"""More digits than an offset of any upstream has."""
+
+
+def _source(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Entry:
+    return find_user_object(node, "SOURCE", catalog, session)
+
+
+def _host(entry: Entry) -> GlobalId | None:
+    """Whose claim it is that a decision about a guest is of."""
+    return entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
+
+
+@plans(nodes.AlterSourceRetryStatement)
+def retry(node: nodes.AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
+    source = _source(node, catalog, session)
+    return RetrySource(_host(source) or source.id, source.name)
+
+
+@plans(nodes.AlterSourceResnapshotStatement)
+def resnapshot(node: nodes.AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames) -> ResnapshotSource:
+    source = _source(node, catalog, session)
+    described = source.source if isinstance(source, RelationEntry) else None
+    if described is None or not isinstance(described.connector, PostgresConnector):
+        raise InvalidOption(f'source "{source.name}" cannot be copied anew', detail="only a publication's tables can be")
+    return ResnapshotSource(source.id, source.name)
+
+
+@plans(nodes.AlterSourceWaiveStatement)
+def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
+    source = _source(node, catalog, session)
+    if not node.args["check"].name:
+        raise InvalidOption("the name of a check cannot be empty")
+    return WaiveCheck(_host(source) or source.id, source.name, node.args["check"].name)
+
+
+@plans(nodes.AlterSourceSkipStatement)
+def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
+    source = _source(node, catalog, session)
+    described = source.source if isinstance(source, RelationEntry) else None
+    if described is not None and (reason := getattr(described.connector, "cannot_skip", "")):
+        raise InvalidOption(f'offsets of source "{source.name}" cannot be skipped', detail=reason)
+    lower, upper = (_offset(node.args.get(name)) for name in ("lower", "upper"))
+    if lower is not None and upper is not None and not lower < upper < 10 ** (OFFSET_DIGITS - 1):
+        raise InvalidOption(f"cannot skip from {lower} to {upper}", detail="the end is exclusive and lies behind the start")
+    return SkipRange(_host(source) or source.id, source.name, node.args["partition"].name, lower, upper)
+
+
+@plans(nodes.AlterSourceRestartStatement)
+def restart(node: nodes.AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames) -> RestartPartition:
+    source = _source(node, catalog, session)
+    return RestartPartition(_host(source) or source.id, source.name, node.args["partition"].name)
+
+
+@plans(nodes.AlterSourceRetainStatement)
+def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
+    source, history = _source(node, catalog, session), node.args.get("history")
+    assert source.create_sql is not None
+    if (host := _host(source)) is not None:
+        check_history(catalog.relation(host))
+    text = history.this.name if history is not None else None
+    if text is not None:
+        duration_ms(text)
+    created = parse_one(source.create_sql)
+    others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistoryClause)]
+    created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
+    return RetainHistory(source.id, source.name, text, to_sql(created))
+
+
+def _offset(number: exp.Expression | None) -> int | None:
+    return int(number.name[:OFFSET_DIGITS]) if number is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class RetrySource:
+    """The stalled claim of the source is tried again."""
+
+    id: GlobalId
+    name: QualifiedName
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class ResnapshotSource:
+    """The next step of the source takes all that the upstream has then in place of what its relations have."""
+
+    id: GlobalId
+    name: QualifiedName
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class WaiveCheck:
+    """The standing claim is published although ``check`` failed."""
+
+    id: GlobalId
+    name: QualifiedName
+    check: str
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPartition:
+    """What was given up under the name ``partition`` is read again from its beginning, as a new partition."""
+
+    id: GlobalId
+    name: QualifiedName
+    partition: str
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class SkipRange:
+    """Bytes ``[lower, upper)`` of ``partition`` are bound but not read; without bounds, the whole range of the standing claim."""
+
+    id: GlobalId
+    name: QualifiedName
+    partition: str
+    lower: int | None = None
+    upper: int | None = None
+    tag: str = "ALTER SOURCE"
+
+
+@dataclass(frozen=True, slots=True)
+class RetainHistory:
+    """How far back a source can be read from now on, as written; None is what the environment says. ``create_sql`` has it."""
+
+    id: GlobalId
+    name: QualifiedName
+    duration: str | None
+    create_sql: str
+    tag: str = "ALTER SOURCE"

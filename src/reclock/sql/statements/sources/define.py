@@ -1,0 +1,426 @@
+"""What CREATE SOURCE says of the upstream, as values. One function a connector."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import BIGINT, BYTEA, INTEGER, TEXT, TIMESTAMP, Column, RelationDesc
+from reclock.algebra.timestamps import moment
+from reclock.connectors.objects.patterns import compile_pattern
+from reclock.definitions.connections import AWS, KAFKA, POSTGRES, SCHEMA_REGISTRY, Connection, broker
+from reclock.definitions.load_generators import GENERATED
+from reclock.definitions.sources import (
+    AvroFormat,
+    BytesFormat,
+    CsvFormat,
+    DebeziumConnector,
+    Format,
+    JsonFormat,
+    KafkaConnector,
+    LoadGenerator,
+    ObjectsConnector,
+    PostgresConnector,
+    PublishedTable,
+    SchemaFormat,
+    TextFormat,
+)
+from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
+from reclock.sql import nodes
+from reclock.sql.catalog.definitions import SourceDefinition
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.dialect import to_sql
+from reclock.sql.names import SessionNames, fold, nearest
+from reclock.sql.queries.columns import check_columns, check_stored, declared_column
+from reclock.sql.statements.connections.names import connection_of
+from reclock.sql.statements.sources.guests import host_of
+from reclock.sql.statements.sources.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
+from reclock.sql.statements.sources.streams import kinesis_connector, pubnub_connector
+
+SOURCE_OPTIONS = frozenset({"start"})
+"""What WITH may say of a source."""
+
+_PLAIN = {TextFormat(): Column("text", TEXT), BytesFormat(): Column("data", BYTEA)}
+"""The column of a format that has but one, unless the statement names it."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+
+_QUEUE = re.compile(r"[A-Za-z0-9_-]{0,80}")
+
+_METADATA = {
+    "PARTITION": Column("partition", INTEGER, is_nullable=False),
+    "OFFSET": Column("offset", BIGINT, is_nullable=False),
+    "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
+    "HEADERS": Column("headers", TEXT, is_nullable=False),
+}
+
+_STREAM_METADATA = {
+    "KEY": Column("key", TEXT, is_nullable=False),
+    "PARTITION": Column("shard_id", BIGINT, is_nullable=False),
+    "OFFSET": Column("sequence_number", TEXT, is_nullable=False),
+    "TIMESTAMP": Column("timestamp", TIMESTAMP, is_nullable=False),
+}
+
+
+def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
+    """The source that the statement describes. The connection that ``node`` names is then qualified in it.
+
+    Raises for columns, formats or options that cannot be.
+    """
+    options: dict[str, str] = {}
+    retain_ms = None
+    for option in node.args.get("options") or ():
+        if isinstance(option, nodes.RetainHistoryClause):
+            if retain_ms is not None:
+                raise InvalidOption("option RETAIN HISTORY is given twice")
+            retain_ms = duration_ms(option.this.name)
+            continue
+        name = fold(option.this)
+        if name not in SOURCE_OPTIONS:
+            known = f"options are {', '.join(sorted(SOURCE_OPTIONS)).upper()} and RETAIN HISTORY"
+            raise InvalidOption(f'unknown option "{name}"', hint=nearest(name, SOURCE_OPTIONS) or known)
+        if name in options:
+            raise InvalidOption(f'option "{name}" is given twice')
+        options[name] = option.args["value"].name or to_sql(option.args["value"])
+    names = NameResolver(catalog, session)
+    described = _define(node.args["connector"], node, names)
+    host = host_of(described.connector, described.format, catalog)
+    source = replace(described, depends_on=frozenset(names.used), retain_ms=retain_ms, host=host)
+    if "start" not in options:
+        return source
+    if source.connector.lacks_history:
+        raise InvalidOption("this source cannot START in the past", detail=source.connector.lacks_history)
+    return replace(source, start=moment(options["start"]))
+
+
+@dataclass(frozen=True, slots=True)
+class NameResolver:
+    """What names mean, and which were ``used``."""
+
+    catalog: PlannerCatalog
+    session: SessionNames
+    used: set[GlobalId] = field(default_factory=set)
+
+    def connection(self, name: exp.Table, kind: str) -> Connection:
+        entry = connection_of(name, kind, self.catalog, self.session)
+        self.used.add(entry.id)
+        return entry.connection
+
+
+@singledispatch
+def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    raise NotImplementedError(type(connector).__name__)
+
+
+@_define.register
+def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
+    format, columns = _value_columns(node.args.get("format"), node, may_have_header=True)
+    if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
+        raise InvalidOption("a source over objects is of FORMAT CSV, JSON, TEXT or BYTES")
+    pattern = connector.args["pattern"].name if connector.args.get("pattern") else "**"
+    compile_pattern(pattern)
+    if not connector.args["bucket"].name:
+        raise InvalidOption("the name of a bucket cannot be empty")
+    named, queue = connector.args.get("connection"), connector.args["queue"].name if connector.args.get("queue") else ""
+    if queue and named is None:
+        raise InvalidOption("notifications are read over a connection", hint="FROM S3 CONNECTION c DISCOVER OBJECTS …")
+    if not _QUEUE.fullmatch(queue):
+        raise InvalidOption(f'"{queue}" is not the name of a queue', hint="its name, not its URL or ARN")
+    upstream = ObjectsConnector(
+        connector.args["bucket"].name,
+        pattern,
+        connector.args.get("compression") or "AUTO",
+        names.connection(named, AWS) if named is not None else None,
+        queue,
+    )
+    return SourceDefinition(RelationDesc(columns), upstream, format)
+
+
+@_define.register
+def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    _refuse(node, "a load generator", "columns", "format", "include", "envelope")
+    kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
+    if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
+        raise InvalidOption("MAX CARDINALITY is of COUNTER alone, and greater than 0")
+    scale = connector.args.get("scale_factor")
+    if scale is not None and (kind != "TPCH" or not 0 < float(scale.name[:19]) <= 100):
+        raise InvalidOption("SCALE FACTOR is of TPCH alone, greater than 0 and at most 100")
+    upstream = LoadGenerator(
+        str(kind),
+        duration_ms(interval.name) if interval is not None else 0 if kind == "TPCH" else 1000,
+        int(most.name) if most is not None else None,
+        float(scale.name) if scale is not None else 0.01,
+    )
+    tables = GENERATED[upstream.kind]
+    if "" in tables:
+        _refuse(node, f"LOAD GENERATOR {kind}", "all_tables", "tables")
+        return SourceDefinition(tables[""], upstream, None)
+    wanted = list(tables) if node.args.get("all_tables") else [fold(table.this) for table in node.args.get("tables") or ()]
+    if not wanted:
+        raise InvalidOption(f"LOAD GENERATOR {kind} has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+    for i, table in enumerate(wanted):
+        if table not in tables or table in wanted[:i]:
+            raise InvalidOption(f'table "{table}" is not there, or named twice', hint=nearest(table, tables))
+    return SourceDefinition(RelationDesc(()), upstream, None, {table: tables[table] for table in wanted})
+
+
+@_define.register
+def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    if connector.args.get("transactions") is not None:
+        return _debezium(connector, node, names)
+    _refuse(node, "a source over a topic", "all_tables", "tables")
+    format = node.args.get("format")
+    key_node, value_node = (
+        (format.args["key"], format.args["value"]) if isinstance(format, nodes.KeyValueFormat) else (None, format)
+    )
+    value, columns = _value_columns(value_node, node, names)
+    key = _key_format(key_node, names) if key_node is not None else None
+    envelope = node.args.get("envelope") or "NONE"
+    if envelope == "DEBEZIUM":
+        _refuse(node, "ENVELOPE DEBEZIUM", "include")
+        if not isinstance(value, JsonFormat | AvroFormat):
+            raise InvalidOption("ENVELOPE DEBEZIUM is of FORMAT JSON or AVRO")
+    include: list[tuple[str, str]] = []
+    described = list(columns)
+    metadata = [(clause.args["kind"], clause.args.get("alias")) for clause in node.args.get("include") or ()]
+    if envelope == "UPSERT" and "KEY" not in [kind for kind, _ in metadata]:
+        metadata.insert(0, ("KEY", None))
+    for kind, alias in metadata:
+        if kind == "KEY" and key is None:
+            raise InvalidOption("a key is of no use without its format", hint="write KEY FORMAT TEXT VALUE FORMAT …")
+        plain = (
+            Column("key", BYTEA if isinstance(key, BytesFormat) else TEXT, envelope != "UPSERT")
+            if kind == "KEY" and key is not None
+            else _METADATA[kind]
+        )
+        name = fold(alias) if alias is not None else plain.name
+        include.append((kind, name))
+        described.append(Column(name, plain.type, plain.is_nullable))
+    if columns or not isinstance(value, SchemaFormat) or value.schema:  # else the columns are yet to come
+        check_columns([column.name for column in described])
+    keys = [name for kind, name in include if kind == "KEY"]
+    named, topic = connector.args.get("connection"), connector.args.get("topic")
+    if topic is None or not topic.name or (named is None and not connector.args["broker"].name):
+        raise InvalidOption("the broker and the topic cannot be empty")
+    group = connector.args.get("group")
+    starts, start_timestamp = _bounds(connector, "start")
+    ends, end_timestamp = _bounds(connector, "end")
+    if any(start > end for start, end in zip(starts, ends, strict=False)):
+        raise InvalidOption("a partition cannot end before it starts")
+    upstream = KafkaConnector(
+        names.connection(named, KAFKA) if named is not None else broker(connector.args["broker"].name),
+        topic.name,
+        starts,
+        start_timestamp,
+        key,
+        tuple(include),
+        envelope,
+        group.name if group is not None else None,
+        ends,
+        end_timestamp,
+    )
+    return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
+
+
+def _bounds(connector: nodes.KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
+    """The offsets by partition, or the time in milliseconds, that the topic is read from or up to."""
+    offsets, timestamp = connector.args.get(f"{bound}_offset") or (), connector.args.get(f"{bound}_timestamp")
+    if offsets and timestamp is not None:
+        raise InvalidOption(f"{bound.upper()} OFFSET and {bound.upper()} TIMESTAMP exclude each other")
+    return tuple(int(offset.name[:19]) for offset in offsets), int(timestamp.name[:19]) if timestamp is not None else None
+
+
+def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    """The tables of a connector that tells its transactions."""
+    _refuse(node, "a transaction topic", "columns", "include", "all_tables")
+    topic = connector.args["transactions"].name
+    for argument in ("topic", "start_offset", "start_timestamp", "end_offset", "end_timestamp", "group"):
+        if connector.args.get(argument):
+            raise InvalidOption(f"a TRANSACTION TOPIC stands without {argument.replace('_', ' ').upper()}")
+    if "." not in topic:
+        raise InvalidOption(f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction")
+    clause = node.args.get("format")
+    format: Format | None = JsonFormat()
+    if isinstance(clause, nodes.RegistryFormatClause):
+        format = _schema_format(clause, names)
+    elif not isinstance(clause, nodes.JsonFormatClause):
+        format = None
+    if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
+        raise InvalidOption("transactions are told in FORMAT JSON or AVRO, ENVELOPE DEBEZIUM")
+    if isinstance(format, AvroFormat) and format.schema:
+        raise InvalidOption("the topics of a connector have a schema each", hint="leave SEED SCHEMA out")
+    tables: dict[str, RelationDesc] = {}
+    for table in node.args.get("tables") or ():
+        name = upstream_name(table)
+        if not _TOPIC.fullmatch(name):
+            raise InvalidOption(f'table "{name}" cannot have a topic')
+        if name in tables:
+            raise InvalidOption(f'table "{name}" is named twice')
+        is_open = isinstance(format, AvroFormat) and not table.args.get("columns")  # the registry has them
+        tables[name] = RelationDesc(() if is_open else _columns(table))
+    if not tables:
+        raise InvalidOption("a connector has several tables", hint="add FOR TABLES (schema.table (columns), …)")
+    connection = names.connection(connector.args["connection"], KAFKA)
+    return SourceDefinition(RelationDesc(()), DebeziumConnector(connection, topic), format, tables)
+
+
+@_define.register
+def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    _refuse(node, "a source over a stream", "all_tables", "tables")
+    if node.args.get("envelope") not in (None, "NONE"):
+        raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
+    value, columns = _value_columns(node.args.get("format"), node)
+    included = []
+    for clause in node.args.get("include") or ():
+        plain = _STREAM_METADATA.get(clause.args["kind"])
+        if plain is None:
+            raise InvalidOption(f"records of a stream have no {clause.args['kind']}")
+        name = fold(clause.args["alias"]) if clause.args.get("alias") is not None else plain.name
+        included.append((clause.args["kind"], Column(name, plain.type, plain.is_nullable)))
+    described = (*columns, *(column for _, column in included))
+    check_columns([column.name for column in described])
+    named = connector.args.get("connection")
+    connection = names.connection(named, AWS) if named is not None else None
+    upstream = kinesis_connector(connector, tuple((kind, column.name) for kind, column in included), connection)
+    return SourceDefinition(RelationDesc(described), upstream, value)
+
+
+@_define.register
+def _(connector: nodes.PubNubFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
+    return SourceDefinition(RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None)
+
+
+@_define.register
+def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+    """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
+    _refuse(node, "a publication", "columns", "format", "include", "envelope")
+    tables: dict[str, RelationDesc] = {}
+    for table in node.args.get("tables") or ():
+        name = upstream_name(table)
+        if name in tables:
+            raise InvalidOption(f'table "{name}" is named twice')
+        key = tuple(fold(column) for column in table.args.get("key") or ()) or None
+        columns = _columns(table) if table.args.get("columns") else ()
+        if any(column.limit is not None for column in columns):
+            raise UnsupportedSql("the columns of a publication have no lengths", hint="use text: its server checks them")
+        tables[name] = RelationDesc(columns, key)
+    if not tables and not node.args.get("all_tables"):
+        raise InvalidOption("a publication has several tables", hint="add FOR ALL TABLES or FOR TABLES (…)")
+    if connector.args.get("publication") is None:
+        raise InvalidOption("the name of a publication is missing", hint="FROM POSTGRES CONNECTION c (PUBLICATION '…')")
+    written, publication = connector.args["connection"], connector.args["publication"].name
+    connection = names.connection(written, POSTGRES) if isinstance(written, exp.Table) else written.name
+    slot = connector.args["slot"].name if connector.args.get("slot") is not None else ""
+    known = tuple(
+        PublishedTable(upstream_name(table), int(table.args["oid"].name), tuple(int(n.name) for n in table.args["entries"] or ()))
+        for table in node.args.get("tables") or ()
+        if table.args.get("oid")
+    )
+    return SourceDefinition(RelationDesc(()), PostgresConnector(connection, publication, slot, known), None, tables)
+
+
+def upstream_name(table: exp.Expression) -> str:
+    """A table of ``FOR TABLES`` as its source calls it."""
+    schema = table.args.get("schema")
+    return f"{fold(schema)}.{fold(table.this)}" if schema is not None else fold(table.this)
+
+
+# --- what they have in common ---
+
+
+def _refuse(node: nodes.CreateSourceStatement, what: str, *arguments: str) -> None:
+    spelled = {"columns": "columns of its own", "include": "INCLUDE", "all_tables": "FOR ALL TABLES", "tables": "FOR TABLES"}
+    for argument in arguments:
+        if node.args.get(argument):
+            raise InvalidOption(f"{what} has no {spelled.get(argument, argument.upper())}")
+
+
+def _columns(node: exp.Expression) -> tuple[Column, ...]:
+    columns = tuple(
+        declared_column(fold(column.this), column.args["kind"], not column.args.get("not_null"))
+        for column in node.args.get("columns") or ()
+    )
+    check_columns([column.name for column in columns])
+    check_stored(columns)
+    return columns
+
+
+def _schema_format(clause: exp.Expression, names: NameResolver) -> SchemaFormat:
+    named = clause.args.get("connection")
+    return schema_format(clause, names.connection(named, SCHEMA_REGISTRY) if named is not None else None)
+
+
+def _key_format(clause: exp.Expression, names: NameResolver) -> TextFormat | BytesFormat | SchemaFormat:
+    if isinstance(clause, SCHEMA_CLAUSES):
+        return replace(_schema_format(clause, names), is_document=True)
+    key = _format(clause, 1)
+    if not isinstance(key, TextFormat | BytesFormat):
+        raise InvalidOption("KEY FORMAT is TEXT, BYTES, AVRO or PROTOBUF")
+    return key
+
+
+def _value_columns(
+    clause: exp.Expression | None,
+    node: nodes.CreateSourceStatement,
+    names: NameResolver | None = None,
+    *,
+    may_have_header: bool = False,
+) -> tuple[Format, tuple[Column, ...]]:
+    if isinstance(clause, SCHEMA_CLAUSES):
+        _refuse(node, "a format with a schema", "columns")
+        if names is None:
+            raise InvalidOption("a format with a schema is of topics alone")
+        of_schema = _schema_format(clause, names)
+        return of_schema, schema_columns(of_schema, node.args.get("envelope"))
+    declared = _columns(node) if node.args.get("columns") else ()
+    format = _format(clause, len(declared))
+    if format not in _PLAIN:
+        if isinstance(format, CsvFormat) and format.has_header and not may_have_header:
+            raise InvalidOption("messages have no header", hint="write FORMAT CSV WITH n COLUMNS")
+        return format, declared or _columns(node)
+    if not declared:
+        return format, (_PLAIN[format],)
+    if len(declared) != 1 or declared[0].type != _PLAIN[format].type:
+        raise InvalidOption(f"this format has one column, of type {_PLAIN[format].type}")
+    return format, declared
+
+
+def _format(clause: exp.Expression | None, width: int) -> Format:
+    match clause:
+        case None:
+            raise SqlSyntaxError("a source needs a FORMAT")
+        case nodes.JsonFormatClause():
+            return JsonFormat()
+        case nodes.PlainFormatClause():
+            return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
+        case nodes.KeyValueFormat():
+            raise InvalidOption("only messages have a key and a value")
+    counted, delimiter, null_text = (clause.args.get(name) for name in ("columns", "delimiter", "null_text"))
+    if counted is not None and int(counted.name[:9]) != width:
+        raise InvalidOption(f"FORMAT CSV WITH {counted.name} COLUMNS, but {width} columns are declared")
+    mark = delimiter.name if delimiter is not None else ","
+    if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
+        raise InvalidOption(
+            "the CSV delimiter must be one ASCII character, and no quote or end of line", hint="for example DELIMITED BY ';'"
+        )
+    return CsvFormat(bool(clause.args.get("header")), mark, null_text.name if null_text is not None else "")
+
+
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS_MS |= {"second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000, "week": 7 * 86_400_000}
+
+
+def duration_ms(text: str) -> int:
+    """``1s``, ``500ms``, ``2 min``, ``30 days``. Raises ``InvalidOption``."""
+    digits = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text.strip()[len(digits) :].strip()
+    each = _UNITS_MS.get(unit) or _UNITS_MS.get(unit.removesuffix("s"))
+    if not (digits.isascii() and digits.isdigit()) or each is None or not int(digits[:12]) > 0:
+        raise InvalidOption(f'invalid interval "{text}"', hint="for example '500ms', '1s', '5m' or '30 days'")
+    return int(digits[:12]) * each

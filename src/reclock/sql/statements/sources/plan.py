@@ -1,0 +1,158 @@
+"""CREATE SOURCE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sqlglot import exp
+
+from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
+from reclock.algebra.relations import RelationDesc
+from reclock.catalog.objects import Item, ItemType
+from reclock.definitions.sources import ObjectsConnector
+from reclock.errors import (
+    DuplicateObject,
+    InvalidOption,
+    UnsupportedSql,
+)
+from reclock.sql import nodes
+from reclock.sql.catalog.definitions import SourceDefinition
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.planning.definitions import check_free, chosen_cluster, skip_existing, stored
+from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.statements.sources.define import define_source, upstream_name
+from reclock.sql.statements.sources.guests import check_guest
+from reclock.sql.statements.views.plan import CreateIndex, default_index
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSubsource:
+    """A relation that a source fills beside others; it comes and goes with the source."""
+
+    name: QualifiedName
+    create_sql: str
+    desc: RelationDesc
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSource:
+    """``progress_name`` is the name written, or the first free one. ``index`` comes with CREATE MATERIALIZED SOURCE."""
+
+    name: QualifiedName
+    create_sql: str
+    source: SourceDefinition
+    progress_name: QualifiedName
+    index: CreateIndex | None = None
+    subsources: tuple[CreateSubsource, ...] = ()
+    depends_on: frozenset[GlobalId] = frozenset()
+    tag: str = "CREATE SOURCE"
+
+    @property
+    def desc(self) -> RelationDesc:
+        return self.source.desc
+
+
+@plans(nodes.CreateSourceStatement)
+def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
+    if skipped is not None:
+        return skipped
+    normal = tracked_copy(node)
+    source = define_source(normal, catalog, session)
+    check_guest(source, catalog)
+    progress = node.args.get("progress")
+    if progress is not None:
+        progress_name = catalog.locate(parts(progress), session) if len(parts(progress)) > 1 else name.sibling(fold(progress.this))
+        if progress_name.scope != name.scope:
+            raise InvalidOption(
+                "a progress relation belongs to the schema of its source", hint=f"write {identifier(progress_name.item).sql()}"
+            )
+        if progress_name == name:
+            raise DuplicateObject("source", str(name))
+        check_free(progress_name, catalog)
+    else:
+        progress_name = catalog.free_name(name.sibling(f"{name.item}_progress"), also_taken=[name.item])
+    index = None
+    if node.args.get("materialized"):
+        taken = [name.item, progress_name.item]
+        index = default_index(name, source.desc, None, chosen_cluster(node, catalog, session), catalog, taken)
+    for argument in ("exists", "materialized", "cluster"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    normal.set("progress", progress_name.to_table())
+    if isinstance(source.connector, ObjectsConnector):
+        normal.args["connector"].set("pattern", exp.Literal.string(source.connector.pattern))
+    subsources = _subsources(node, name, source, catalog, session)
+    if source.subsources:
+        normal.set("all_tables", None)
+        described = {upstream_name(table): table for table in normal.args.get("tables") or ()}
+        tables = []
+        for table, subsource in zip(source.subsources, subsources, strict=True):
+            part = described.get(table) or nodes.SubsourceOf(this=identifier(table))
+            is_default = subsource.name == name.sibling(table.rpartition(".")[2])
+            part.set("alias", None if is_default else subsource.name.to_table())
+            tables.append(part)
+        normal.set("tables", tables)
+    return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
+
+
+@plans(nodes.CreateSubsourceStatement)
+def create_subsource(node: nodes.CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
+    """The text of a subsource is for reading alone."""
+    raise UnsupportedSql("a subsource is made by its source", hint="CREATE SOURCE … FOR TABLES (…)")
+
+
+def _subsources(
+    node: nodes.CreateSourceStatement,
+    source_name: QualifiedName,
+    source: SourceDefinition,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> tuple[CreateSubsource, ...]:
+    """Each is called as its table is upstream, unless the statement says otherwise."""
+    aliases = {upstream_name(table): table.args.get("alias") for table in node.args.get("tables") or ()}
+    created: list[CreateSubsource] = []
+    for table, desc in source.subsources.items():
+        alias = aliases.get(table)
+        if alias is None:
+            name = source_name.sibling(table.rpartition(".")[2])
+        else:
+            name = catalog.locate(parts(alias), session) if len(parts(alias)) > 1 else source_name.sibling(fold(alias.this))
+        if name == source_name or name in [other.name for other in created]:
+            raise DuplicateObject("source", str(name))
+        check_free(name, catalog)
+        text = nodes.CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
+        created.append(CreateSubsource(name, stored(text), desc))
+    return tuple(created)
+
+
+@defines(nodes.CreateSourceStatement)
+def source_entry(node: nodes.CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+    source = define_source(node, catalog, SessionNames())
+    collection, depends_on = StorageCollectionId(source.host or item.id), source.depends_on
+    if source.host is not None:
+        depends_on |= {source.host}
+    return RelationEntry(
+        item.id, collection, name, item.type, source.desc, create_sql=item.create_sql, depends_on=depends_on, source=source
+    )
+
+
+@defines(nodes.CreateSubsourceStatement)
+def subsource_entry(
+    node: nodes.CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
+) -> RelationEntry:
+    of = catalog.resolve(parts(node.args["source"]), SessionNames())
+    table = node.args["table"].name
+    host = of.source.host if of.source is not None else None
+    output = (
+        StorageCollectionId(of.id, CollectionType.RECLOCKED, table)
+        if host is None
+        else StorageCollectionId.of_guest(host, of.id, table)
+    )
+    desc = of.source.subsources[table] if of.source is not None else of.desc
+    return RelationEntry(item.id, output, name, item.type, desc, create_sql=item.create_sql, depends_on=frozenset({of.id}))

@@ -1,0 +1,202 @@
+"""The constraints of tables: checked when they are declared, kept in the definition, and never enforced.
+
+No plan may rest on them. The exception is that the columns of a primary key are NOT NULL, which is enforced. What a constraint
+names is looked up when the table is created and never again, so a definition stays valid whatever becomes of the target of
+a foreign key or of the functions of a CHECK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.relations import BOOLEAN, RelationDesc
+from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
+from reclock.plan.scalars import Call
+from reclock.sql import nodes
+from reclock.sql.catalog.constraints import Constraint, ConstraintKind
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.constraint_nodes import TableConstraint
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
+from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.queries.coercion import expect
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.scope import Scope
+
+_NAME_ENDINGS = {"PRIMARY KEY": "pkey", "UNIQUE": "key", "FOREIGN KEY": "fkey", "CHECK": "check"}
+
+
+def key_columns(node: nodes.CreateTableStatement) -> tuple[str, ...]:
+    """The columns of the primary key: none if the table has none."""
+    for constraint in node.args.get("constraints") or ():
+        if constraint.args["kind"] == ConstraintKind.PRIMARY_KEY:
+            return tuple(fold(column) for column in constraint.args["columns"])
+    return ()
+
+
+def declared_constraints(node: nodes.CreateTableStatement) -> tuple[Constraint, ...]:
+    """The constraints of a definition that ``declare_constraints`` brought into the form that is kept."""
+    return tuple(_declared(constraint) for constraint in node.args.get("constraints") or ())
+
+
+def _declared(node: TableConstraint) -> Constraint:
+    said, target, condition = node.args, node.args.get("target"), node.args.get("check")
+    columns = tuple(fold(column) for column in said.get("columns") or ())
+    if condition is not None:
+        columns = tuple(dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False)))
+    return Constraint(
+        fold(node.this),
+        ConstraintKind(said["kind"]),
+        columns,
+        bool(said.get("are_nulls_equal")),
+        parts(target) if target is not None else (),
+        tuple(fold(column) for column in said.get("target_columns") or ()),
+        said.get("match") or "SIMPLE",
+        said.get("on_update") or "NO ACTION",
+        said.get("on_delete") or "NO ACTION",
+        is_deferrable=bool(said.get("deferrable")),
+        is_deferred="DEFERRED" in (said.get("deferrable") or ""),
+        condition=condition,
+    )
+
+
+def declare_constraints(
+    node: nodes.CreateTableStatement, name: QualifiedName, desc: RelationDesc, catalog: PlannerCatalog, session: SessionNames
+) -> tuple[str, ...]:
+    """Bring the constraints of ``node`` into the form that is kept: named, with full names, NOT ENFORCED. Answers the notices.
+
+    Raises for constraints that could not hold of the table: those that PostgreSQL refuses.
+    """
+    constraints: list[TableConstraint] = node.args.get("constraints") or []
+    if sum(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints) > 1:
+        raise InvalidConstraint(f'multiple primary keys for table "{name.item}" are not allowed')
+    assumed = [constraint for constraint in constraints if not constraint.args.get("is_not_enforced")]
+    for constraint in constraints:
+        _check_columns(constraint, desc)
+        if constraint.args["kind"] == "CHECK":
+            _declare_check(constraint, name, desc)
+        elif constraint.args["kind"] == "FOREIGN KEY":
+            _declare_foreign_key(constraint, node, name, desc, catalog, session)
+        constraint.set("is_not_enforced", True)
+    _name_constraints(constraints, name.item)
+    key = key_columns(node)
+    for column in node.args["columns"]:
+        if fold(column.this) in key:
+            column.set("not_null", True)
+    if not assumed:
+        return ()
+    names = ", ".join(f'"{fold(constraint.this)}"' for constraint in assumed)
+    plural = len(assumed) > 1
+    return (f'constraint{"s" if plural else ""} {names} of table "{name.item}" {"are" if plural else "is"} not enforced',)
+
+
+def _check_columns(constraint: TableConstraint, desc: RelationDesc) -> None:
+    names = [fold(column) for column in constraint.args.get("columns") or ()]
+    _check_exist(names, desc)
+    for i, column in enumerate(names):
+        if column in names[:i] and constraint.args["kind"] != "FOREIGN KEY":
+            kind = constraint.args["kind"].lower()
+            raise InvalidConstraint(f'column "{column}" appears twice in {kind} constraint', sqlstate="42701")
+
+
+def _check_exist(names: Sequence[str], desc: RelationDesc) -> None:
+    for name in names:
+        if name not in desc.names:
+            raise UnknownColumn(name, hint=nearest(name, desc.names))
+
+
+def _declare_check(constraint: TableConstraint, name: QualifiedName, desc: RelationDesc) -> None:
+    """The kept condition names columns alone, so that it stays valid when the table is renamed."""
+    condition = constraint.args["check"]
+    _plan_check(condition, Scope.of(desc, name.item, name))
+    for column in condition.find_all(exp.Column):
+        for qualifier in ("table", "db", "catalog"):
+            column.set(qualifier, None)
+    _plan_check(condition, Scope.of(desc, None))
+
+
+def _plan_check(condition: exp.Expr, scope: Scope) -> None:
+    try:
+        value = scalar(condition, ExprContext(scope, _InCheck(NO_PARAMETERS, "it may use the columns of the row"), "CHECK"))
+    except AggregateNotAllowed as error:
+        raise AggregateNotAllowed("aggregate functions are not allowed in check constraints") from error
+    expect(value, BOOLEAN, "argument of CHECK")
+
+
+@dataclass(frozen=True, slots=True)
+class _InCheck(NoSubqueries):
+    """A condition may ask about the session, as in PostgreSQL: it is never evaluated."""
+
+    def about_session(self, call: Call) -> Any:
+        return call
+
+
+def _declare_foreign_key(
+    constraint: TableConstraint,
+    node: nodes.CreateTableStatement,
+    name: QualifiedName,
+    desc: RelationDesc,
+    catalog: PlannerCatalog,
+    session: SessionNames,
+) -> None:
+    written = parts(constraint.args["target"])
+    if written == (name.item,) or (catalog.find(written, session) is None and catalog.locate(written, session) == name):
+        target_name, target_desc, target_key = name, desc, key_columns(node)
+    else:
+        target = catalog.resolve(written, session)
+        target_name, target_desc, target_key = target.name, target.desc, _key_of(target)
+    if target_name.is_temporary != name.is_temporary:
+        kind = "temporary" if name.is_temporary else "permanent"
+        raise InvalidConstraint(f"constraints on {kind} tables may reference only {kind} tables")
+    columns = [fold(column) for column in constraint.args.get("target_columns") or ()] or list(target_key)
+    if not columns:
+        raise InvalidConstraint(f'there is no primary key for referenced table "{target_name.item}"', sqlstate="42704")
+    _check_exist(columns, target_desc)
+    if len(columns) != len(constraint.args["columns"]):
+        message = "number of referencing and referenced columns for foreign key disagree"
+        raise InvalidConstraint(message, sqlstate="42830")
+    constraint.set("target", target_name.to_table())
+    constraint.set("target_columns", [identifier(column) for column in columns])
+
+
+def _key_of(target: RelationEntry) -> tuple[str, ...]:
+    if target.table is None:
+        raise WrongObjectType(str(target.name), "table", target.type.value)
+    return target.table.primary_key
+
+
+def _name_constraints(constraints: Sequence[TableConstraint], table: str) -> None:
+    """Give names to those without, as PostgreSQL does: of the table, the columns and the kind, and a number where one is taken."""
+    taken: set[str] = set()
+    for constraint in constraints:
+        if constraint.this:
+            name = fold(constraint.this)
+            if name in taken:
+                raise InvalidConstraint(f'constraint "{name}" for relation "{table}" already exists', sqlstate="42710")
+            taken.add(name)
+    for constraint in constraints:
+        if not constraint.this:
+            name = next(name for name in _generated_names(constraint, table) if name not in taken)
+            taken.add(name)
+            constraint.set("this", identifier(name))
+
+
+def _generated_names(constraint: TableConstraint, table: str) -> Iterator[str]:
+    kind = constraint.args["kind"]
+    columns = [fold(column) for column in constraint.args.get("columns") or ()]
+    if kind == "PRIMARY KEY":
+        columns = []
+    elif kind == "CHECK":
+        used = {fold(column.this) for column in constraint.args["check"].find_all(exp.Column)}
+        columns = sorted(used) if len(used) == 1 else []
+    base = "_".join([table, *columns, _NAME_ENDINGS[kind]])
+    yield base
+    number = 0
+    while True:
+        number += 1
+        yield f"{base}{number}"

@@ -1,0 +1,100 @@
+"""Which rows UPDATE and DELETE concern, and beside other relations (FROM, USING): each row of the table at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from reclock.algebra.relations import ScalarType
+from reclock.plan.relational import Plan
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.query import plan_query
+from reclock.sql.queries.scope import Scope
+from reclock.sql.queries.tables import plan_from
+
+_MATCHED, _AGAIN = "mz_matched", "mz_again"
+
+
+def matching(
+    node: exp.Expr, table: RelationEntry, context: Context, values: Sequence[exp.Expr], hints: Sequence[ScalarType | None]
+) -> Plan:
+    """The rows of the table that meet WHERE, and behind their columns ``values``. Of several rows of the other relations that one
+    row meets, one gives the values, as in PostgreSQL."""
+    others = [tracked_copy(other) for other in node.args.get("others") or ()]
+    where = exp.Where(this=tracked_copy(node.args["where"])) if node.args.get("where") is not None else None
+    if not others:
+        from_ = exp.From(this=tracked_copy(node.this))
+        select = exp.Select(expressions=[*_columns(node, table), *values], from_=from_, where=where)
+    elif values:
+        select = _with_values(node, table, others, where, values)
+    else:
+        plan_query(_beside(node, others, where, _columns(node, table)), context)  # where a name is ambiguous, it says so
+        inside = exp.Select(expressions=[exp.Literal.number(1)], where=where, **_from(others))
+        exists = exp.Where(this=exp.Exists(this=inside))
+        select = exp.Select(expressions=_columns(node, table), from_=exp.From(this=tracked_copy(node.this)), where=exists)
+    return plan_query(select, context, hints=hints).embedded
+
+
+def returned_of_others(node: exp.Expr, context: Context) -> tuple[Scope, list[exp.Expr]]:
+    """The columns of the other relations that RETURNING may name, and how the query says them; none without RETURNING."""
+    others = [tracked_copy(other) for other in node.args.get("others") or ()]
+    if not others or not node.args.get("returning"):
+        return Scope(), []
+    scope = plan_from(exp.Select(**_from(others)), context).scope
+    return scope, [
+        exp.Column(
+            this=exp.to_identifier(column.name, quoted=True),
+            table=exp.to_identifier(column.relation, quoted=True) if column.relation is not None else None,
+        )
+        for column in scope.columns
+    ]
+
+
+def _with_values(
+    node: exp.Expr, table: RelationEntry, others: list[exp.Expr], where: exp.Where | None, values: Sequence[exp.Expr]
+) -> exp.Select:
+    """A table may hold a row more than once, so one match is found for each different row, and then given to all of its copies."""
+    names = [f"c{number}" for number in range(len(table.desc))]
+    from_there = {number: value for number, value in enumerate(values) if value.find(exp.Column)}
+    shown = [exp.alias_(column, name) for column, name in zip(_columns(node, table), names, strict=True)]
+    shown += [exp.alias_(tracked_copy(value), f"v{number}", copy=False) for number, value in from_there.items()]
+    inner = _beside(node, others, where, shown)
+    inner.set("distinct", exp.Distinct(on=exp.Tuple(expressions=_columns(node, table))))
+    matched = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(_MATCHED)))
+    again = exp.Table(
+        **{part: node.this.args.get(part) and tracked_copy(node.this.args[part]) for part in ("this", "db", "catalog")},
+        alias=exp.TableAlias(this=exp.to_identifier(_AGAIN)),
+    )
+    own = [exp.column(exp.to_identifier(name, quoted=True), _AGAIN) for name in table.desc.names]
+    same = exp.and_(*(exp.NullSafeEQ(this=c.copy(), expression=exp.column(n, _MATCHED)) for c, n in zip(own, names, strict=True)))
+    given = [
+        exp.column(f"v{number}", _MATCHED) if number in from_there else tracked_copy(value) for number, value in enumerate(values)
+    ]
+    return exp.Select(expressions=[*own, *given], from_=exp.From(this=matched), joins=[exp.Join(this=again, on=same)])
+
+
+def _beside(node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, shown: list[exp.Expr]) -> exp.Select:
+    return exp.Select(
+        expressions=[tracked_copy(each) for each in shown],
+        where=where and tracked_copy(where),
+        **_from([tracked_copy(node.this), *others]),
+    )
+
+
+def _from(relations: list[exp.Expr]) -> dict[str, object]:
+    """Relations that commas part; the parser has put what is joined to one of them behind it."""
+    joins: list[exp.Expr] = []
+    for relation in [tracked_copy(each) for each in relations]:
+        behind = relation.args.get("joins") or []
+        relation.set("joins", None)
+        joins += [exp.Join(this=relation), *behind]
+    return {"from_": exp.From(this=joins[0].this), "joins": joins[1:]}
+
+
+def _columns(node: exp.Expr, table: RelationEntry) -> list[exp.Expr]:
+    target = node.this
+    called = target.args["alias"].this if target.args.get("alias") else target.this
+    return [exp.Column(this=exp.to_identifier(name, quoted=True), table=tracked_copy(called)) for name in table.desc.names]

@@ -1,0 +1,277 @@
+"""INSERT, UPDATE, DELETE, TRUNCATE: what changes a table, each as one plan of the rows that go and the rows that come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import Column, RelationDesc, ScalarType
+from reclock.catalog.objects import ItemType
+from reclock.errors import DuplicateColumn, SqlSyntaxError, SystemObjectProtected, UnknownColumn, UnsupportedSql, WrongObjectType
+from reclock.plan.build import ONE_ROW, compute
+from reclock.plan.relational import Constant, Plan, Union
+from reclock.plan.rules import optimize
+from reclock.plan.scalar_trees import has
+from reclock.plan.scalars import Cast, ColumnRef, Literal
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
+from reclock.sql.planning.registry import plans
+from reclock.sql.queries.attach import attach
+from reclock.sql.queries.coercion import assign, coerce
+from reclock.sql.queries.context import Context
+from reclock.sql.queries.expressions import ExprContext, function_name, scalar
+from reclock.sql.queries.query import new_context, plan_query
+from reclock.sql.queries.rewrite import SubqueryValue
+from reclock.sql.queries.row_functions import ROW_FUNCTIONS
+from reclock.sql.queries.scope import Scope, ScopeColumn
+from reclock.sql.queries.select import select_list
+from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.statements.tables.matching import matching, returned_of_others
+from reclock.sql.statements.tables.plan import default_value
+
+_NO_OTHERS = Scope()
+
+
+def table_named(node: exp.Table, catalog: PlannerCatalog, session: SessionNames) -> RelationEntry:
+    """The table. Raises ``UnknownRelation``, or ``WrongObjectType`` if it is something else, which nobody can change."""
+    entry = catalog.resolve(parts(node), session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    if entry.type is not ItemType.TABLE:
+        raise WrongObjectType(str(entry.name), "table", entry.type.value.replace("_", " "))
+    return entry
+
+
+def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> tuple[int, ...]:
+    """The positions of the columns named, or of all. Raises ``UnknownColumn`` or ``DuplicateColumn``."""
+    names = [fold(column) for column in columns] if columns is not None else list(table.desc.names)
+    for i, name in enumerate(names):
+        if name not in table.desc.names:
+            hint = nearest(name, table.desc.names)
+            raise UnknownColumn(name, hint=hint or f'it is not a column of "{table.name.item}"')
+        if name in names[:i]:
+            raise DuplicateColumn(name)
+    return tuple(table.desc.names.index(name) for name in names)
+
+
+@plans(nodes.InsertStatement, returns_rows=True)
+def insert(node: nodes.InsertStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+    table = table_named(node.this, catalog, session)
+    context = new_context(catalog, session)
+    positions = target_columns(node.args.get("columns"), table)
+    given: dict[int, Any] = {}
+    plan: Plan = ONE_ROW
+    query = node.args.get("query")
+    values = query.unnest() if isinstance(query, exp.Subquery) else query
+    is_assigned = False
+    if isinstance(values, exp.Values) and not any(values.args.get(name) for name in ("order", "limit", "offset")):
+        is_assigned = True
+        plan = _values(values, positions, table, context)
+    elif query is not None:
+        plan = plan_query(query, context, hints=[table.desc.types[i] for i in positions]).embedded
+    if len(plan.desc) > len(positions):
+        raise SqlSyntaxError("INSERT has more expressions than target columns")
+    if query is not None and len(plan.desc) < len(positions) and node.args.get("columns") is not None:
+        raise SqlSyntaxError("INSERT has more target columns than expressions")
+    for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
+        target = table.desc.columns[position]
+        given[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
+    added = new_rows(plan, given, table)
+    wide, returning = _returning(node, added, 0, table, context)
+    return Modify("INSERT", table.id, table.name, table.desc, optimize(wide), False, True, returning, frozenset(context.depends_on))
+
+
+def new_rows(plan: Plan, given: Mapping[int, Any], table: RelationEntry) -> Plan:
+    """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other columns their defaults."""
+    scalars = [
+        given[i] if i in given else _default(table, i) or Literal(None, column.type) for i, column in enumerate(table.desc.columns)
+    ]
+    return _folded(plan, scalars, table.desc.names) or compute(plan, scalars, table.desc.names)
+
+
+@plans(nodes.UpdateStatement, returns_rows=True)
+def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+    table = table_named(node.this, catalog, session)
+    context = new_context(catalog, session)
+    assigned = [fold(assignment.this) for assignment in node.args["assignments"]]
+    for i, name in enumerate(assigned):
+        if name in assigned[:i]:
+            raise SqlSyntaxError(f'multiple assignments to same column "{name}"')
+    positions = target_columns([assignment.this for assignment in node.args["assignments"]], table)
+    values = [_value(assignment.args["value"], i, table) for assignment, i in zip(node.args["assignments"], positions, strict=True)]
+    if any(_answers_rows(value) for value in values):
+        raise UnsupportedSql("set-returning functions are not allowed in UPDATE")
+    width = len(table.desc)
+    hints: list[ScalarType | None] = [None] * width
+    hints += [table.desc.types[i] for i in positions]
+    others, named = returned_of_others(node, context)
+    plan = matching(node, table, context, [*values, *named], [*hints, *(None for _ in named)])
+    new: list[Any] = _columns(table.desc)
+    for k, position in enumerate(positions):
+        column = table.desc.columns[position]
+        new[position] = assign(ColumnRef(width + k, plan.desc.types[width + k]), column)
+    matched = [ColumnRef(width + len(values) + i, column.type) for i, column in enumerate(others.columns)]
+    names = [*table.desc.names, *table.desc.names, *(column.name for column in others.columns)]
+    changed = compute(plan, [*_columns(table.desc), *new, *matched], names)
+    wide, returning = _returning(node, changed, width, table, context, others)
+    return Modify("UPDATE", table.id, table.name, table.desc, optimize(wide), True, True, returning, frozenset(context.depends_on))
+
+
+@plans(nodes.DeleteStatement, returns_rows=True)
+def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+    table = table_named(node.this, catalog, session)
+    context = new_context(catalog, session)
+    others, named = returned_of_others(node, context)
+    removed = matching(node, table, context, named, [None] * (len(table.desc) + len(named)))
+    wide, returning = _returning(node, removed, 0, table, context, others)
+    return Modify("DELETE", table.id, table.name, table.desc, optimize(wide), True, False, returning, frozenset(context.depends_on))
+
+
+@plans(nodes.TruncateStatement)
+def truncate(node: nodes.TruncateStatement, catalog: PlannerCatalog, session: SessionNames) -> Truncate:
+    found: dict[GlobalId, Modify] = {}
+    for name in node.args["names"]:
+        emptied = delete(nodes.DeleteStatement(this=name), catalog, session)
+        found[emptied.table] = emptied
+    return Truncate(tuple(found.values()))
+
+
+# --- parts ---
+
+
+def _answers_rows(value: exp.Expr) -> bool:
+    """Whether a function of several rows stands in it, outside of a subquery."""
+    outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
+    return any(isinstance(each, exp.Anonymous) and function_name(each) in ROW_FUNCTIONS for each in outside)
+
+
+def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
+    """What an UPDATE assigns, or for DEFAULT what the column is without being told."""
+    if not _is_default(node):
+        return tracked_copy(node)
+    default = table.table.defaults[position] if table.table is not None else None
+    return default.copy() if default is not None else exp.Null()
+
+
+def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
+    """Rows of constants and expressions, each value cast by itself to the type of its column."""
+    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
+    rows = []
+    for row in node.expressions:
+        if not isinstance(row, exp.Tuple):
+            raise SqlSyntaxError("a row of VALUES stands in parentheses")
+        if len(row.expressions) != len(node.expressions[0].expressions):
+            raise SqlSyntaxError("VALUES lists must all be the same length")
+        if len(row.expressions) > len(positions):
+            raise SqlSyntaxError("INSERT has more expressions than target columns")
+        targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
+        written = [_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
+        rows.append([assign(scalar(v, reading), c) for v, (_, c) in zip(written, targets, strict=True)])
+    if any(has(value, SubqueryValue) for row in rows for value in row):
+        raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
+    names = [table.desc.names[i] for i in positions[: len(rows[0])]]
+    types = [table.desc.types[i] for i in positions[: len(rows[0])]]
+    desc = RelationDesc(tuple(Column(name, type) for name, type in zip(names, types, strict=True)))
+    if all(isinstance(value, Literal) for row in rows for value in row):
+        return Constant(tuple(tuple(value.value for value in row) for row in rows), desc)
+    parts = tuple(compute(ONE_ROW, row, names) for row in rows)
+    return Union(parts, desc) if len(parts) > 1 else parts[0]
+
+
+def _is_default(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Column):
+        return not node.args.get("table") and not node.this.args.get("quoted") and node.name.upper() == "DEFAULT"
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
+
+
+def _default(table: RelationEntry, position: int) -> Any | None:
+    node = table.table.defaults[position] if table.table is not None else None
+    column = table.desc.columns[position]
+    return default_value(node, column) if node is not None else None
+
+
+def _columns(desc: RelationDesc, start: int = 0) -> list[Any]:
+    return [ColumnRef(start + i, type) for i, type in enumerate(desc.types)]
+
+
+def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constant | None:
+    """The rows that the scalars make of constants, if no engine is needed to know them."""
+    if not isinstance(plan, Constant):
+        return None
+    rows = []
+    for row in plan.rows:
+        values = [_constant(each, row) for each in scalars]
+        if not all(isinstance(value, Literal) for value in values):
+            return None
+        rows.append(tuple(value.value for value in values))
+    columns = (Column(name, scalars[i].type, any(row[i] is None for row in rows)) for i, name in enumerate(names))
+    return Constant(tuple(rows), RelationDesc(tuple(columns)))
+
+
+def _constant(value: Any, row: Sequence[Any]) -> Any:
+    match value:
+        case ColumnRef(index=index, type=type):
+            return Literal(row[index], type)
+        case Cast(operand=ColumnRef(index=index, type=operand_type), type=type):
+            return coerce(Literal(row[index], operand_type), type)
+        case _:
+            return value
+
+
+def _returning(
+    node: exp.Expr, plan: Plan, start: int, table: RelationEntry, context: Context, others: Scope = _NO_OTHERS
+) -> tuple[Plan, RelationDesc | None]:
+    """``plan`` with what RETURNING says behind it; and the columns of that.
+
+    It may name the table's columns, which begin at ``start``, and those of ``others``, which are last and go.
+    """
+    returning = node.args.get("returning")
+    if not returning:
+        return plan, None
+    alias = node.this.args.get("alias")
+    shown = Scope.of(table.desc, fold(alias.this) if alias else table.name.item, None if alias else table.name)
+    hidden = tuple(ScopeColumn(None, "", type, None, True) for type in plan.desc.types[:start])
+    items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
+    wide, values = attach(plan, [value for _, value in items])
+    width = len(plan.desc) - len(others.columns)
+    kept = [*_columns(plan.desc)[:width], *values]
+    wide = compute(wide, kept, [*plan.desc.names[:width], *(name for name, _ in items)])
+    return wide, RelationDesc(wide.desc.columns[width:])
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """A change of one table's rows: ``kind`` is ``INSERT``, ``UPDATE`` or ``DELETE``.
+
+    The columns of ``plan`` are, for each row that is changed, the row that goes if ``removes``, the row that comes if ``adds``, and
+    what is answered for it, described by ``returning``. As in a Select, views are ``Get``s of their own ids.
+    """
+
+    kind: str
+    table: GlobalId
+    name: QualifiedName
+    desc: RelationDesc
+    plan: Plan
+    removes: bool
+    adds: bool
+    returning: RelationDesc | None
+    depends_on: frozenset[GlobalId] = frozenset()
+
+    @property
+    def tag(self) -> str:
+        return "INSERT 0" if self.kind == "INSERT" else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Each table is emptied, all at once."""
+
+    parts: tuple[Modify, ...]
+    tag: str = "TRUNCATE TABLE"

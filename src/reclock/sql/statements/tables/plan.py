@@ -1,0 +1,127 @@
+"""CREATE TABLE: columns, their defaults, and the normalised text the catalog keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reclock.algebra.ids import CollectionType, StorageCollectionId
+from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
+from reclock.catalog.objects import Item, ItemType
+from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
+from reclock.sql import nodes
+from reclock.sql.catalog.definitions import TableDefinition
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
+from reclock.sql.parameters import NO_PARAMETERS
+from reclock.sql.parse import parse_one
+from reclock.sql.planning.definitions import skip_existing, stored
+from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.queries.coercion import assign
+from reclock.sql.queries.columns import check_columns, check_stored, declared_column
+from reclock.sql.queries.expressions import ExprContext, scalar
+from reclock.sql.queries.limits import NoSubqueries
+from reclock.sql.queries.scope import Scope
+from reclock.sql.statements.query.plan import plan_bare_query
+from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.declared_constraints import declare_constraints, declared_constraints, key_columns
+
+
+@plans(nodes.CreateTableStatement)
+def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.TABLE, catalog)
+    if skipped is not None:
+        return skipped
+    normal = tracked_copy(node)
+    normal.set("exists", None)
+    normal.set("this", name.to_table())
+    notices = declare_constraints(normal, name, _columns(node), catalog, session)
+    return CreateTable(name, stored(normal), define_table(normal), notices=notices)
+
+
+@plans(nodes.CreateTableAsStatement)
+def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+    """The table has the columns of the query; each may be null."""
+    name = catalog.locate(parts(node.this), session)
+    skipped = skip_existing(node, name, ItemType.TABLE, catalog)
+    if skipped is not None:
+        return skipped
+    query = plan_bare_query(node.args["query"], catalog, session)
+    given = [fold(column) for column in node.args.get("names") or ()]
+    if len(given) > len(query.desc):
+        raise SqlSyntaxError(f"CREATE TABLE AS specifies {len(given)} column names, but the query has {len(query.desc)} columns")
+    names = [*given, *query.desc.names[len(given) :]]
+    check_stored(query.desc.columns)
+    check_columns(names)
+    types = [_kept_type(column) for column in query.desc.columns]
+    columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True))
+    made = parse_one(f"CREATE TABLE t ({columns})")
+    assert isinstance(made, nodes.CreateTableStatement)
+    made.set("this", name.to_table())
+    table = define_table(made)
+    return CreateTable(name, stored(made), table, None if node.args.get("is_empty") else query)
+
+
+def _kept_type(column: Column) -> ScalarType | TextLimit:
+    if column.limit is not None:
+        return column.limit
+    return column.type if column.type == numeric() else replace(column.type, is_unconstrained=False)
+
+
+def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
+    """The table that the statement describes. Raises for columns or defaults that cannot be; constraints are not looked into."""
+    desc = _columns(node)
+    defaults = tuple(column.args.get("default") for column in node.args["columns"])
+    for column, default in zip(desc.columns, defaults, strict=True):
+        if default is not None:
+            default_value(default, column)
+    return TableDefinition(desc, defaults, declared_constraints(node))
+
+
+def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
+    key = key_columns(node)
+    columns = []
+    for column in node.args["columns"]:
+        name = fold(column.this)
+        columns.append(declared_column(name, column.args["kind"], not column.args.get("not_null") and name not in key))
+    check_columns([column.name for column in columns])
+    check_stored(columns)
+    return RelationDesc(tuple(columns))
+
+
+def default_value(node: Any, column: Column) -> Any:
+    """The scalar of a DEFAULT, as the column's type: it stands on constants and functions alone."""
+    try:
+        value = scalar(node, ExprContext(Scope(), NoSubqueries(NO_PARAMETERS), "DEFAULT"))
+    except UnknownColumn as error:
+        raise InvalidColumnReference("cannot use column reference in DEFAULT expression") from error
+    except AggregateNotAllowed as error:
+        raise AggregateNotAllowed("aggregate functions are not allowed in DEFAULT expressions") from error
+    try:
+        return assign(value, column)
+    except TypeMismatch as error:
+        of = value.type.name if value.type is not None else "unknown"
+        raise TypeMismatch(
+            f'column "{column.name}" is of type {column.type.name} but default expression is of type {of}'
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    name: QualifiedName
+    create_sql: str
+    table: TableDefinition
+    query: Select | None = None
+    """Whose rows it begins with."""
+    notices: tuple[str, ...] = ()
+    tag: str = "CREATE TABLE"
+
+
+@defines(nodes.CreateTableStatement)
+def table_entry(node: nodes.CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+    table = define_table(node)
+    rows = StorageCollectionId(item.id, CollectionType.TABLE)
+    return RelationEntry(item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table)

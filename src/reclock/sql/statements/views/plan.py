@@ -1,0 +1,226 @@
+"""CREATE: definitions, and the normalised text the catalog keeps of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from reclock.algebra.ids import GlobalId, StorageCollectionId
+from reclock.algebra.index_keys import DEFAULT_SUFFIX
+from reclock.algebra.relations import RelationDesc
+from reclock.catalog.objects import Item, ItemType
+from reclock.compute.rendering import check_supported
+from reclock.errors import (
+    DependentObjects,
+    SqlSyntaxError,
+    SystemObjectProtected,
+    UnsupportedSql,
+    WrongObjectType,
+)
+from reclock.plan.build import compute
+from reclock.plan.properties import unique_key
+from reclock.plan.relational import Plan, collections
+from reclock.plan.rules import optimize
+from reclock.plan.scalars import ColumnRef
+from reclock.sql import nodes
+from reclock.sql.catalog.entries import IndexEntry, RelationEntry
+from reclock.sql.catalog.lookups import closure, find
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.consumption import tracked_copy
+from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
+from reclock.sql.planning.definitions import chosen_cluster, kind_of, skip_existing, stored
+from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.queries.columns import check_columns, check_stored
+from reclock.sql.queries.index_keys import index_key
+from reclock.sql.queries.query import definition_context, plan_query
+from reclock.sql.queries.views import expand
+
+# --- sources ---
+
+
+# --- views ---
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedView:
+    plan: Plan
+    desc: RelationDesc
+    depends_on: frozenset[GlobalId]
+    query: exp.Expr
+
+
+@plans(nodes.CreateViewStatement)
+def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateView | Skipped:
+    name = catalog.locate(parts(node.this), session)
+    replaces: tuple[GlobalId, ...] = ()
+    old = catalog.within(name.scope).get(name.item)
+    if node.args.get("replace") and old is not None:
+        if old.type is not ItemType.VIEW:
+            raise WrongObjectType(str(name), "view", kind_of(old))
+        ids, dependents = closure({old.id}, catalog)
+        if dependents:
+            raise DependentObjects("view", str(name), dependents)
+        replaces = ids
+    else:
+        skipped = skip_existing(node, name, ItemType.VIEW, catalog)
+        if skipped is not None:
+            return skipped
+    normal = tracked_copy(node)
+    view = define_view(normal, catalog, session)
+    if set(replaces) & view.depends_on:
+        raise DependentObjects("view", str(name), [str(name)])
+    index = None
+    if node.args.get("materialized"):
+        _check_maintainable(view.plan, catalog)
+        index = default_index(name, view.desc, None, chosen_cluster(node, catalog, session), catalog, [name.item], gone=replaces)
+    for argument in ("exists", "replace", "materialized", "cluster"):
+        normal.set(argument, None)
+    normal.set("this", name.to_table())
+    return CreateView(name, stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
+
+
+def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
+    """The view's plan. The relations that ``node`` names are then qualified in it."""
+    context = definition_context(catalog, session)
+    plan = plan_query(node.args["query"], context).embedded
+    names = [fold(column) for column in node.args.get("columns") or ()]
+    if len(names) > len(plan.desc):
+        raise SqlSyntaxError(f"CREATE VIEW specifies {len(names)} column names, but the query has {len(plan.desc)} columns")
+    names += plan.desc.names[len(names) :]
+    check_columns(names, has_time=True)
+    plan = optimize(compute(plan, [ColumnRef(i, type) for i, type in enumerate(plan.desc.types)], names))
+    key = unique_key(plan)
+    desc = RelationDesc(plan.desc.columns, tuple(names[i] for i in key) if key else None)
+    for table, qualified in context.named:
+        full = qualified.to_table()
+        for part in ("this", "db", "catalog"):
+            table.set(part, full.args.get(part))
+    return DefinedView(plan, desc, frozenset(context.depends_on), node.args["query"])
+
+
+# --- indexes ---
+
+
+@plans(nodes.CreateIndexStatement)
+def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex | Skipped:
+    entry = catalog.resolve(parts(node.args["on"]), session)
+    if entry.is_system:
+        raise SystemObjectProtected(str(entry.name))
+    if entry.query is not None:
+        _check_maintainable(entry.query, catalog)
+    cluster = chosen_cluster(node, catalog, session)
+    keys = node.args.get("keys")
+    if not keys:
+        return default_index(entry.name, entry.desc, entry.id, cluster, catalog)
+    key = index_key(keys, entry.desc, entry.name)
+    if node.this is not None:
+        name = entry.name.sibling(fold(node.this))
+        skipped = skip_existing(node, name, ItemType.INDEX, catalog)
+        if skipped is not None:
+            return skipped
+    else:
+        columns = "_".join(part.column.name for part in key)
+        name = catalog.free_name(entry.name.sibling(f"{entry.name.item}_{columns}_idx"))
+    return _index(name, entry.name, entry.desc, entry.id, keys, cluster, catalog)
+
+
+def _check_maintainable(plan: Plan, catalog: PlannerCatalog) -> None:
+    """Raises ``UnsupportedSql`` if the rows come from a system relation: these have no changes that an index could follow. Or if
+    no engine can compute them: the index would wait for ever."""
+    plan = expand(plan, catalog)
+    check_supported(plan)
+    for id in sorted(collections(plan), key=str):
+        if id.is_system:
+            name = catalog.relation(id.source_id).name
+            hint = "make a plain view, or SUBSCRIBE to the query"
+            raise UnsupportedSql(f'an index on a view over the system relation "{name}" is not supported', hint=hint)
+
+
+def _index(
+    name: QualifiedName,
+    on_name: QualifiedName,
+    desc: RelationDesc,
+    on: GlobalId | None,
+    keys: Sequence[exp.Expr],
+    cluster_id: int,
+    catalog: PlannerCatalog,
+) -> CreateIndex:
+    check_stored(desc.columns)
+    node = nodes.CreateIndexStatement(
+        this=identifier(name.item),
+        cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
+        on=on_name.to_table(),
+        keys=[identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys],
+    )
+    return CreateIndex(name, stored(node), on, on_name, cluster_id, frozenset({on} if on else ()))
+
+
+# --- what all have in common ---
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """``on`` is None if the relation is made by the same statement."""
+
+    name: QualifiedName
+    create_sql: str
+    on: GlobalId | None
+    on_name: QualifiedName
+    cluster_id: int
+    depends_on: frozenset[GlobalId]
+    tag: str = "CREATE INDEX"
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """``replaces`` are the ids that go when the view comes (dependents first); ``index`` comes with CREATE MATERIALIZED VIEW."""
+
+    name: QualifiedName
+    create_sql: str
+    plan: Plan
+    desc: RelationDesc
+    depends_on: frozenset[GlobalId]
+    replaces: tuple[GlobalId, ...] = ()
+    index: CreateIndex | None = None
+    tag: str = "CREATE VIEW"
+
+
+@plans(nodes.RefreshViewStatement)
+def refresh_view(node: nodes.RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames) -> Skipped:
+    """Nothing is to be done. Raises as ``find`` does if the name is not one of a materialized view."""
+    view = find(parts(node.this), "MATERIALIZED VIEW", catalog, session)
+    return Skipped("REFRESH MATERIALIZED VIEW", f'materialized view "{view.name.item}" is always kept up to date')
+
+
+def default_index(
+    on_name: QualifiedName,
+    desc: RelationDesc,
+    on: GlobalId | None,
+    cluster_id: int,
+    catalog: PlannerCatalog,
+    also_taken: Iterable[str] = (),
+    gone: Sequence[GlobalId] = (),
+) -> CreateIndex:
+    """By the relation's unique key if it has one, else by all columns."""
+    wanted = on_name.sibling(f"{on_name.item}{DEFAULT_SUFFIX}")
+    old = catalog.within(wanted.scope).get(wanted.item)
+    name = wanted if old is not None and old.id in gone else catalog.free_name(wanted, also_taken)
+    keys = [identifier(column) for column in desc.key or desc.names]
+    return _index(name, on_name, desc, on, keys, cluster_id, catalog)
+
+
+@defines(nodes.CreateViewStatement)
+def view_entry(node: nodes.CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+    view = define_view(node, catalog, SessionNames())
+    collection = StorageCollectionId(item.id)
+    return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on)
+
+
+@defines(nodes.CreateIndexStatement)
+def index_entry(node: nodes.CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> IndexEntry:
+    on = catalog.resolve(parts(node.args["on"]), SessionNames())
+    key = index_key(node.args["keys"], on.desc, on.name)
+    cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
+    return IndexEntry(item.id, name, on.id, key, cluster_id, item.create_sql or "")

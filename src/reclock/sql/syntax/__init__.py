@@ -1,0 +1,1 @@
+"""Text to syntax and back: what all statements have in common."""
