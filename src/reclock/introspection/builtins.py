@@ -16,15 +16,14 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import Acl
 from reclock.catalog.objects import Item, ItemType, Kind
 from reclock.catalog.roles import acl_of, shown_acl
+from reclock.introspection.absent import PG_ABSENT
 from reclock.introspection.connections import CONNECTIONS
 from reclock.introspection.constraints import CONSTRAINTS
-from reclock.introspection.dependencies import DEPENDENCIES
 from reclock.introspection.for_clients import FOR_CLIENTS
 from reclock.introspection.information_schema import INFORMATION_SCHEMA
 from reclock.introspection.operations import OPERATIONS
-from reclock.introspection.pg_absent import PG_ABSENT
 from reclock.introspection.pg_activity import PG_ACTIVITY
-from reclock.introspection.pg_catalog import PG_CATALOG
+from reclock.introspection.pg_catalog import PG_CATALOG, PG_DEPENDENCIES
 from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 from reclock.introspection.sinks import SINKS
 from reclock.introspection.statuses import STATUSES
@@ -313,6 +312,6 @@ BUILTINS: tuple[Builtin, ...] = (
     *PG_CATALOG,
     *PG_ABSENT,
     *PG_ACTIVITY,
-    *DEPENDENCIES,
+    *PG_DEPENDENCIES,
     *INFORMATION_SCHEMA,
 )

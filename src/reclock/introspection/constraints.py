@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import object_oid
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, SMALLINT, TEXT, ScalarType, array
-from reclock.introspection.relation import Builtin, ConstraintFacts, Rows, SystemState, desc, view
+from reclock.algebra.relations import BOOLEAN, INTEGER, OID, SMALLINT, TEXT, array
+from reclock.introspection.relation import Builtin, ConstraintFacts, Rows, SystemState, desc
+from reclock.introspection.views import views
 
 _ACTIONS = {"NO ACTION": "a", "RESTRICT": "r", "CASCADE": "c", "SET NULL": "n", "SET DEFAULT": "d"}
 _MATCHES = {"FULL": "f", "SIMPLE": "s"}
@@ -67,29 +67,6 @@ def _constraint_columns(state: SystemState) -> Rows:
             yield facts.oid, place + 1, position, *target
 
 
-def _words(column: str, words: dict[str, str]) -> str:
-    """The words that the letters in ``column`` stand for."""
-    cases = " ".join(f"WHEN '{letter}' THEN '{word}'" for word, letter in words.items())
-    return f"CASE {column} {cases} END"
-
-
-_information = partial(view, "information_schema")
-_OF_CONSTRAINT = """current_database(), cn.nspname, c.conname"""
-_TABLE = """current_database(), n.nspname, t.relname"""
-_FROM = """FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace cn ON cn.oid = c.connamespace
-    JOIN pg_catalog.pg_class t ON t.oid = {of} JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace"""
-_NOT_NULL = """FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_class t ON t.oid = a.attrelid
-    JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace WHERE a.attnotnull AND t.relkind = 'r'"""
-_NAME_OF_NOT_NULL = "current_database(), n.nspname, t.relname || '_' || a.attname || '_not_null'"
-
-
-def _texts(*names: str) -> dict[str, ScalarType]:
-    return dict.fromkeys(names, TEXT)
-
-
-_NAMES = ("constraint_catalog", "constraint_schema", "constraint_name")
-_TABLE_NAMES = ("table_catalog", "table_schema", "table_name")
-
 CONSTRAINTS: tuple[Builtin, ...] = (
     Builtin(
         "mz_internal",
@@ -121,112 +98,21 @@ CONSTRAINTS: tuple[Builtin, ...] = (
         desc("oid", "place", oid=OID, place=INTEGER, position=SMALLINT, target_position=SMALLINT, place_in_target_key=INTEGER),
         _constraint_columns,
     ),
-    view(
+    *views(
         "mz_internal",
         "mz_constraint_definitions",
-        """SELECT c.oid, c.definition || coalesce(v.shown_name, '') || c.definition_after_target
-        FROM mz_internal.mz_constraints c LEFT JOIN mz_internal.mz_visible_relations v ON v.oid = c.target_oid""",
-        ("oid",),
-        oid=OID,
-        definition=TEXT,
-    ),
-    # Objects, and the indexes that PostgreSQL would have for constraints.
-    view(
-        "mz_internal",
         "mz_objects_and_keys",
-        """SELECT id, oid, schema_id, name, type, owner_id FROM mz_catalog.mz_objects
-        UNION ALL SELECT t.id, c.oid, t.schema_id, c.name, 'index', t.owner_id
-        FROM mz_internal.mz_constraints c JOIN mz_catalog.mz_objects t ON t.oid = c.table_oid WHERE c.type IN ('p', 'u')""",
-        ("oid",),
-        id=TEXT,
-        oid=OID,
-        schema_id=BIGINT,
-        name=TEXT,
-        type=TEXT,
-        owner_id=TEXT,
     ),
-    view(
+    *views(
         "pg_catalog",
         "pg_constraint",
-        """SELECT c.oid, c.name, t.relnamespace, c.type, c.is_deferrable, c.is_deferred, FALSE, c.type IN ('p', 'u'),
-        c.table_oid, 0, c.index_oid, 0, c.target_oid, c.on_update, c.on_delete, c.match, TRUE, 0, c.type <> 'c',
-        c.positions, c.target_positions, c.condition
-        FROM mz_internal.mz_constraints c JOIN pg_catalog.pg_class t ON t.oid = c.table_oid""",
-        ("oid",),
-        oid=OID,
-        conname=TEXT,
-        connamespace=OID,
-        contype=TEXT,
-        condeferrable=BOOLEAN,
-        condeferred=BOOLEAN,
-        conenforced=BOOLEAN,
-        convalidated=BOOLEAN,
-        conrelid=OID,
-        contypid=OID,
-        conindid=OID,
-        conparentid=OID,
-        confrelid=OID,
-        confupdtype=TEXT,
-        confdeltype=TEXT,
-        confmatchtype=TEXT,
-        conislocal=BOOLEAN,
-        coninhcount=SMALLINT,
-        connoinherit=BOOLEAN,
-        conkey=array(SMALLINT),
-        confkey=array(SMALLINT),
-        conbin=TEXT,
     ),
-    _information(
+    *views(
+        "information_schema",
         "table_constraints",
-        f"""SELECT {_OF_CONSTRAINT}, {_TABLE},
-        CASE c.contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' WHEN 'f' THEN 'FOREIGN KEY' ELSE 'CHECK' END,
-        CASE WHEN c.condeferrable THEN 'YES' ELSE 'NO' END, CASE WHEN c.condeferred THEN 'YES' ELSE 'NO' END, 'NO',
-        CASE WHEN x.indnullsnotdistinct THEN 'NO' WHEN c.contype = 'u' THEN 'YES' END
-        {_FROM.format(of="c.conrelid")} LEFT JOIN pg_catalog.pg_index x ON x.indexrelid = c.oid
-        UNION ALL SELECT {_NAME_OF_NOT_NULL}, {_TABLE}, 'CHECK', 'NO', 'NO', 'YES', NULL {_NOT_NULL}""",
-        **_texts(*_NAMES, *_TABLE_NAMES, "constraint_type", "is_deferrable", "initially_deferred", "enforced", "nulls_distinct"),
-    ),
-    _information(
         "key_column_usage",
-        f"""SELECT {_OF_CONSTRAINT}, {_TABLE}, a.attname, k.place, k.place_in_target_key {_FROM.format(of="c.conrelid")}
-        JOIN mz_internal.mz_constraint_columns k ON k.oid = c.oid
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.position WHERE c.contype <> 'c'""",
-        **_texts(*_NAMES, *_TABLE_NAMES, "column_name"),
-        ordinal_position=INTEGER,
-        position_in_unique_constraint=INTEGER,
-    ),
-    _information(
         "constraint_column_usage",
-        f"""SELECT {_TABLE}, a.attname, {_OF_CONSTRAINT}
-        {_FROM.format(of="CASE c.contype WHEN 'f' THEN c.confrelid ELSE c.conrelid END")}
-        JOIN mz_internal.mz_constraint_columns k ON k.oid = c.oid
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = coalesce(k.target_position, k.position)
-        UNION ALL SELECT {_TABLE}, a.attname, {_NAME_OF_NOT_NULL} {_NOT_NULL}""",
-        **_texts(*_TABLE_NAMES, "column_name", *_NAMES),
-    ),
-    _information(
         "check_constraints",
-        f"""SELECT {_OF_CONSTRAINT}, c.conbin
-        FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace cn ON cn.oid = c.connamespace WHERE c.contype = 'c'
-        UNION ALL SELECT {_NAME_OF_NOT_NULL}, quote_ident(a.attname) || ' IS NOT NULL' {_NOT_NULL}""",
-        **_texts(*_NAMES, "check_clause"),
-    ),
-    _information(
         "referential_constraints",
-        f"""SELECT {_OF_CONSTRAINT}, CASE WHEN u.oid IS NOT NULL THEN current_database() END, un.nspname, u.conname,
-        {_words("c.confmatchtype", _MATCHES).replace("SIMPLE", "NONE")},
-        {_words("c.confupdtype", _ACTIONS)}, {_words("c.confdeltype", _ACTIONS)}
-        FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_namespace cn ON cn.oid = c.connamespace
-        LEFT JOIN pg_catalog.pg_constraint u ON u.oid = c.conindid
-        LEFT JOIN pg_catalog.pg_namespace un ON un.oid = u.connamespace WHERE c.contype = 'f'""",
-        **_texts(
-            *_NAMES,
-            "unique_constraint_catalog",
-            "unique_constraint_schema",
-            "unique_constraint_name",
-            "match_option",
-            "update_rule",
-            "delete_rule",
-        ),
     ),
 )

@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.object_ids import TEXTS, column_type_modifier, column_type_oid, object_oid, type_oid, type_rows
-from reclock.algebra.relations import BIGINT, BOOLEAN, INTEGER, OID, OIDVECTOR, REGPROC, SMALLINT, TEXT, array
+from reclock.algebra.relations import BOOLEAN, INTEGER, OID, OIDVECTOR, REGPROC, SMALLINT, TEXT, array
 from reclock.catalog.acl import PUBLIC_ROLE_ID, AclItem, names
 from reclock.catalog.kinds import Owned, identity
 from reclock.catalog.objects import Kind
 from reclock.catalog.roles import held, shown_acl
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc, view
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 from reclock.introspection.type_functions import functions_of, type_function_rows
+from reclock.introspection.views import views
 from reclock.plan.functions.moments import zones
 
 _ON = ((Kind.ITEM, "relation"), (Kind.SCHEMA, "schema"), (Kind.DATABASE, "database"))
@@ -180,53 +181,5 @@ FOR_CLIENTS: tuple[Builtin, ...] = (
     ),
     Builtin("mz_internal", "mz_view_queries", desc("oid", oid=OID, query=TEXT), _queries),
     Builtin("mz_internal", "mz_settings", desc("name", name=TEXT, setting=TEXT, description=TEXT), lambda state: state.settings()),
-    view(
-        "mz_internal",
-        "mz_relation_sizes",
-        """SELECT o.oid, sum(u.size_bytes) FROM mz_catalog.mz_recent_storage_usage u
-        JOIN mz_catalog.mz_objects o ON o.id = u.object_id GROUP BY o.oid""",
-        ("oid",),
-        oid=OID,
-        size_bytes=BIGINT,
-    ),
-    view(
-        "mz_internal",
-        "mz_view_definitions",
-        "SELECT oid, ' ' || query || ';' FROM mz_internal.mz_view_queries",
-        ("oid",),
-        oid=OID,
-        definition=TEXT,
-    ),
-    view(
-        "mz_internal",
-        "mz_index_definitions",
-        """SELECT k.oid, CASE WHEN k.is_unique THEN 'CREATE UNIQUE INDEX ' ELSE 'CREATE INDEX ' END || quote_ident(i.name)
-        || ' ON ' || quote_ident(s.name) || '.' || quote_ident(t.name) || ' USING btree (' || k.key || ')'
-        || CASE WHEN k.are_nulls_equal THEN ' NULLS NOT DISTINCT' ELSE '' END
-        FROM mz_internal.mz_index_keys k JOIN mz_internal.mz_objects_and_keys i ON i.oid = k.oid
-        JOIN mz_catalog.mz_objects t ON t.oid = k.on_oid JOIN mz_catalog.mz_schemas s ON s.id = t.schema_id""",
-        ("oid",),
-        oid=OID,
-        indexdef=TEXT,
-    ),
-    # A relation is visible if its name alone means it. Those of mz_catalog and mz_internal are found too, but clients that list
-    # what is visible want what users made.
-    view(
-        "mz_internal",
-        "mz_visible_relations",
-        """WITH here AS (SELECT s.id, s.name FROM mz_catalog.mz_schemas s
-                      LEFT JOIN mz_catalog.mz_databases d ON d.id = s.database_id
-                      WHERE s.database_id IS NULL OR d.name = current_database())
-        SELECT o.oid, v.oid IS NOT NULL,
-        CASE WHEN v.oid IS NULL THEN quote_ident(s.name) || '.' ELSE '' END || quote_ident(o.name), s.name || '.' || o.name
-        FROM mz_internal.mz_objects_and_keys o JOIN here s ON s.id = o.schema_id
-        LEFT JOIN (SELECT DISTINCT ON (f.name) f.oid FROM mz_internal.mz_objects_and_keys f JOIN here m ON m.id = f.schema_id
-                   WHERE m.name = ANY (current_schemas(TRUE) || 'mz_temp'::text) AND m.name NOT IN ('mz_catalog', 'mz_internal')
-                   ORDER BY f.name, coalesce(2 * array_position(current_schemas(TRUE), m.name), 7), f.oid) v ON v.oid = o.oid""",
-        ("oid",),
-        oid=OID,
-        is_visible=BOOLEAN,
-        shown_name=TEXT,
-        full_name=TEXT,
-    ),
+    *views("mz_internal", "mz_relation_sizes", "mz_view_definitions", "mz_index_definitions", "mz_visible_relations"),
 )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from reclock.algebra.ids import GlobalId
-from reclock.algebra.relations import BIGINT, BOOLEAN, DOUBLE, TEXT, TIMESTAMPTZ
+from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ
 from reclock.catalog.objects import ItemType
 from reclock.consensus.processes.statistics import Total
-from reclock.introspection.relation import Builtin, Rows, SystemState, desc, view
+from reclock.introspection.relation import Builtin, Rows, SystemState, desc
+from reclock.introspection.views import views
 
 _STATISTICS = desc(
     id=TEXT,
@@ -62,52 +63,12 @@ OPERATIONS = (
     Builtin("mz_internal", "mz_wallclock_lag", desc("object_id", object_id=TEXT, lag_ms=BIGINT), _lags),
     Builtin("mz_internal", "mz_source_statistics", _STATISTICS, _sources),
     Builtin("mz_internal", "mz_sink_statistics", _SINK_STATISTICS, _sinks),
-    view(
+    *views(
         "mz_internal",
         "mz_compute_hydration_statuses",
-        """SELECT replica_id, export_id, time_ns IS NOT NULL, time_ns FROM mz_internal.mz_compute_hydration_times_unified""",
-        replica_id=BIGINT,
-        object_id=TEXT,
-        hydrated=BOOLEAN,
-        time_ns=BIGINT,
-    ),
-    view(
-        "mz_internal",
         "mz_cluster_cpu_usage",
-        """SELECT s.cluster_id, m.replica_id, m.cpu_percent FROM mz_internal.mz_cluster_replica_metrics m
-        JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
-        cluster_id=BIGINT,
-        replica_id=BIGINT,
-        cpu_percent=DOUBLE,
-    ),
-    view(
-        "mz_internal",
         "mz_cluster_memory_usage",
-        """SELECT s.cluster_id, m.replica_id, m.memory_bytes, m.memory_percent FROM mz_internal.mz_cluster_replica_metrics m
-        JOIN mz_internal.mz_cluster_replica_statuses s ON s.replica_id = m.replica_id""",
-        cluster_id=BIGINT,
-        replica_id=BIGINT,
-        memory_bytes=BIGINT,
-        memory_percent=DOUBLE,
-    ),
-    view(
-        "mz_internal",
         "mz_cluster_replica_utilization",
-        "SELECT replica_id, process, cpu_percent, memory_percent FROM mz_internal.mz_cluster_replica_metrics",
-        replica_id=BIGINT,
-        process=TEXT,
-        cpu_percent=DOUBLE,
-        memory_percent=DOUBLE,
-    ),
-    view(
-        "mz_internal",
         "mz_cluster_replica_utilization_history",
-        """SELECT replica_id, process, cpu_percent, memory_percent, occurred_at
-        FROM mz_internal.mz_cluster_replica_metrics_history""",
-        replica_id=BIGINT,
-        process=TEXT,
-        cpu_percent=DOUBLE,
-        memory_percent=DOUBLE,
-        occurred_at=TIMESTAMPTZ,
     ),
 )

@@ -168,13 +168,3 @@ class Builtin:
 def desc(*key: str, **columns: ScalarType) -> RelationDesc:
     """Columns of these types; ``key`` names those that no two rows agree in."""
     return RelationDesc(tuple(Column(name, kind) for name, kind in columns.items()), key or None)
-
-
-def view(schema: str, name: str, query: str, key: Sequence[str] = (), /, **columns: ScalarType) -> Builtin:
-    """A view whose columns have these types; ``key`` names columns no two rows agree in."""
-    return Builtin(schema, name, desc(*key, **columns), query=query)
-
-
-def empty(schema: str, name: str, /, *key: str, **columns: ScalarType) -> Builtin:
-    """A relation about what there is none of."""
-    return Builtin(schema, name, desc(*key, **columns), lambda state: ())

@@ -1,0 +1,1 @@
+"""The SQL of system relations that are views, a folder a schema."""

@@ -1,0 +1,40 @@
+SELECT
+  current_database(),  -- table_catalog text
+  n.nspname,  -- table_schema text
+  c.relname,  -- table_name text
+  a.attname,  -- column_name text
+  a.attnum,  -- ordinal_position integer
+  d.adbin,  -- column_default text
+  CASE WHEN a.attnotnull THEN 'NO' ELSE 'YES' END,  -- is_nullable text
+  CASE WHEN t.category = 'A' THEN 'ARRAY' ELSE t.sql_name END,  -- data_type text
+  -- character_maximum_length integer
+  CASE WHEN t.name IN ('bpchar', 'varchar') AND a.atttypmod > 4 THEN a.atttypmod - 4 END,
+  CASE
+    WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) / 65536
+    WHEN t.name IN ('int2', 'int4', 'int8', 'float4', 'float8') THEN CASE t.name
+      WHEN 'int2' THEN 16
+      WHEN 'int4' THEN 32
+      WHEN 'int8' THEN 64
+      WHEN 'float4' THEN 24
+      ELSE 53
+    END
+  END,  -- numeric_precision integer
+  -- numeric_precision_radix integer
+  CASE WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN 10 WHEN t.category = 'N' THEN 2 END,
+  CASE
+    WHEN a.atttypid = 1700 AND a.atttypmod > 4 THEN (a.atttypmod - 4) % 65536
+    WHEN t.name LIKE 'int_' THEN 0
+  END,  -- numeric_scale integer
+  CASE WHEN t.category = 'D' THEN 6 END,  -- datetime_precision integer
+  current_database(),  -- udt_catalog text
+  'pg_catalog',  -- udt_schema text
+  t.name,  -- udt_name text
+  'NO',  -- is_identity text
+  'NEVER',  -- is_generated text
+  CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END  -- is_updatable text
+FROM pg_catalog.pg_attribute AS a
+JOIN pg_catalog.pg_class AS c ON c.oid = a.attrelid
+JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+JOIN mz_internal.mz_types AS t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE c.relkind IN ('r', 'v')

@@ -1,0 +1,3 @@
+SELECT
+  rolname  -- role_name text
+FROM pg_catalog.pg_roles

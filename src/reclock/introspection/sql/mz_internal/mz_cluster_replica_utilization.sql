@@ -1,0 +1,6 @@
+SELECT
+  replica_id,  -- replica_id bigint
+  process,  -- process text
+  cpu_percent,  -- cpu_percent double precision
+  memory_percent  -- memory_percent double precision
+FROM mz_internal.mz_cluster_replica_metrics

@@ -1,0 +1,1 @@
+"""Views of ``pg_catalog``."""

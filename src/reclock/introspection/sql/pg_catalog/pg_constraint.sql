@@ -1,0 +1,25 @@
+SELECT
+  c.oid,  -- oid! oid
+  c.name,  -- conname text
+  t.relnamespace,  -- connamespace oid
+  c.type,  -- contype text
+  c.is_deferrable,  -- condeferrable boolean
+  c.is_deferred,  -- condeferred boolean
+  FALSE,  -- conenforced boolean
+  c.type IN ('p', 'u'),  -- convalidated boolean
+  c.table_oid,  -- conrelid oid
+  0,  -- contypid oid
+  c.index_oid,  -- conindid oid
+  0,  -- conparentid oid
+  c.target_oid,  -- confrelid oid
+  c.on_update,  -- confupdtype text
+  c.on_delete,  -- confdeltype text
+  c.match,  -- confmatchtype text
+  TRUE,  -- conislocal boolean
+  0,  -- coninhcount smallint
+  c.type <> 'c',  -- connoinherit boolean
+  c.positions,  -- conkey smallint[]
+  c.target_positions,  -- confkey smallint[]
+  c.condition  -- conbin text
+FROM mz_internal.mz_constraints AS c
+JOIN pg_catalog.pg_class AS t ON t.oid = c.table_oid

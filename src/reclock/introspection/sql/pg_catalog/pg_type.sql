@@ -1,0 +1,28 @@
+SELECT
+  t.oid,  -- oid! oid
+  t.name,  -- typname text
+  n.oid,  -- typnamespace oid
+  10001,  -- typowner oid
+  t.size,  -- typlen smallint
+  t.size IN (1, 2, 4, 8),  -- typbyval boolean
+  'b',  -- typtype text
+  t.category,  -- typcategory text
+  FALSE,  -- typispreferred boolean
+  TRUE,  -- typisdefined boolean
+  ',',  -- typdelim text
+  0,  -- typrelid oid
+  t.element_oid,  -- typelem oid
+  t.array_oid,  -- typarray oid
+  t.input,  -- typinput regproc
+  t.output,  -- typoutput regproc
+  t.receive,  -- typreceive regproc
+  t.send,  -- typsend regproc
+  FALSE,  -- typnotnull boolean
+  0,  -- typbasetype oid
+  -1,  -- typtypmod integer
+  0,  -- typndims integer
+  CASE WHEN t.category = 'S' THEN 100 ELSE 0 END,  -- typcollation oid
+  NULL,  -- typdefault text
+  NULL  -- typacl text[]
+FROM mz_internal.mz_types AS t
+JOIN pg_catalog.pg_namespace AS n ON n.nspname = 'pg_catalog'
