@@ -13,9 +13,9 @@ from reclock.adapter.transaction.ddl import define
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidAuthorization, NothingClaimed, PermissionDenied, UnknownObject
 from reclock.runtime.environment import Environment
-from reclock.sql.parse import parse
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.syntax.parse import parse
 
 SOURCE = "FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT CSV"
 DEFINITIONS = f"""

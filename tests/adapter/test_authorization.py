@@ -20,9 +20,9 @@ from reclock.errors import InvalidAuthorization, PermissionDenied
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.catalog_builder import build_catalog
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse
 from reclock.sql.planning.registry import PlannedStatement, all_plannings
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.syntax.parse import parse
 
 OWNER, GROUP, MIDDLE, ROLE, OTHER, BOSS = "u2", "u3", "u4", "u5", "u6", "u7"
 NAMES = {OWNER: "owner", GROUP: "team", MIDDLE: "middle", ROLE: "someone", OTHER: "other", BOSS: "boss"}

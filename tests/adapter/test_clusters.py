@@ -22,9 +22,9 @@ from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.parse import parse
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.statements.query.values import Select
+from reclock.sql.syntax.parse import parse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

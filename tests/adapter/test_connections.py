@@ -28,8 +28,8 @@ from reclock.errors import (
 )
 from reclock.pipeline import maintenance
 from reclock.runtime.environment import Environment
-from reclock.sql.dialect import to_sql
-from reclock.sql.parse import parse, parse_one
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse, parse_one
 
 VALUE = "aubergine-parapet"
 

@@ -19,7 +19,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.parse import ParsedStatement, parse
+from reclock.sql.syntax.parse import ParsedStatement, parse
 
 CORPUS = (
     "SELECT 1",

@@ -23,8 +23,8 @@ from reclock.pipeline.backfill import Interval, Outcome
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse_one
 from reclock.sql.statements.sources.define import define_source
+from reclock.sql.syntax.parse import parse_one
 
 pytestmark = pytest.mark.spark
 

@@ -35,10 +35,10 @@ from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, R
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
+from reclock.sql.syntax.parse import parse
 
 CLUSTER = 1
 TOKEN = "token of this incarnation"

@@ -17,8 +17,8 @@ from reclock.plan.relational import Finishing, Get
 from reclock.protocol.compute import CancelPeek, Peek
 from reclock.runtime.environment import Environment
 from reclock.sql.names import SessionNames
-from reclock.sql.parse import parse
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.syntax.parse import parse
 
 CLUSTER = 1
 

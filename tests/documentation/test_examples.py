@@ -22,7 +22,7 @@ from reclock.cli.output import Format, error_lines, print_result
 from reclock.errors import ReclockError
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
-from reclock.sql.parse import parse
+from reclock.sql.syntax.parse import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if "```sql\n" in path.read_text()]

@@ -7,8 +7,8 @@ import pytest
 from fixtures.server import SqlServer
 
 from reclock.errors import ReclockError
-from reclock.sql.dialect import to_sql
-from reclock.sql.parse import parse_one
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 
 def comes_in(server: SqlServer, role: str, password: str) -> bool:

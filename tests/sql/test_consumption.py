@@ -9,9 +9,9 @@ from sql.test_statements_survive_anything import SEEDS
 from sqlglot import exp
 
 from reclock.errors import ReclockError, UnsupportedSql
-from reclock.sql.consumption import TrackedArgs
-from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planning.statement import plan_statement
+from reclock.sql.syntax.consumption import TrackedArgs
+from reclock.sql.syntax.parse import ParsedStatement, parse
 
 WORLD = new_york()
 for name, columns in COLUMNS.items():

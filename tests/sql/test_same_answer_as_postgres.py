@@ -21,9 +21,9 @@ from reclock.compute.engines.duckdb import DuckDbEngine
 from reclock.compute.engines.engine import TableInput
 from reclock.errors import ReclockError
 from reclock.plan.relational import collections
-from reclock.sql.dialect import to_sql
-from reclock.sql.parse import parse_one
 from reclock.sql.queries.views import expand
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 COLUMNS = {
     "t": "a int, b text, c double precision, d numeric(10, 2), e timestamp, f boolean, g bigint NOT NULL",

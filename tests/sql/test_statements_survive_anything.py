@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.explain import explain
-from reclock.sql.dialect import to_sql
-from reclock.sql.parse import parse, parse_one
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.values import Select
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse, parse_one
 
 SEEDS = """
 SELECT carrier, count(*) FROM flights WHERE dep_delay > 10 AND origin = 'JFK' GROUP BY carrier HAVING count(*) > 1 ORDER BY 2 DESC LIMIT 3

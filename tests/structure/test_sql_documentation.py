@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from reclock.sql import nodes
-from reclock.sql.parse import parse
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.parse import parse
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
 README = (Path(__file__).parents[2] / "README.md").read_text()

@@ -21,8 +21,8 @@ from reclock.sql.catalog.entries import (
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, QualifiedName
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import definition_of
+from reclock.sql.syntax.parse import parse_one
 
 _logger = structlog.get_logger(__name__)
 

@@ -10,10 +10,18 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.connections import ALIASES, OPTIONS
 from reclock.errors import SqlSyntaxError
-from reclock.sql import connection_nodes, nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.statements.connections.syntax import (
+    AlterSecretStatement,
+    ConnectionOption,
+    CreateConnectionStatement,
+    CreateSecretStatement,
+    SecretName,
+    ValidateConnectionStatement,
+)
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.expressions import QueryParser
 
-_SecretNode = TypeVar("_SecretNode", connection_nodes.CreateSecretStatement, connection_nodes.AlterSecretStatement)
+_SecretNode = TypeVar("_SecretNode", CreateSecretStatement, AlterSecretStatement)
 
 VALUE = "value"
 """The value of a secret is no argument of its node: no text that is made of the node has it."""
@@ -22,12 +30,12 @@ VALUE = "value"
 class ConnectionParser(QueryParser):
     """Rules of secrets and connections."""
 
-    def _create_secret(self) -> connection_nodes.CreateSecretStatement:
+    def _create_secret(self) -> CreateSecretStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
-        return self._secret_value(connection_nodes.CreateSecretStatement(this=self._object_name(), exists=exists))
+        return self._secret_value(CreateSecretStatement(this=self._object_name(), exists=exists))
 
-    def _alter_secret(self, name: exp.Table) -> connection_nodes.AlterSecretStatement:
-        return self._secret_value(connection_nodes.AlterSecretStatement(this=name))
+    def _alter_secret(self, name: exp.Table) -> AlterSecretStatement:
+        return self._secret_value(AlterSecretStatement(this=name))
 
     def _secret_value(self, node: _SecretNode) -> _SecretNode:
         """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what stands here."""
@@ -42,7 +50,7 @@ class ConnectionParser(QueryParser):
             node.meta[VALUE] = text
         return node
 
-    def _create_connection(self) -> connection_nodes.CreateConnectionStatement:
+    def _create_connection(self) -> CreateConnectionStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         self._expect("TO")
@@ -51,22 +59,20 @@ class ConnectionParser(QueryParser):
             self.raise_error(f"Expected {', '.join(OPTIONS)}")
         options = self._parse_wrapped_csv(lambda: self._connection_option(kind))
         with_ = self._parse_wrapped_csv(self._option) if self._match_text_seq("WITH") else None
-        return connection_nodes.CreateConnectionStatement(
-            this=name, exists=exists, kind=kind, connection_options=options, options=with_
-        )
+        return CreateConnectionStatement(this=name, exists=exists, kind=kind, connection_options=options, options=with_)
 
-    def _connection_option(self, kind: str) -> connection_nodes.ConnectionOption:
+    def _connection_option(self, kind: str) -> ConnectionOption:
         aliases = ALIASES.get(kind, {})
         words = sorted((*OPTIONS[kind], *aliases), key=lambda name: -len(name.split()))
         name = next((name for name in words if self._match_text_seq(*name.split())), None)
         if name is None:
             self.raise_error(f"Expected an option of {kind}: {', '.join(OPTIONS[kind])}")
         self._match(TokenType.EQ)
-        return connection_nodes.ConnectionOption(name=aliases.get(name, name), value=self._connection_value())
+        return ConnectionOption(name=aliases.get(name, name), value=self._connection_value())
 
     def _connection_value(self) -> exp.Expr:
         if self._match_text_seq("SECRET"):
-            return connection_nodes.SecretName(this=self._object_name())
+            return SecretName(this=self._object_name())
         if self._match(TokenType.L_PAREN, advance=False):
             return exp.Literal.string(",".join(each.name for each in self._parse_wrapped_csv(self._text)))
         if self._is_string():
@@ -74,9 +80,9 @@ class ConnectionParser(QueryParser):
         number = self._parse_number()
         return exp.Literal.string(number.name) if number is not None else exp.Literal.string(self._word("a value").name)
 
-    def _validate(self) -> connection_nodes.ValidateConnectionStatement:
+    def _validate(self) -> ValidateConnectionStatement:
         self._expect("CONNECTION")
-        return connection_nodes.ValidateConnectionStatement(this=self._object_name())
+        return ValidateConnectionStatement(this=self._object_name())
 
     def _option(self) -> nodes.WithOption:
         name = self._name()

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
-from reclock.sql.constraint_nodes import TableConstraint
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint
 from reclock.sql.subscribe_grammar import SubscribeParser
 
 _ACTIONS = (("NO", "ACTION"), ("RESTRICT",), ("CASCADE",), ("SET", "NULL"), ("SET", "DEFAULT"))

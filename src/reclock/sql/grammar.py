@@ -9,14 +9,28 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import UnsupportedSql
-from reclock.sql import nodes
 from reclock.sql.cluster_grammar import ClusterParser
-from reclock.sql.query_grammar import QUERY_STARTS
 from reclock.sql.role_grammar import RoleParser
 from reclock.sql.session_grammar import SessionParser
 from reclock.sql.sink_grammar import SinkParser
+from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
+from reclock.sql.statements.query.syntax import ExplainStatement
+from reclock.sql.statements.schemas.syntax import CreateSchemaStatement, DropSchemasStatement
+from reclock.sql.statements.session.syntax import ShowVariableStatement
+from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.statements.sources.syntax import (
+    AlterSourceResnapshotStatement,
+    AlterSourceRestartStatement,
+    AlterSourceRetryStatement,
+    AlterSourceSkipStatement,
+    AlterSourceWaiveStatement,
+)
+from reclock.sql.statements.transactions.syntax import TransactionStatement
+from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement, RefreshViewStatement
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.expressions import QUERY_STARTS
+from reclock.sql.syntax.temporary import make_temporary
 from reclock.sql.table_grammar import TableParser
-from reclock.sql.temporary import make_temporary
 
 _DROPPED = (("MATERIALIZED", "VIEW"), *((kind,) for kind in ("SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "SECRET", "CONNECTION")))
 _SHOW_LISTS = frozenset(
@@ -104,7 +118,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             if self._match_text_seq("DEFAULT", "INDEX"):
                 cluster = self._cluster()
                 self._expect("ON")
-                return nodes.CreateIndexStatement(cluster=cluster, on=self._object_name())
+                return CreateIndexStatement(cluster=cluster, on=self._object_name())
             if self._match_text_seq("INDEX"):
                 return self._create_index()
             if self._match_text_seq("CLUSTER"):
@@ -119,7 +133,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
                 return self._create_connection()
             if self._match_text_seq("SCHEMA"):
                 exists = self._match_text_seq("IF", "NOT", "EXISTS")
-                return nodes.CreateSchemaStatement(this=self._schema_name(), exists=exists)
+                return CreateSchemaStatement(this=self._schema_name(), exists=exists)
         return self._unsupported("CREATE")
 
     def _create_temporary(self, replace: bool) -> nodes.Statement:
@@ -138,7 +152,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             self.raise_error("The name of a schema has at most two parts", self._prev)
         return name
 
-    def _create_view(self, replace: bool, materialized: bool) -> nodes.CreateViewStatement:
+    def _create_view(self, replace: bool, materialized: bool) -> CreateViewStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         if replace and exists:
             self.raise_error("OR REPLACE and IF NOT EXISTS exclude each other", self._prev)
@@ -147,7 +161,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         columns = self._parse_wrapped_csv(self._name) if self._match(TokenType.L_PAREN, advance=False) else None
         if not self._match(TokenType.ALIAS):
             self.raise_error("Expected AS")
-        return nodes.CreateViewStatement(
+        return CreateViewStatement(
             this=name,
             exists=exists,
             replace=replace,
@@ -157,7 +171,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             query=self._query(),
         )
 
-    def _create_index(self) -> nodes.CreateIndexStatement:
+    def _create_index(self) -> CreateIndexStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = None if self._match_text_seq("ON", advance=False) or self._match_text_seq("IN", advance=False) else self._name()
         cluster = self._cluster()
@@ -166,7 +180,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         if self._match_text_seq("USING") and not self._match_texts(("ARRANGEMENT", "BTREE", "HASH")):  # all are one kind
             self.raise_error("Expected ARRANGEMENT, BTREE or HASH")
         keys = self._parse_wrapped_csv(self._index_key)
-        return nodes.CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
+        return CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
 
     def _index_key(self) -> exp.Expr:
         """A name, or an expression."""
@@ -176,10 +190,10 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
 
     # --- DROP, ALTER ---
 
-    def _refresh(self) -> nodes.RefreshViewStatement:
+    def _refresh(self) -> RefreshViewStatement:
         self._expect("MATERIALIZED", "VIEW")
         self._match_text_seq("CONCURRENTLY")
-        statement = nodes.RefreshViewStatement(this=self._object_name())
+        statement = RefreshViewStatement(this=self._object_name())
         self._match_text_seq("WITH", "DATA")
         return statement
 
@@ -194,13 +208,13 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             exists = self._match_text_seq("IF", "EXISTS")
             names = self._parse_csv(self._schema_name)
             behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
-            return nodes.DropSchemasStatement(names=names, exists=exists, behavior=behavior)
+            return DropSchemasStatement(names=names, exists=exists, behavior=behavior)
         for words in _DROPPED:
             if self._match_text_seq(*words):
                 exists = self._match_text_seq("IF", "EXISTS")
                 names = self._parse_csv(self._object_name)
                 behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
-                return nodes.DropStatement(kind=" ".join(words), names=names, exists=exists, behavior=behavior)
+                return DropStatement(kind=" ".join(words), names=names, exists=exists, behavior=behavior)
         return self._unsupported("DROP")
 
     def _alter(self) -> nodes.Statement:
@@ -222,7 +236,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         name = self._object_name()
         if self._match_text_seq("RENAME"):
             self._expect("TO")
-            return nodes.AlterRenameStatement(kind=kind, this=name, exists=exists, to=self._name())
+            return AlterRenameStatement(kind=kind, this=name, exists=exists, to=self._name())
         if kind == "SECRET" and not exists:
             return self._alter_secret(name)
         if kind == "SINK":
@@ -230,13 +244,13 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         if exists or kind != "SOURCE":
             self.raise_error("Expected RENAME TO")
         if self._match_text_seq("RETRY"):
-            return nodes.AlterSourceRetryStatement(this=name)
+            return AlterSourceRetryStatement(this=name)
         if self._match_text_seq("RESNAPSHOT"):
-            return nodes.AlterSourceResnapshotStatement(this=name)
+            return AlterSourceResnapshotStatement(this=name)
         if self._match_text_seq("WAIVE"):
-            return nodes.AlterSourceWaiveStatement(this=name, check=self._text())
+            return AlterSourceWaiveStatement(this=name, check=self._text())
         if self._match_text_seq("RESTART"):
-            return nodes.AlterSourceRestartStatement(this=name, partition=self._text())
+            return AlterSourceRestartStatement(this=name, partition=self._text())
         if (retention := self._alter_retention(name)) is not None:
             return retention
         if not self._match_text_seq("SKIP"):
@@ -246,7 +260,7 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             lower = self._integer()
             self._expect("TO")
             upper = self._integer()
-        return nodes.AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
+        return AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
 
     # --- SHOW, EXPLAIN, transactions ---
 
@@ -254,14 +268,14 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         if self._match_text_seq("CREATE"):
             for words in (("MATERIALIZED", "VIEW"), ("SOURCE",), ("TABLE",), ("VIEW",), ("INDEX",), ("SINK",), ("CONNECTION",)):
                 if self._match_text_seq(*words):
-                    return nodes.ShowCreateStatement(kind=" ".join(words), this=self._object_name())
+                    return ShowCreateStatement(kind=" ".join(words), this=self._object_name())
             if self._match_text_seq("CLUSTER"):
-                return nodes.ShowCreateStatement(kind="CLUSTER", this=self._cluster_name())
+                return ShowCreateStatement(kind="CLUSTER", this=self._cluster_name())
             return self._unsupported("SHOW CREATE")
         if self._match_text_seq("COLUMNS"):
             if not self._match_texts(("FROM", "IN")):
                 self.raise_error("Expected FROM")
-            return nodes.ShowColumnsStatement(this=self._object_name(), **self._show_filter())
+            return ShowColumnsStatement(this=self._object_name(), **self._show_filter())
         if self._match_text_seq("CLUSTER", "REPLICAS"):
             return self._show_list("CLUSTER REPLICAS")
         if self._match_text_seq("MATERIALIZED"):
@@ -276,16 +290,16 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         if self._match_text_seq("DEFAULT", "PRIVILEGES"):
             return self._show_privileges(is_default=True)
         if self._match_text_seq("ALL"):
-            return nodes.ShowVariableStatement()
+            return ShowVariableStatement()
         if self._match_text_seq("TRANSACTION", "ISOLATION", "LEVEL"):
-            return nodes.ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
-        return nodes.ShowVariableStatement(this=self._variable())
+            return ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
+        return ShowVariableStatement(this=self._variable())
 
-    def _show_list(self, kind: str) -> nodes.ShowObjectsStatement:
+    def _show_list(self, kind: str) -> ShowObjectsStatement:
         within = None
         if not self._match_text_seq("IN", "CLUSTER", advance=False) and self._match_texts(("FROM", "IN")):
             within = self._object_name()
-        return nodes.ShowObjectsStatement(kind=kind, within=within, cluster=self._cluster(), **self._show_filter())
+        return ShowObjectsStatement(kind=kind, within=within, cluster=self._cluster(), **self._show_filter())
 
     def _show_filter(self) -> dict[str, exp.Expr | None]:
         if self._match_text_seq("LIKE"):
@@ -294,12 +308,12 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             return {"where": self._parse_disjunction() or self._missing()}
         return {}
 
-    def _explain(self) -> nodes.ExplainStatement:
+    def _explain(self) -> ExplainStatement:
         kind = self._prev.text.upper() if self._match_texts(("PLAN", "TIMESTAMP")) else "PLAN"
         self._match_text_seq("FOR")
         if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")
-        return nodes.ExplainStatement(this=self._query_statement(), kind=kind)
+        return ExplainStatement(this=self._query_statement(), kind=kind)
 
     def _set_anything(self) -> nodes.Statement:
         for kind in ("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION"):
@@ -307,11 +321,11 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
                 return self._modes(kind)
         return self._set()
 
-    def _begin(self) -> nodes.TransactionStatement:
+    def _begin(self) -> TransactionStatement:
         self._match_texts(("WORK", "TRANSACTION"))
         return self._modes("BEGIN")
 
-    def _modes(self, kind: str) -> nodes.TransactionStatement:
+    def _modes(self, kind: str) -> TransactionStatement:
         isolation = access = None
         while self._curr:
             if self._match_text_seq("ISOLATION", "LEVEL"):
@@ -327,24 +341,24 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
             else:
                 self.raise_error("Invalid expression")
             self._match(TokenType.COMMA)
-        return nodes.TransactionStatement(kind=kind, isolation=isolation, access=access)
+        return TransactionStatement(kind=kind, isolation=isolation, access=access)
 
-    def _start(self) -> nodes.TransactionStatement:
+    def _start(self) -> TransactionStatement:
         if not self._match_text_seq("TRANSACTION", advance=False):
             self.raise_error("Expected TRANSACTION")
         return self._begin()
 
-    def _end(self, kind: str) -> nodes.TransactionStatement:
+    def _end(self, kind: str) -> TransactionStatement:
         self._match_texts(("WORK", "TRANSACTION"))
         if kind == "ROLLBACK" and self._match_text_seq("TO"):
             self._match_text_seq("SAVEPOINT")
-            return nodes.TransactionStatement(kind="ROLLBACK TO", this=self._name())
-        return nodes.TransactionStatement(kind=kind)
+            return TransactionStatement(kind="ROLLBACK TO", this=self._name())
+        return TransactionStatement(kind=kind)
 
-    def _savepoint(self, kind: str) -> nodes.TransactionStatement:
+    def _savepoint(self, kind: str) -> TransactionStatement:
         if kind == "RELEASE":
             self._match_text_seq("SAVEPOINT")
-        return nodes.TransactionStatement(kind=kind, this=self._name())
+        return TransactionStatement(kind=kind, this=self._name())
 
     _ROOTS: ClassVar[dict[str, Callable[[Any], nodes.Statement]]] = {
         "CREATE": _create,

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.temporary import TEMPORARY_SCHEMA
+from reclock.sql.syntax.dialect import Reclock, to_sql
+from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 
 DEFAULT_DATABASE = "reclock"
 DEFAULT_SCHEMA = "public"

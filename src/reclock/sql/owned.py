@@ -6,8 +6,8 @@ from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import Cluster, Item, Schema
 from reclock.catalog.roles import Target, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, cluster_identifier, quote
+from reclock.sql.syntax.dialect import to_sql
 
 
 def name_of(snapshot: CatalogSnapshot, thing: Owned) -> str:

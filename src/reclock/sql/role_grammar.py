@@ -8,7 +8,23 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.catalog.acl import Privilege
 from reclock.consensus.credentials.verifiers import stored_password
 from reclock.errors import SqlSyntaxError, UnsupportedSql
-from reclock.sql import nodes, role_nodes
+from reclock.sql.statements.objects.syntax import AlterOwnerStatement
+from reclock.sql.statements.roles.privileges_syntax import (
+    DefaultPrivilegesStatement,
+    DropOwnedStatement,
+    MembershipStatement,
+    PrivilegesStatement,
+    ReassignOwnedStatement,
+)
+from reclock.sql.statements.roles.syntax import (
+    AlterRoleRenameStatement,
+    AlterRoleStatement,
+    CreateRoleStatement,
+    DropRolesStatement,
+)
+from reclock.sql.statements.session.syntax import SetDefaultStatement
+from reclock.sql.statements.show.privileges_syntax import ShowPrivilegesStatement
+from reclock.sql.syntax import nodes
 from reclock.sql.variable_grammar import VariableParser
 
 _ATTRIBUTES = ("SUPERUSER", "NOSUPERUSER", "LOGIN", "NOLOGIN", "INHERIT")
@@ -58,13 +74,13 @@ class RoleParser(VariableParser):
 
     # --- roles ---
 
-    def _create_role(self) -> role_nodes.CreateRoleStatement:
+    def _create_role(self) -> CreateRoleStatement:
         is_user = self._prev.text.upper() == "USER"
         name = self._role()
         attributes, password = self._role_options()
         if is_user and not {"LOGIN", "NOLOGIN"} & {attribute.name for attribute in attributes}:
             attributes = [exp.Var(this="LOGIN"), *attributes]
-        return role_nodes.CreateRoleStatement(this=name, attributes=attributes, password=password)
+        return CreateRoleStatement(this=name, attributes=attributes, password=password)
 
     def _role_options(self) -> tuple[list[exp.Var], exp.Expr | None]:
         found: dict[str, exp.Var] = {}
@@ -100,31 +116,31 @@ class RoleParser(VariableParser):
         role = self._role()
         if self._match_text_seq("RENAME"):
             self._expect("TO")
-            return role_nodes.AlterRoleRenameStatement(this=role, to=self._role())
+            return AlterRoleRenameStatement(this=role, to=self._role())
         if self._match_text_seq("SET"):
             variable, values = self._assignment()
-            return role_nodes.SetDefaultStatement(this=variable, role=role, values=values)
+            return SetDefaultStatement(this=variable, role=role, values=values)
         if self._match_text_seq("RESET"):
-            return role_nodes.SetDefaultStatement(this=self._variable_or_all(), role=role)
+            return SetDefaultStatement(this=self._variable_or_all(), role=role)
         attributes, password = self._role_options()
         if not attributes and password is None:
             self.raise_error("Expected SET, RESET, RENAME TO or an attribute of a role")
-        return role_nodes.AlterRoleStatement(this=role, attributes=attributes, password=password)
+        return AlterRoleStatement(this=role, attributes=attributes, password=password)
 
-    def _alter_system(self) -> role_nodes.SetDefaultStatement:
+    def _alter_system(self) -> SetDefaultStatement:
         if self._match_text_seq("RESET"):
-            return role_nodes.SetDefaultStatement(this=self._variable_or_all())
+            return SetDefaultStatement(this=self._variable_or_all())
         self._expect("SET")
         variable, values = self._assignment()
-        return role_nodes.SetDefaultStatement(this=variable, values=values)
+        return SetDefaultStatement(this=variable, values=values)
 
-    def _drop_roles(self) -> role_nodes.DropRolesStatement:
+    def _drop_roles(self) -> DropRolesStatement:
         exists = self._match_text_seq("IF", "EXISTS")
-        return role_nodes.DropRolesStatement(names=self._roles(), exists=exists)
+        return DropRolesStatement(names=self._roles(), exists=exists)
 
     # --- ownership ---
 
-    def _alter_owner(self) -> role_nodes.AlterOwnerStatement | None:
+    def _alter_owner(self) -> AlterOwnerStatement | None:
         """``kind name OWNER TO role``; None, at the same place, if that is not what is there."""
         start = self._index
         for words in _OWNED:
@@ -132,21 +148,21 @@ class RoleParser(VariableParser):
                 kind = " ".join(words)
                 name = self._word("the name of a cluster") if kind == "CLUSTER" else self._object_name()
                 if self._match_text_seq("OWNER", "TO"):
-                    return role_nodes.AlterOwnerStatement(kind=kind, this=name, to=self._role())
+                    return AlterOwnerStatement(kind=kind, this=name, to=self._role())
                 break
         self._retreat(start)
         return None
 
-    def _reassign_owned(self) -> role_nodes.ReassignOwnedStatement:
+    def _reassign_owned(self) -> ReassignOwnedStatement:
         self._expect("OWNED", "BY")
         roles = self._roles()
         self._expect("TO")
-        return role_nodes.ReassignOwnedStatement(roles=roles, to=self._role())
+        return ReassignOwnedStatement(roles=roles, to=self._role())
 
-    def _drop_owned(self) -> role_nodes.DropOwnedStatement:
+    def _drop_owned(self) -> DropOwnedStatement:
         roles = self._roles()
         behavior = self._prev.text.upper() if self._match_texts(("CASCADE", "RESTRICT")) else None
-        return role_nodes.DropOwnedStatement(roles=roles, behavior=behavior)
+        return DropOwnedStatement(roles=roles, behavior=behavior)
 
     # --- privileges ---
 
@@ -164,13 +180,11 @@ class RoleParser(VariableParser):
         else:
             named = self._parse_csv(self._privilege_or_role)
             if not self._match_text_seq("ON", advance=False):
-                return role_nodes.MembershipStatement(verb=verb, roles=named, members=self._grantees(verb))
+                return MembershipStatement(verb=verb, roles=named, members=self._grantees(verb))
             privileges = [self._privilege(name) for name in named]
         self._expect("ON")
         kind, names = self._targets()
-        return role_nodes.PrivilegesStatement(
-            verb=verb, privileges=privileges, kind=kind, names=names, grantees=self._grantees(verb)
-        )
+        return PrivilegesStatement(verb=verb, privileges=privileges, kind=kind, names=names, grantees=self._grantees(verb))
 
     def _is_all(self) -> bool:
         if not self._match_text_seq("ALL"):
@@ -216,7 +230,7 @@ class RoleParser(VariableParser):
         self._match_text_seq("GROUP")
         return self._role()
 
-    def _alter_default_privileges(self) -> role_nodes.DefaultPrivilegesStatement:
+    def _alter_default_privileges(self) -> DefaultPrivilegesStatement:
         owners, is_for_all = None, False
         if self._match_text_seq("FOR"):
             if self._match_text_seq("ALL", "ROLES"):
@@ -239,7 +253,7 @@ class RoleParser(VariableParser):
         if not self._match_texts(_PLURALS):
             self.raise_error(f"Expected {', '.join(_PLURALS)}")
         kind = _PLURALS[self._prev.text.upper()]
-        return role_nodes.DefaultPrivilegesStatement(
+        return DefaultPrivilegesStatement(
             owners=owners,
             is_for_all=is_for_all,
             within=within,
@@ -252,7 +266,7 @@ class RoleParser(VariableParser):
 
     # --- SHOW ---
 
-    def _show_privileges(self, is_default: bool) -> role_nodes.ShowPrivilegesStatement:
+    def _show_privileges(self, is_default: bool) -> ShowPrivilegesStatement:
         kind = None
         if self._match_text_seq("ON"):
             if not self._match_texts((*_PLURALS, "SYSTEM")):
@@ -260,4 +274,4 @@ class RoleParser(VariableParser):
             kind = self._prev.text.upper()
         role = self._role() if self._match_text_seq("FOR") else None
         where = self._parse_disjunction() or self._missing() if self._match_text_seq("WHERE") else None
-        return role_nodes.ShowPrivilegesStatement(is_default=is_default, kind=kind, role=role, where=where)
+        return ShowPrivilegesStatement(is_default=is_default, kind=kind, role=role, where=where)

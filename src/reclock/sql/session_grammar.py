@@ -5,9 +5,19 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql import nodes
-from reclock.sql.query_grammar import QUERY_STARTS
+from reclock.sql.statements.session.prepared_syntax import (
+    CloseStatement,
+    DeallocateStatement,
+    DeclareStatement,
+    DiscardStatement,
+    ExecuteStatement,
+    FetchStatement,
+    PrepareStatement,
+    UnlistenStatement,
+)
 from reclock.sql.subscribe_grammar import SubscribeParser
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.expressions import QUERY_STARTS
 
 
 class SessionParser(SubscribeParser):
@@ -19,7 +29,7 @@ class SessionParser(SubscribeParser):
     def _query_statement(self) -> nodes.QueryStatement:
         raise NotImplementedError
 
-    def _prepare(self) -> nodes.PrepareStatement:
+    def _prepare(self) -> PrepareStatement:
         name, types = self._name(), None
         if self._match(TokenType.L_PAREN, advance=False):
             types = self._parse_wrapped_csv(lambda: self._parse_types(check_func=False) or self._missing())
@@ -27,19 +37,19 @@ class SessionParser(SubscribeParser):
             self.raise_error("Expected AS")
         if not self._curr:
             self.raise_error("Expected a statement")
-        return nodes.PrepareStatement(this=name, types=types, statement=self._root())
+        return PrepareStatement(this=name, types=types, statement=self._root())
 
-    def _execute(self) -> nodes.ExecuteStatement:
+    def _execute(self) -> ExecuteStatement:
         name, values = self._name(), None
         if self._match(TokenType.L_PAREN, advance=False):
             values = self._parse_wrapped_csv(lambda: self._parse_disjunction() or self._missing())
-        return nodes.ExecuteStatement(this=name, values=values)
+        return ExecuteStatement(this=name, values=values)
 
-    def _deallocate(self) -> nodes.DeallocateStatement:
+    def _deallocate(self) -> DeallocateStatement:
         self._match_text_seq("PREPARE")
-        return nodes.DeallocateStatement(this=None if self._match_text_seq("ALL") else self._name())
+        return DeallocateStatement(this=None if self._match_text_seq("ALL") else self._name())
 
-    def _declare(self) -> nodes.DeclareStatement:
+    def _declare(self) -> DeclareStatement:
         name = self._name()
         while self._match_texts(("BINARY", "INSENSITIVE", "ASENSITIVE")) or self._match_text_seq("NO", "SCROLL"):
             if self._prev.text.upper() == "BINARY":
@@ -51,12 +61,12 @@ class SessionParser(SubscribeParser):
         if not self._match(TokenType.FOR):
             self.raise_error("Expected FOR")
         if self._match_texts(("SUBSCRIBE", "TAIL")):
-            return nodes.DeclareStatement(this=name, is_held=is_held, query=self._subscribe())
+            return DeclareStatement(this=name, is_held=is_held, query=self._subscribe())
         if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")
-        return nodes.DeclareStatement(this=name, is_held=is_held, query=self._query_statement())
+        return DeclareStatement(this=name, is_held=is_held, query=self._query_statement())
 
-    def _fetch(self) -> nodes.FetchStatement:
+    def _fetch(self) -> FetchStatement:
         """Forwards alone: a count, NEXT or ALL."""
         self._match_text_seq("FORWARD")
         count: exp.Expr | None = exp.Literal.number(1)
@@ -70,20 +80,20 @@ class SessionParser(SubscribeParser):
         name, timeout = self._name(), None
         if self._match(TokenType.WITH):
             timeout = self._parse_wrapped(self._fetch_timeout)
-        return nodes.FetchStatement(this=name, count=count, timeout=timeout)
+        return FetchStatement(this=name, count=count, timeout=timeout)
 
     def _fetch_timeout(self) -> exp.Expr:
         self._expect("TIMEOUT")
         self._match(TokenType.EQ)
         return self._text()
 
-    def _close(self) -> nodes.CloseStatement:
-        return nodes.CloseStatement(this=None if self._match_text_seq("ALL") else self._name())
+    def _close(self) -> CloseStatement:
+        return CloseStatement(this=None if self._match_text_seq("ALL") else self._name())
 
-    def _unlisten(self) -> nodes.UnlistenStatement:
-        return nodes.UnlistenStatement(this=None if self._match(TokenType.STAR) else self._name())
+    def _unlisten(self) -> UnlistenStatement:
+        return UnlistenStatement(this=None if self._match(TokenType.STAR) else self._name())
 
-    def _discard(self) -> nodes.DiscardStatement:
+    def _discard(self) -> DiscardStatement:
         if not self._match_texts(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
             self.raise_error("Expected ALL")
-        return nodes.DiscardStatement(kind=self._prev.text.upper())
+        return DiscardStatement(kind=self._prev.text.upper())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from reclock.sql import nodes
 from reclock.sql.source_grammar import SourceParser
+from reclock.sql.statements.sinks.syntax import CreateSinkStatement, DeltaInto, KafkaInto
 
 
 class SinkParser(SourceParser):
     """Rules of sinks."""
 
-    def _create_sink(self) -> nodes.CreateSinkStatement:
+    def _create_sink(self) -> CreateSinkStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         cluster = self._cluster()
         self._expect("FROM")
         on = self._object_name()
         self._expect("INTO")
-        return nodes.CreateSinkStatement(
+        return CreateSinkStatement(
             this=name,
             exists=exists,
             cluster=cluster,
@@ -30,7 +30,7 @@ class SinkParser(SourceParser):
 
     def _into(self) -> exp.Expression:
         if self._match_text_seq("DELTA"):
-            return nodes.DeltaInto(path=self._text())
+            return DeltaInto(path=self._text())
         if not self._match_text_seq("KAFKA"):
             self._unsupported("CREATE SINK INTO")
         found: dict[str, object] = {}
@@ -62,7 +62,7 @@ class SinkParser(SourceParser):
         self._expect("ENVELOPE")
         if not self._match_texts(("DEBEZIUM", "UPSERT")):
             self.raise_error("Expected DEBEZIUM or UPSERT")
-        return nodes.KafkaInto(
+        return KafkaInto(
             **found,
             key=key,
             is_not_enforced=is_not_enforced,

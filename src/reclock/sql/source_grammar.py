@@ -8,9 +8,27 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
-from reclock.sql import nodes
 from reclock.sql.connection_grammar import ConnectionParser
+from reclock.sql.statements.sources.formats_syntax import (
+    CsvFormatClause,
+    JsonFormatClause,
+    KeyValueFormat,
+    PlainFormatClause,
+    ProtobufFormatClause,
+    RegistryFormatClause,
+)
+from reclock.sql.statements.sources.syntax import (
+    AlterSourceRetainStatement,
+    CreateSourceStatement,
+    CreateSubsourceStatement,
+    Metadata,
+    RetainHistoryClause,
+    SourceColumn,
+    SubsourceOf,
+)
+from reclock.sql.statements.sources.upstreams_syntax import KafkaFrom, LoadGeneratorFrom, ObjectsFrom, PostgresFrom
 from reclock.sql.stream_grammar import StreamParser
+from reclock.sql.syntax import nodes
 
 _GENERATORS = ("COUNTER", "AUCTION", "TPCH")
 _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
@@ -19,14 +37,14 @@ _METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
 class SourceParser(StreamParser, ConnectionParser):
     """Rules of sources."""
 
-    def _create_source(self, materialized: bool) -> nodes.CreateSourceStatement:
+    def _create_source(self, materialized: bool) -> CreateSourceStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         cluster = self._cluster() if materialized else None
         columns = self._parse_wrapped_csv(self._source_column) if self._match(TokenType.L_PAREN, advance=False) else None
         place = self._curr
         self._expect("FROM")
-        created = nodes.CreateSourceStatement(
+        created = CreateSourceStatement(
             this=name,
             exists=exists,
             materialized=materialized,
@@ -40,19 +58,19 @@ class SourceParser(StreamParser, ConnectionParser):
             progress=self._object_name() if self._match_text_seq("EXPOSE", "PROGRESS", "AS") else None,
             options=self._parse_wrapped_csv(self._source_option) if self._match_text_seq("WITH") else None,
         )
-        has_fields = not isinstance(created.args["format"], nodes.PlainFormatClause)
-        if columns is None and isinstance(created.args["connector"], nodes.ObjectsFrom) and has_fields:
+        has_fields = not isinstance(created.args["format"], PlainFormatClause)
+        if columns is None and isinstance(created.args["connector"], ObjectsFrom) and has_fields:
             self.raise_error("Expected the list of columns", place)
         return created
 
-    def _create_subsource(self) -> nodes.CreateSubsourceStatement:
+    def _create_subsource(self) -> CreateSubsourceStatement:
         name = self._object_name()
         self._expect("FROM", "SOURCE")
         source = self._object_name()
         self._expect("TABLE")
-        return nodes.CreateSubsourceStatement(this=name, source=source, table=self._text())
+        return CreateSubsourceStatement(this=name, source=source, table=self._text())
 
-    def _source_column(self) -> nodes.SourceColumn:
+    def _source_column(self) -> SourceColumn:
         name = self._name()
         kind = self._parse_types(check_func=False)
         if kind is None:
@@ -60,7 +78,7 @@ class SourceParser(StreamParser, ConnectionParser):
         not_null = self._match_text_seq("NOT", "NULL")
         if not not_null:
             self._match_text_seq("NULL")
-        return nodes.SourceColumn(this=name, kind=kind, not_null=not_null)
+        return SourceColumn(this=name, kind=kind, not_null=not_null)
 
     # --- what is read ---
 
@@ -79,7 +97,7 @@ class SourceParser(StreamParser, ConnectionParser):
             self._unsupported("CREATE SOURCE FROM")
         return self._objects()
 
-    def _load_generator(self) -> nodes.LoadGeneratorFrom:
+    def _load_generator(self) -> LoadGeneratorFrom:
         if not self._match_texts(_GENERATORS):
             self._unsupported("LOAD GENERATOR")
         found: dict[str, exp.Expr | str] = {"kind": self._prev.text.upper()}
@@ -96,9 +114,9 @@ class SourceParser(StreamParser, ConnectionParser):
                 if not self._match(TokenType.COMMA):
                     break
             self._match_r_paren()
-        return nodes.LoadGeneratorFrom(**found)
+        return LoadGeneratorFrom(**found)
 
-    def _kafka(self) -> nodes.KafkaFrom:
+    def _kafka(self) -> KafkaFrom:
         if self._match_text_seq("CONNECTION"):
             return self._kafka_connection()
         self._expect("BROKER")
@@ -112,9 +130,9 @@ class SourceParser(StreamParser, ConnectionParser):
                 found[f"{bound.lower()}_timestamp"] = self._integer()
         if self._match_text_seq("GROUP", "ID"):
             found["group"] = self._text()
-        return nodes.KafkaFrom(**found)
+        return KafkaFrom(**found)
 
-    def _kafka_connection(self) -> nodes.KafkaFrom:
+    def _kafka_connection(self) -> KafkaFrom:
         found: dict[str, object] = {"connection": self._object_name()}
         self._wrapped(
             {
@@ -127,7 +145,7 @@ class SourceParser(StreamParser, ConnectionParser):
                 "GROUP ID": lambda: found.update(group=self._text()),
             }
         )
-        return nodes.KafkaFrom(**found)
+        return KafkaFrom(**found)
 
     def _wrapped(self, options: Mapping[str, Callable[[], object]]) -> None:
         """Options in parentheses, each by what reads its value."""
@@ -142,7 +160,7 @@ class SourceParser(StreamParser, ConnectionParser):
 
         self._parse_wrapped_csv(option)
 
-    def _postgres(self) -> nodes.PostgresFrom:
+    def _postgres(self) -> PostgresFrom:
         self._expect("CONNECTION")
         if not self._is_string():
             named: dict[str, object] = {"connection": self._object_name()}
@@ -154,11 +172,11 @@ class SourceParser(StreamParser, ConnectionParser):
                     "EXCLUDE COLUMNS": lambda: named.update(exclude_columns=self._upstream_columns()),
                 }
             )
-            return nodes.PostgresFrom(**named)
+            return PostgresFrom(**named)
         connection = self._text()
         self._expect("PUBLICATION")
         publication = self._text()
-        return nodes.PostgresFrom(
+        return PostgresFrom(
             connection=connection,
             publication=publication,
             slot=self._text() if self._match_text_seq("SLOT") else None,
@@ -184,15 +202,15 @@ class SourceParser(StreamParser, ConnectionParser):
         if self._match_text_seq("KEY"):
             key = self._format()
             self._expect("VALUE")
-            return nodes.KeyValueFormat(key=key, value=self._format())
+            return KeyValueFormat(key=key, value=self._format())
         return self._format() if self._match_text_seq("FORMAT", advance=False) else None
 
     def _format(self) -> exp.Expression:
         self._expect("FORMAT")
         if self._match_text_seq("JSON"):
-            return nodes.JsonFormatClause()
+            return JsonFormatClause()
         if self._match_texts(("TEXT", "BYTES")):
-            return nodes.PlainFormatClause(kind=self._prev.text.upper())
+            return PlainFormatClause(kind=self._prev.text.upper())
         if self._match_texts(("AVRO", "PROTOBUF")):
             return self._schema_format(self._prev.text.upper())
         if not self._match_text_seq("CSV"):
@@ -206,13 +224,13 @@ class SourceParser(StreamParser, ConnectionParser):
             self._expect("COLUMNS")
         delimiter = self._text() if self._match_text_seq("DELIMITED", "BY") else None
         null_text = self._text() if self._match_text_seq("NULL", "AS") else None
-        return nodes.CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
+        return CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
 
     def _schema_format(self, kind: str) -> exp.Expression:
         message = self._text() if kind == "PROTOBUF" and self._match_text_seq("MESSAGE") else None
         self._expect("USING")
         if message is not None and self._match_text_seq("SCHEMA"):
-            return nodes.ProtobufFormatClause(message=message, schema=self._text())
+            return ProtobufFormatClause(message=message, schema=self._text())
         self._expect("CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
         found: dict[str, object] = {"connection": self._object_name()}
         if kind == "AVRO" and self._match(TokenType.L_PAREN, advance=False):
@@ -224,17 +242,17 @@ class SourceParser(StreamParser, ConnectionParser):
                 }
             )
         seed = self._text() if self._match_text_seq("SEED", "SCHEMA") else None
-        return nodes.RegistryFormatClause(kind=kind, message=message, seed=seed, **found)
+        return RegistryFormatClause(kind=kind, message=message, seed=seed, **found)
 
     def _is_on(self) -> bool:
         """A switch, which need not say that it is on."""
         return not (self._match_texts(("TRUE", "FALSE")) and self._prev.text.upper() == "FALSE")
 
-    def _metadata(self) -> nodes.Metadata:
+    def _metadata(self) -> Metadata:
         if not self._match_texts(_METADATA):
             self.raise_error(f"Expected {', '.join(_METADATA[:-1])} or {_METADATA[-1]}")
         kind = self._prev.text.upper()
-        return nodes.Metadata(kind=kind, alias=self._name() if self._match(TokenType.ALIAS) else None)
+        return Metadata(kind=kind, alias=self._name() if self._match(TokenType.ALIAS) else None)
 
     def _envelope(self) -> str | None:
         if not self._match_text_seq("ENVELOPE"):
@@ -254,7 +272,7 @@ class SourceParser(StreamParser, ConnectionParser):
         self._expect("TABLES")
         return {"tables": self._parse_wrapped_csv(self._subsource)}
 
-    def _subsource(self) -> nodes.SubsourceOf:
+    def _subsource(self) -> SubsourceOf:
         schema, table = None, self._name()
         if self._match(TokenType.DOT):
             schema, table = table, self._name()
@@ -263,19 +281,19 @@ class SourceParser(StreamParser, ConnectionParser):
         key = self._parse_wrapped_csv(self._name) if columns and self._match_text_seq("KEY") else None
         oid = self._parse_number() if columns and self._match_text_seq("OID") else None
         entries = self._parse_wrapped_csv(self._parse_number) if oid and self._match_text_seq("ENTRY") else None
-        return nodes.SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
+        return SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
 
-    def _source_option(self) -> nodes.WithOption | nodes.RetainHistoryClause:
+    def _source_option(self) -> nodes.WithOption | RetainHistoryClause:
         if self._match_text_seq("RETAIN", "HISTORY"):
             return self._retain_history()
         return self._option()
 
-    def _retain_history(self) -> nodes.RetainHistoryClause:
+    def _retain_history(self) -> RetainHistoryClause:
         self._match(TokenType.EQ)
         self._match_text_seq("FOR")
-        return nodes.RetainHistoryClause(this=self._text())
+        return RetainHistoryClause(this=self._text())
 
-    def _alter_retention(self, name: exp.Expression) -> nodes.AlterSourceRetainStatement | None:
+    def _alter_retention(self, name: exp.Expression) -> AlterSourceRetainStatement | None:
         """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""
         if not self._match_texts(("SET", "RESET")):
             return None
@@ -284,7 +302,7 @@ class SourceParser(StreamParser, ConnectionParser):
         self._expect("RETAIN", "HISTORY")
         history = self._retain_history() if is_set else None
         self._match_r_paren()
-        return nodes.AlterSourceRetainStatement(this=name, history=history)
+        return AlterSourceRetainStatement(this=name, history=history)
 
     def _unsupported(self, verb: str) -> nodes.Statement:
         if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sources import COMPRESSIONS
-from reclock.sql import nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.statements.sources.upstreams_syntax import KinesisFrom, ObjectsFrom, PubNubFrom, ShardStart, StreamStart
+from reclock.sql.syntax.expressions import QueryParser
 
 
 class StreamParser(QueryParser):
     """Rules of services."""
 
-    def _objects(self) -> nodes.ObjectsFrom:
+    def _objects(self) -> ObjectsFrom:
         connection = self._object_name() if self._match_text_seq("CONNECTION") else None
         self._expect("DISCOVER", "OBJECTS")
         pattern = self._text() if self._match_text_seq("MATCHING") else None
@@ -34,9 +34,9 @@ class StreamParser(QueryParser):
             if not self._match_texts(COMPRESSIONS):
                 self.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
             compression = self._prev.text.upper()
-        return nodes.ObjectsFrom(connection=connection, pattern=pattern, **found, compression=compression)
+        return ObjectsFrom(connection=connection, pattern=pattern, **found, compression=compression)
 
-    def _kinesis(self) -> nodes.KinesisFrom:
+    def _kinesis(self) -> KinesisFrom:
         found: dict[str, object] = {}
         if self._match_text_seq("CONNECTION"):
             found["connection"] = self._object_name()
@@ -57,33 +57,33 @@ class StreamParser(QueryParser):
                 if not self._match(TokenType.COMMA):
                     break
             self._match_r_paren()
-        return nodes.KinesisFrom(**found, start=self._stream_start())
+        return KinesisFrom(**found, start=self._stream_start())
 
-    def _pubnub(self) -> nodes.PubNubFrom:
+    def _pubnub(self) -> PubNubFrom:
         self._expect("SUBSCRIBE", "KEY")
         key = self._text()
         self._expect("CHANNEL")
         channel = self._text()
         origin = self._text() if self._match_text_seq("ORIGIN") else None
-        return nodes.PubNubFrom(subscribe_key=key, channel=channel, origin=origin)
+        return PubNubFrom(subscribe_key=key, channel=channel, origin=origin)
 
-    def _stream_start(self) -> nodes.StreamStart | None:
+    def _stream_start(self) -> StreamStart | None:
         if not self._match_text_seq("START"):
             return None
         if self._match_text_seq("TRIM", "HORIZON"):
-            return nodes.StreamStart(kind="TRIM HORIZON")
+            return StreamStart(kind="TRIM HORIZON")
         if self._match_text_seq("LATEST"):
-            return nodes.StreamStart(kind="LATEST")
+            return StreamStart(kind="LATEST")
         if self._match_text_seq("TIMESTAMP"):
-            return nodes.StreamStart(kind="TIMESTAMP", timestamp=self._integer())
+            return StreamStart(kind="TIMESTAMP", timestamp=self._integer())
         if not self._match_texts(("AT", "AFTER")):
             self.raise_error("Expected TRIM HORIZON, LATEST, TIMESTAMP, AT or AFTER")
         kind = self._prev.text.upper()
         self._expect("SEQUENCE", "NUMBER")
-        return nodes.StreamStart(kind=kind, numbers=self._parse_wrapped_csv(self._shard_start))
+        return StreamStart(kind=kind, numbers=self._parse_wrapped_csv(self._shard_start))
 
-    def _shard_start(self) -> nodes.ShardStart:
+    def _shard_start(self) -> ShardStart:
         shard = self._integer()
         if not self._match(TokenType.EQ):
             self.raise_error("Expected =")
-        return nodes.ShardStart(this=shard, number=self._integer())
+        return ShardStart(this=shard, number=self._integer())

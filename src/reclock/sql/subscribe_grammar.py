@@ -7,15 +7,16 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql import nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.expressions import QueryParser
 
 
 class SubscribeParser(QueryParser):
     """Parses ``SUBSCRIBE [TO] name | (query) [WITH (…)] [AS OF …] [UP TO …] [ENVELOPE … (KEY (…)) | WITHIN TIMESTAMP ORDER BY …]``,
     the clauses in any order."""
 
-    def _subscribe(self) -> nodes.SubscribeStatement:
+    def _subscribe(self) -> SubscribeStatement:
         self._match_text_seq("TO")
         name = query = None
         if self._match(TokenType.L_PAREN):
@@ -38,7 +39,7 @@ class SubscribeParser(QueryParser):
                 given["order"] = self._parse_order() or self._missing()
             else:
                 self.raise_error("Expected WITH, AS OF, UP TO, ENVELOPE or WITHIN TIMESTAMP ORDER BY")
-        return nodes.SubscribeStatement(this=name, query=query, **given)
+        return SubscribeStatement(this=name, query=query, **given)
 
     def _subscribe_envelope(self) -> dict[str, Any]:
         if not self._match_texts(("UPSERT", "DEBEZIUM")):

@@ -5,26 +5,35 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql import nodes
 from reclock.sql.constraint_grammar import ConstraintParser
-from reclock.sql.constraint_nodes import TableConstraint
+from reclock.sql.statements.copy.syntax import CopyStatement
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.modify_syntax import (
+    Assignment,
+    DeleteStatement,
+    InsertStatement,
+    TruncateStatement,
+    UpdateStatement,
+)
+from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement, TableColumn
+from reclock.sql.syntax import nodes
 
 
 class TableParser(ConstraintParser):
     """Parses what makes a table and what changes its rows."""
 
-    def _create_table(self) -> nodes.CreateTableStatement | nodes.CreateTableAsStatement:
+    def _create_table(self) -> CreateTableStatement | CreateTableAsStatement:
         exists = self._match_text_seq("IF", "NOT", "EXISTS")
         name = self._object_name()
         if self._match(TokenType.L_PAREN, advance=False) and not self._is_name_list():
             elements = [element for parsed in self._parse_wrapped_csv(self._table_elements) for element in parsed]
-            columns = [element for element in elements if isinstance(element, nodes.TableColumn)]
+            columns = [element for element in elements if isinstance(element, TableColumn)]
             constraints = [element for element in elements if isinstance(element, TableConstraint)]
-            return nodes.CreateTableStatement(this=name, exists=exists, columns=columns, constraints=constraints)
+            return CreateTableStatement(this=name, exists=exists, columns=columns, constraints=constraints)
         names = self._parse_wrapped_csv(self._name) if self._match(TokenType.L_PAREN, advance=False) else None
         if not self._match(TokenType.ALIAS):
             self.raise_error("Expected the list of columns, or AS")
-        return nodes.CreateTableAsStatement(this=name, exists=exists, names=names, query=self._query(), **self._with_data())
+        return CreateTableAsStatement(this=name, exists=exists, names=names, query=self._query(), **self._with_data())
 
     def _is_name_list(self) -> bool:
         """Whether a list in parentheses begins with a name that has no type."""
@@ -38,7 +47,7 @@ class TableParser(ConstraintParser):
         self._expect("DATA")
         return {"is_empty": is_empty}
 
-    def _table_elements(self) -> list[nodes.TableColumn | TableConstraint]:
+    def _table_elements(self) -> list[TableColumn | TableConstraint]:
         """A column and its constraints, or a constraint of the table."""
         if self._is_table_constraint():
             return [self._table_constraint()]
@@ -62,7 +71,7 @@ class TableParser(ConstraintParser):
                 self.raise_error("Expected NOT NULL, NULL, DEFAULT, a constraint, a comma or the end of the columns")
         if not_null is False and any(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints):
             self.raise_error(f'conflicting NULL/NOT NULL declarations for column "{name.name}"', self._prev)
-        return [nodes.TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
+        return [TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
 
     # --- rows ---
 
@@ -78,7 +87,7 @@ class TableParser(ConstraintParser):
             return True
         return self._curr.token_type == TokenType.VAR and self._curr.text.upper() not in ("SET", "RETURNING")
 
-    def _insert(self) -> nodes.InsertStatement:
+    def _insert(self) -> InsertStatement:
         self._expect("INTO")
         table = self._object_name()
         if self._match(TokenType.ALIAS):
@@ -87,28 +96,28 @@ class TableParser(ConstraintParser):
         if self._match(TokenType.L_PAREN, advance=False) and self._next.token_type not in (TokenType.SELECT, TokenType.WITH):
             columns = self._parse_wrapped_csv(self._name)
         query = None if self._match_text_seq("DEFAULT", "VALUES") else self._query()
-        return nodes.InsertStatement(this=table, columns=columns, query=query, returning=self._returning())
+        return InsertStatement(this=table, columns=columns, query=query, returning=self._returning())
 
-    def _update(self) -> nodes.UpdateStatement:
+    def _update(self) -> UpdateStatement:
         table = self._target()
         self._expect("SET")
         assignments = self._parse_csv(self._table_assignment)
         others = self._others() if self._match(TokenType.FROM) else None
-        return nodes.UpdateStatement(
+        return UpdateStatement(
             this=table, assignments=assignments, others=others, where=self._condition(), returning=self._returning()
         )
 
-    def _table_assignment(self) -> nodes.Assignment:
+    def _table_assignment(self) -> Assignment:
         name = self._name()
         if not self._match(TokenType.EQ):
             self.raise_error("Expected =")
-        return nodes.Assignment(this=name, value=self._parse_disjunction() or self._missing())
+        return Assignment(this=name, value=self._parse_disjunction() or self._missing())
 
-    def _delete(self) -> nodes.DeleteStatement:
+    def _delete(self) -> DeleteStatement:
         self._expect("FROM")
         table = self._target()
         others = self._others() if self._match(TokenType.USING) else None
-        return nodes.DeleteStatement(this=table, others=others, where=self._condition(), returning=self._returning())
+        return DeleteStatement(this=table, others=others, where=self._condition(), returning=self._returning())
 
     def _others(self) -> list[exp.Expr]:
         """What else the condition, and what is assigned, speak of."""
@@ -120,13 +129,13 @@ class TableParser(ConstraintParser):
     def _returning(self) -> list[exp.Expr] | None:
         return self._parse_csv(self._parse_expression) or [self._missing()] if self._match_text_seq("RETURNING") else None
 
-    def _truncate(self) -> nodes.TruncateStatement:
+    def _truncate(self) -> TruncateStatement:
         self._match_text_seq("TABLE")
-        return nodes.TruncateStatement(names=self._parse_csv(self._object_name))
+        return TruncateStatement(names=self._parse_csv(self._object_name))
 
     # --- COPY ---
 
-    def _copy(self) -> nodes.CopyStatement:
+    def _copy(self) -> CopyStatement:
         table = columns = query = None
         if self._match(TokenType.L_PAREN):
             is_subscription = self._match_texts(("SUBSCRIBE", "TAIL"))
@@ -139,7 +148,7 @@ class TableParser(ConstraintParser):
                 columns = self._parse_wrapped_csv(self._name)
         is_from = table is not None and self._match_text_seq("FROM")
         self._expect("STDIN") if is_from else self._expect("TO", "STDOUT")
-        return nodes.CopyStatement(this=table, columns=columns, query=query, is_from=is_from, options=self._copy_options())
+        return CopyStatement(this=table, columns=columns, query=query, is_from=is_from, options=self._copy_options())
 
     def _copy_options(self) -> list[nodes.WithOption]:
         """``(FORMAT csv, HEADER, …)``, or the words of old: ``CSV HEADER DELIMITER ';'``."""

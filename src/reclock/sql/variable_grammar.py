@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql import nodes
-from reclock.sql.query_grammar import QueryParser
+from reclock.sql.statements.session.syntax import ResetVariableStatement, SetVariableStatement
+from reclock.sql.syntax.expressions import QueryParser
 
 
 class VariableParser(QueryParser):
@@ -15,14 +15,14 @@ class VariableParser(QueryParser):
     def _variable(self) -> exp.Identifier:
         return self._word("the name of a variable")
 
-    def _set(self) -> nodes.SetVariableStatement:
+    def _set(self) -> SetVariableStatement:
         scope = self._prev.text.upper() if self._match_texts(("SESSION", "LOCAL")) else None
         if self._curr and self._curr.text.upper() == "ROLE" and not self._is_assignment():
             self._advance()
             role = exp.to_identifier("role")
-            return nodes.SetVariableStatement(this=role, scope=scope, values=[self._word("the name of a role")])
+            return SetVariableStatement(this=role, scope=scope, values=[self._word("the name of a role")])
         name, values = self._assignment()
-        return nodes.SetVariableStatement(this=name, scope=scope, values=values)
+        return SetVariableStatement(this=name, scope=scope, values=values)
 
     def _is_assignment(self) -> bool:
         """Whether the word here is followed by = or TO."""
@@ -44,8 +44,8 @@ class VariableParser(QueryParser):
         literal = self._parse_string() or self._parse_number() or self._parse_boolean()
         return literal or self._parse_id_var(any_token=True) or self._missing()
 
-    def _reset(self) -> nodes.ResetVariableStatement:
-        return nodes.ResetVariableStatement(this=self._variable_or_all())
+    def _reset(self) -> ResetVariableStatement:
+        return ResetVariableStatement(this=self._variable_or_all())
 
     def _variable_or_all(self) -> exp.Identifier | None:
         return None if self._match_text_seq("ALL") else self._variable()

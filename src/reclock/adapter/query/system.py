@@ -27,8 +27,8 @@ from reclock.protocol.compute import Replica
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
-from reclock.sql.parse import parse_one
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 
 def system_rows(

@@ -16,16 +16,17 @@ from reclock.errors import ReclockError
 from reclock.introspection.backends import Backend, Work
 from reclock.introspection.reports import SessionReport, StatementReport
 from reclock.runtime.environment import Environment
-from reclock.sql import connection_nodes, role_nodes
-from reclock.sql.parse import ParsedStatement
+from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
+from reclock.sql.statements.roles.syntax import AlterRoleStatement, CreateRoleStatement
+from reclock.sql.syntax.parse import ParsedStatement
 
 T = TypeVar("T")
 
 _SENSITIVE = {
-    connection_nodes.CreateSecretStatement: "CREATE SECRET",
-    connection_nodes.AlterSecretStatement: "ALTER SECRET",
-    role_nodes.CreateRoleStatement: "CREATE ROLE",
-    role_nodes.AlterRoleStatement: "ALTER ROLE",
+    CreateSecretStatement: "CREATE SECRET",
+    AlterSecretStatement: "ALTER SECRET",
+    CreateRoleStatement: "CREATE ROLE",
+    AlterRoleStatement: "ALTER ROLE",
 }
 """Statements that can hold what nobody should read: of those, and of statements that hold them, only this is recorded."""
 

@@ -25,27 +25,36 @@ from reclock.errors import (
     WrongNumberOfParameters,
 )
 from reclock.plan.scalars import Literal
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.parse import ParsedStatement
 from reclock.sql.queries.coercion import coerce, scalar_type
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.literals import parse_text
 from reclock.sql.queries.rewrite import Untyped
 from reclock.sql.queries.scope import Scope
+from reclock.sql.statements.session.prepared_syntax import (
+    CloseStatement,
+    DeallocateStatement,
+    DeclareStatement,
+    DiscardStatement,
+    ExecuteStatement,
+    FetchStatement,
+    PrepareStatement,
+    UnlistenStatement,
+)
+from reclock.sql.syntax.parse import ParsedStatement
 
 KINDS = (
-    nodes.PrepareStatement,
-    nodes.ExecuteStatement,
-    nodes.DeallocateStatement,
-    nodes.DeclareStatement,
-    nodes.FetchStatement,
-    nodes.CloseStatement,
-    nodes.DiscardStatement,
-    nodes.UnlistenStatement,
+    PrepareStatement,
+    ExecuteStatement,
+    DeallocateStatement,
+    DeclareStatement,
+    FetchStatement,
+    CloseStatement,
+    DiscardStatement,
+    UnlistenStatement,
 )
 
 
@@ -109,11 +118,11 @@ class Kept:
     ) -> Prepared:
         """As ``prepared.describe``, of a statement about what is kept too."""
         match parsed.node:
-            case nodes.ExecuteStatement() as node:
+            case ExecuteStatement() as node:
                 return Prepared(parsed, (), self.statement(fold(node.this)).desc, name)
-            case nodes.FetchStatement() as node:
+            case FetchStatement() as node:
                 return Prepared(parsed, (), self.cursor(fold(node.this)).desc, name)
-            case nodes.DeclareStatement() as node:
+            case DeclareStatement() as node:
                 inner = describe(replace(parsed, node=node.args["query"]), types, catalog, names)
                 return Prepared(parsed, inner.parameter_types, None, name)
             case _:
@@ -153,35 +162,35 @@ class Kept:
     ) -> Result:
         """Raises ``UnknownPrepared``, ``DuplicatePrepared``, ``UnknownCursor``, ``DuplicateCursor``, and what it executes."""
         match parsed.node:
-            case nodes.PrepareStatement() as node:
+            case PrepareStatement() as node:
                 types = [scalar_type(each) for each in node.args.get("types") or ()]
                 self.keep(describe(replace(parsed, node=node.args["statement"]), types, catalog, names, fold(node.this)))
                 return Result("PREPARE")
-            case nodes.ExecuteStatement() as node:
+            case ExecuteStatement() as node:
                 prepared = self.statement(fold(node.this))
                 answer: Result = session.execute_prepared(prepared, _values(node, prepared))
                 return answer
-            case nodes.DeallocateStatement() as node if node.this is None:
+            case DeallocateStatement() as node if node.this is None:
                 self.prepared.clear()
                 return Result("DEALLOCATE ALL")
-            case nodes.DeallocateStatement() as node:
+            case DeallocateStatement() as node:
                 del self.prepared[self.statement(fold(node.this)).name]
                 return Result("DEALLOCATE")
-            case nodes.DeclareStatement() as node:
+            case DeclareStatement() as node:
                 return self._declare(node, parsed, parameters, session, catalog, names)
-            case nodes.FetchStatement() as node:
+            case FetchStatement() as node:
                 cursor, count = self.cursor(fold(node.this)), node.args.get("count")
                 timeout = node.args.get("timeout")
                 limit = parse_text(timeout.name, INTERVAL) if timeout is not None else None
                 return Result("FETCH", cursor.desc, cursor.fetch(int(count.name) if count is not None else None, limit))
-            case nodes.CloseStatement() as node if node.this is None:
+            case CloseStatement() as node if node.this is None:
                 self.close()
                 return Result("CLOSE CURSOR ALL")
-            case nodes.CloseStatement() as node:
+            case CloseStatement() as node:
                 self.cursor(fold(node.this)).close()
                 del self.cursors[fold(node.this)]
                 return Result("CLOSE CURSOR")
-            case nodes.DiscardStatement() as node:
+            case DiscardStatement() as node:
                 if node.args["kind"] == "ALL":
                     self.close()
                     self.prepared.clear()
@@ -189,7 +198,7 @@ class Kept:
                 elif node.args["kind"] in ("TEMP", "TEMPORARY"):
                     session.discard_temporary()
                 return Result(f"DISCARD {node.args['kind']}")
-            case nodes.UnlistenStatement():
+            case UnlistenStatement():
                 return Result("UNLISTEN")
         raise UnsupportedSql(f"{type(parsed.node).__name__} is not about what a session keeps")
 
@@ -200,7 +209,7 @@ class Kept:
 
     def _declare(
         self,
-        node: nodes.DeclareStatement,
+        node: DeclareStatement,
         parsed: ParsedStatement,
         parameters: Parameters,
         session: Statements,
@@ -218,7 +227,7 @@ class Kept:
         return Result("DECLARE CURSOR")
 
 
-def _values(node: nodes.ExecuteStatement, prepared: Prepared) -> list[Any]:
+def _values(node: ExecuteStatement, prepared: Prepared) -> list[Any]:
     """Constants, each as a value of its parameter's type."""
     given = node.args.get("values") or []
     if len(given) != len(prepared.parameter_types):

@@ -12,13 +12,14 @@ import pyarrow as pa
 from reclock.adapter.context.results import Result
 from reclock.adapter.context.users import Users
 from reclock.plan.relational import collections
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import Parameters
-from reclock.sql.parse import ParsedStatement
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.parse import ParsedStatement
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ LONGEST_TEXT = 10_000
 """Characters of a statement and of its parameters; what is longer is planned each time."""
 LARGEST_ANSWER_BYTES = 1 << 16
 
-_KINDS = (nodes.QueryStatement, nodes.ShowObjectsStatement, nodes.ShowColumnsStatement, nodes.ShowCreateStatement)
+_KINDS = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, ShowCreateStatement)
 """Statements that clients repeat, and whose plans follow from what the key holds and the catalog alone."""
 
 

@@ -14,8 +14,8 @@ from reclock.errors import SqlSyntaxError, UnsupportedSql, WrongNumberOfParamete
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planning.statement import plan_statement, returns_rows
+from reclock.sql.syntax.parse import ParsedStatement, parse
 
 
 @dataclass(frozen=True, slots=True)

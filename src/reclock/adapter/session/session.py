@@ -41,11 +41,9 @@ from reclock.collections.table_queues import Turn
 from reclock.connectors.validation import validate
 from reclock.errors import ReclockError, TransactionActive
 from reclock.runtime.environment import Environment
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import DEFAULT_USER
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.parse import ParsedStatement, parse
 from reclock.sql.planning.registry import PlannedStatement, Skipped
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.statements.connections.plan import CreateConnection, ValidateConnection
@@ -58,6 +56,8 @@ from reclock.sql.statements.subscribe.plan import SubscribeQuery
 from reclock.sql.statements.tables.modify_plan import Modify, Truncate
 from reclock.sql.statements.tables.plan import CreateTable
 from reclock.sql.statements.transactions.plan import TransactionControl
+from reclock.sql.statements.transactions.syntax import TransactionStatement
+from reclock.sql.syntax.parse import ParsedStatement, parse
 
 Answer = Result | CopyIn | CopyOut
 
@@ -189,7 +189,7 @@ class Session:
             return self._begun(parsed, parameters)
 
     def _begun(self, parsed: ParsedStatement, parameters: Parameters) -> Answer:
-        if isinstance(parsed.node, nodes.TransactionStatement):
+        if isinstance(parsed.node, TransactionStatement):
             return self._control(parsed)
         with self.transactions.statement():
             if isinstance(parsed.node, KINDS):

@@ -10,10 +10,10 @@ from reclock.adapter.statements.authorization import authorize
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
-from reclock.sql.parse import ParsedStatement
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.planning.statement import plan_statement
 from reclock.sql.statements.roles.plan import SetRole
+from reclock.sql.syntax.parse import ParsedStatement
 
 
 @dataclass(frozen=True, slots=True)

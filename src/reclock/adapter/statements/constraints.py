@@ -10,8 +10,8 @@ from reclock.introspection.relation import ConstraintFacts, Reference
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import parts, quote
+from reclock.sql.syntax.dialect import to_sql
 
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
 _TYPES = {

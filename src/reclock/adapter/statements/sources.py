@@ -12,8 +12,8 @@ from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
-from reclock.sql.nodes import ShowColumnsStatement
-from reclock.sql.parse import parse_one
+from reclock.sql.statements.show.syntax import ShowColumnsStatement
+from reclock.sql.syntax.parse import parse_one
 
 _NAMES = SessionNames()
 

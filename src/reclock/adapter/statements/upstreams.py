@@ -27,12 +27,14 @@ from reclock.errors import InvalidOption
 from reclock.formats import schema_registry as registry
 from reclock.formats.avro_schemas import row_columns_of, whole
 from reclock.formats.protobuf_schemas import compiled, messages_of
-from reclock.sql import nodes
 from reclock.sql.names import fold, identifier, nearest
-from reclock.sql.parse import ParsedStatement, parse_one
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.sources.define import upstream_name
+from reclock.sql.statements.sources.formats_syntax import KeyValueFormat
 from reclock.sql.statements.sources.plan import CreateSource
+from reclock.sql.statements.sources.syntax import CreateSourceStatement, SourceColumn, SubsourceOf
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.parse import ParsedStatement, parse_one
 
 if TYPE_CHECKING:
     from reclock.connectors.postgres.connector import Described  # psycopg is a library that others need not load
@@ -48,7 +50,7 @@ def purified(parsed: ParsedStatement, planned: PlannedStatement, resolve_secret:
     """
     node = parsed.node
     upstream = planned.source.connector if isinstance(planned, CreateSource) else None
-    if isinstance(node, nodes.CreateSourceStatement) and isinstance(upstream, PostgresConnector):
+    if isinstance(node, CreateSourceStatement) and isinstance(upstream, PostgresConnector):
         return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
     if isinstance(planned, CreateSource) and isinstance(upstream, DebeziumConnector):
         if not isinstance(planned.source.format, AvroFormat):
@@ -70,7 +72,7 @@ def purified(parsed: ParsedStatement, planned: PlannedStatement, resolve_secret:
 def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnector) -> list[tuple[exp.Expression, Format | None]]:
     """The clauses of a topic's formats with what they mean."""
     clause = node.args.get("format")
-    if isinstance(clause, nodes.KeyValueFormat):
+    if isinstance(clause, KeyValueFormat):
         return [(clause.args["key"], upstream.key_format), (clause.args["value"], value)]
     return [(clause, value)] if clause is not None else []
 
@@ -129,8 +131,8 @@ def _offsets_at(upstream: KafkaConnector, timestamp: int, resolve_secret: Secret
 
 
 def _of_publication(
-    node: nodes.CreateSourceStatement, upstream: PostgresConnector, resolve_secret: SecretResolver
-) -> nodes.CreateSourceStatement:
+    node: CreateSourceStatement, upstream: PostgresConnector, resolve_secret: SecretResolver
+) -> CreateSourceStatement:
     """Every table with its columns, and the name of a slot that no other source has."""
     from psycopg import ProgrammingError
 
@@ -187,7 +189,7 @@ def _with_columns_as_asked(tables: Mapping[str, Described], connector: exp.Expre
     return described
 
 
-def _resolved(table: nodes.SubsourceOf, found: Mapping[str, Described]) -> str:
+def _resolved(table: SubsourceOf, found: Mapping[str, Described]) -> str:
     return _resolved_table(table.args.get("schema"), table.this, found)
 
 
@@ -198,14 +200,14 @@ def _resolved_table(schema: exp.Expression | None, table: exp.Expression, found:
     return name
 
 
-def _published(found: Described, alias: exp.Expression | None) -> nodes.SubsourceOf:
+def _published(found: Described, alias: exp.Expression | None) -> SubsourceOf:
     node = _described(found.table.name, alias, found.desc)
     node.set("oid", exp.Literal.number(found.table.oid))
     node.set("entries", [exp.Literal.number(entry) for entry in found.table.entries])
     return node
 
 
-def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> nodes.SubsourceOf:
+def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> SubsourceOf:
     if not _PLAIN_TABLE.fullmatch(table):
         raise InvalidOption(f'table "{table}" has a name that no collection can have', hint="name the other tables: FOR TABLES (…)")
     if desc.key == ():
@@ -216,7 +218,7 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
     )
     described = parse_one(f"CREATE TABLE t ({columns})")
     schema, _, name = table.partition(".")
-    return nodes.SubsourceOf(
+    return SubsourceOf(
         this=identifier(name),
         schema=identifier(schema),
         alias=alias,
@@ -225,5 +227,5 @@ def _described(table: str, alias: exp.Expression | None, desc: RelationDesc) -> 
     )
 
 
-def _source_column(column: exp.Expression) -> nodes.SourceColumn:
-    return nodes.SourceColumn(this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null"))
+def _source_column(column: exp.Expression) -> SourceColumn:
+    return SourceColumn(this=column.this, kind=column.args["kind"], not_null=column.args.get("not_null"))

@@ -18,7 +18,6 @@ from reclock.consensus.credentials.verifiers import NewPassword
 from reclock.errors import InternalError, InvalidOption, ReclockError
 from reclock.runtime.environment import Environment
 from reclock.sql.names import QualifiedName
-from reclock.sql.parse import parse_one
 from reclock.sql.statements.connections.plan import NewSecret
 from reclock.sql.statements.objects.plan import Drop, Rename
 from reclock.sql.statements.schemas.plan import CreateSchema, DropSchemas
@@ -27,6 +26,7 @@ from reclock.sql.statements.sources.alter_plan import RetainHistory
 from reclock.sql.statements.sources.plan import CreateSource
 from reclock.sql.statements.tables.plan import CreateTable
 from reclock.sql.statements.views.plan import CreateIndex, CreateView
+from reclock.sql.syntax.parse import parse_one
 
 
 @dataclass(frozen=True, slots=True)

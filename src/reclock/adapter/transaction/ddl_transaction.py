@@ -21,8 +21,8 @@ from reclock.errors import UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.parse import ParsedStatement
 from reclock.sql.planning.registry import PlannedStatement, Skipped
+from reclock.sql.syntax.parse import ParsedStatement
 
 ATTEMPTS = 50
 """How often definitions are planned anew because another actor changed the catalog meanwhile."""

@@ -24,12 +24,12 @@ from reclock.errors import UnsupportedSql
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.parse import ParsedStatement, parse_one
 from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.objects.plan import Drop
 from reclock.sql.statements.tables.plan import CreateTable
 from reclock.sql.statements.views.plan import CreateView
-from reclock.sql.temporary import TEMPORARY_SCHEMA
+from reclock.sql.syntax.parse import ParsedStatement, parse_one
+from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA
 
 _SCHEMA_ID = -1
 _IDS = count(1)

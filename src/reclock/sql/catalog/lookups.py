@@ -15,10 +15,10 @@ from reclock.errors import (
     UnknownRelation,
     WrongObjectType,
 )
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import Entry, QuarantinedEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
+from reclock.sql.syntax import nodes
 
 _TYPES = {
     "SOURCE": ItemType.SOURCE,

@@ -14,7 +14,7 @@ from reclock.errors import DuplicateObject, SystemObjectProtected, UnknownObject
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import Entry, IndexEntry, PlannerSettings, QuarantinedEntry, RelationEntry, Scope, SinkEntry
 from reclock.sql.names import SEARCHED_SYSTEM_SCHEMAS, SYSTEM_SCHEMAS, QualifiedName, SessionNames, nearest
-from reclock.sql.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
+from reclock.sql.syntax.temporary import TEMPORARY_SCHEMA, TEMPORARY_SCHEMAS
 
 
 @dataclass(slots=True)

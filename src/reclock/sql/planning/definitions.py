@@ -10,13 +10,13 @@ from reclock.errors import (
     SqlSyntaxError,
     UnsupportedSql,
 )
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, fold
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import Skipped
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 _KINDS = {ItemType.SOURCE_PROGRESS: "progress relation"}
 

@@ -11,8 +11,8 @@ from reclock.errors import ExperimentalFeature
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames
-from reclock.sql.nodes import Statement
 from reclock.sql.syntax.families import load_planners
+from reclock.sql.syntax.nodes import Statement
 
 
 class PlannedStatement(Protocol):

@@ -14,7 +14,6 @@ from reclock.errors import AggregateNotAllowed, SqlSyntaxError, UnknownFunction,
 from reclock.plan.functions import AGGREGATES, resolve_aggregate
 from reclock.plan.scalar_trees import walk
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
@@ -26,6 +25,7 @@ from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, O
 from reclock.sql.queries.row_functions import ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.session_functions import is_about_session, signature
+from reclock.sql.syntax.dialect import to_sql
 
 
 @scalar.register

@@ -25,10 +25,10 @@ from reclock.algebra.relations import (
 from reclock.errors import InternalError, UnknownFunction
 from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.nodes import QueryStatement
-from reclock.sql.parse import parse_one
 from reclock.sql.queries.attach import around
 from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
+from reclock.sql.syntax.nodes import QueryStatement
+from reclock.sql.syntax.parse import parse_one
 
 _SIZE = """CASE WHEN argument1 < 10240 THEN argument1::text || ' bytes'
 WHEN argument1 < 10485760 THEN ((argument1 + 512) / 1024)::text || ' kB'

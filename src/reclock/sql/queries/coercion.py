@@ -43,10 +43,10 @@ from reclock.plan.functions import is_implicit, resolve_cast
 from reclock.plan.functions.digits import FLOAT_SCALE
 from reclock.plan.functions.typing import as_numeric
 from reclock.plan.scalars import Call, Cast, Literal
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.queries.literals import fit, natural, parse_number, parse_text
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
+from reclock.sql.syntax.dialect import to_sql
 
 _TYPES = {
     exp.DType.BOOLEAN: BOOLEAN,

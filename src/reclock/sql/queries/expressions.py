@@ -20,8 +20,6 @@ from reclock.errors import (
     UnsupportedSql,
 )
 from reclock.plan.scalars import Call, Case, Literal
-from reclock.sql.consumption import consume, written
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import coerce, common_type, expect, settle
@@ -29,6 +27,8 @@ from reclock.sql.queries.literals import number
 from reclock.sql.queries.overloads import balanced, call, is_null, is_open, negated, operator
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
+from reclock.sql.syntax.consumption import consume, written
+from reclock.sql.syntax.dialect import to_sql
 
 
 class Subqueries(Protocol):

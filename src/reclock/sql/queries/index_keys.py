@@ -12,13 +12,13 @@ from reclock.errors import DuplicateColumn, UnknownColumn
 from reclock.plan.build import compute
 from reclock.plan.relational import Constant
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, fold, nearest, quote
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.expressions import ExprContext, typed
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.scope import Scope
+from reclock.sql.syntax.dialect import to_sql
 
 
 def index_key(written: Sequence[exp.Expr], desc: RelationDesc, on: QualifiedName) -> tuple[KeyPart, ...]:

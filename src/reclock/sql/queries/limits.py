@@ -11,11 +11,11 @@ from reclock.algebra.relations import BIGINT, ScalarType
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, Literal, Parameter
-from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, only, scalar
 from reclock.sql.queries.scope import Scope
+from reclock.sql.syntax.dialect import to_sql
 
 
 def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:

@@ -11,10 +11,10 @@ from reclock.algebra.object_ids import PSEUDO_TYPES, TEXTS, object_oid, type_oid
 from reclock.algebra.relations import ScalarType, TypeName
 from reclock.errors import ReclockError, UnknownObject, UnknownRelation
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import Reclock
 from reclock.sql.names import SessionNames, fold
-from reclock.sql.parse import parse_one
 from reclock.sql.queries.coercion import scalar_type
+from reclock.sql.syntax.dialect import Reclock
+from reclock.sql.syntax.parse import parse_one
 
 _ARRAY_INPUT = 750
 """PostgreSQL's number of ``array_in``, the only function that clients ask for by name."""

@@ -17,9 +17,7 @@ from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
-from reclock.sql.parse import parse_one
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type
@@ -31,6 +29,8 @@ from reclock.sql.queries.scope import Scope, ScopedPlan
 from reclock.sql.queries.select import finish_select, plan_block, plan_select, select_order, select_values
 from reclock.sql.queries.session_functions import answered, not_in_definitions
 from reclock.sql.queries.subqueries import SubqueryPlanner
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 Hints = Sequence[ScalarType | None]
 

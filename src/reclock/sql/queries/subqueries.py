@@ -22,7 +22,6 @@ from reclock.plan.relational import Get, JoinKind, Ordering, Plan, TopK
 from reclock.plan.scalar_trees import columns_of, has, is_nullable, rewrite
 from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal, Parameter
 from reclock.plan.totality import could_error
-from reclock.sql.consumption import consume, tracked_copy
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.attach import around, attach, beside
@@ -35,6 +34,7 @@ from reclock.sql.queries.object_names import named_object
 from reclock.sql.queries.overloads import balanced, is_null, negated
 from reclock.sql.queries.rewrite import AROUND, AggregateCall, OpenParameter, OuterRef, SubqueryValue, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
+from reclock.sql.syntax.consumption import consume, tracked_copy
 
 _TRUE = Literal(True, BOOLEAN)
 _COUNT = Aggregate("count", (), BIGINT)

@@ -15,8 +15,6 @@ from reclock.plan.build import ONE_ROW, distinct, filter_rows, join, map_columns
 from reclock.plan.relational import FlatMap, Get, JoinKind
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, ColumnRef, Literal
-from reclock.sql.consumption import tracked_copy
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold, nearest, parts
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.builtin_views import in_session
@@ -28,6 +26,8 @@ from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
 from reclock.sql.queries.scope import Scope, ScopeColumn, ScopedPlan
 from reclock.sql.queries.subqueries import SubqueryPlanner, named_around, unwrapped
+from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.dialect import to_sql
 
 _KINDS = {"": JoinKind.INNER, "LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 

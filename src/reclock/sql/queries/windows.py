@@ -13,14 +13,14 @@ from reclock.errors import InvalidWindow, SqlSyntaxError, TypeMismatch, UnknownF
 from reclock.plan.functions import AGGREGATES
 from reclock.plan.relational import Frame, WindowFunction
 from reclock.plan.scalars import Case, Literal
-from reclock.sql.consumption import consume
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import fold
 from reclock.sql.queries.calls import PERCENTILES, aggregate
 from reclock.sql.queries.coercion import coerce, common_type
 from reclock.sql.queries.expressions import ExprContext, function_name, only, scalar, typed
 from reclock.sql.queries.overloads import is_open
 from reclock.sql.queries.rewrite import InWindow
+from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.dialect import to_sql
 
 PLACES = {"row_number": BIGINT, "rank": BIGINT, "dense_rank": BIGINT, "percent_rank": DOUBLE, "cume_dist": DOUBLE, "ntile": INTEGER}
 """Functions that say where a row is, and the type of what they say."""

@@ -18,31 +18,40 @@ from reclock.errors import (
     UnknownObject,
     WrongObjectType,
 )
-from reclock.sql import cluster_nodes, nodes
 from reclock.sql.catalog.lookups import closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.statements.clusters.syntax import (
+    AlterClusterStatement,
+    ClusterOption,
+    CreateClusterReplicaStatement,
+    CreateClusterStatement,
+    DropClusterReplicasStatement,
+    DropClustersStatement,
+    RenameClusterStatement,
+)
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
 
 
-@plans(cluster_nodes.CreateClusterStatement, experimental="CREATE CLUSTER")
-def create_cluster(node: cluster_nodes.CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
+@plans(CreateClusterStatement, experimental="CREATE CLUSTER")
+def create_cluster(node: CreateClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateCluster:
     name = _new_name(node.this, catalog)
     return CreateCluster(name, _size(node, catalog, None))
 
 
-@plans(cluster_nodes.AlterClusterStatement, experimental="ALTER CLUSTER")
-def alter_cluster(node: cluster_nodes.AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
+@plans(AlterClusterStatement, experimental="ALTER CLUSTER")
+def alter_cluster(node: AlterClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterCluster:
     cluster = _cluster(node.this, catalog)
     return AlterCluster(cluster.id, cluster.name, _size(node, catalog, cluster.size))
 
 
-@plans(cluster_nodes.RenameClusterStatement, experimental="ALTER CLUSTER")
-def rename_cluster(node: cluster_nodes.RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
+@plans(RenameClusterStatement, experimental="ALTER CLUSTER")
+def rename_cluster(node: RenameClusterStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameCluster:
     """The texts of what is in the cluster name it."""
     cluster, to = _cluster(node.this, catalog), _new_name(node.args["to"], catalog)
     changed = []
@@ -53,10 +62,8 @@ def rename_cluster(node: cluster_nodes.RenameClusterStatement, catalog: PlannerC
     return RenameCluster(cluster.id, cluster.name, to, tuple(changed))
 
 
-@plans(cluster_nodes.DropClustersStatement, experimental="DROP CLUSTER")
-def drop_clusters(
-    node: cluster_nodes.DropClustersStatement, catalog: PlannerCatalog, session: SessionNames
-) -> DropClusters | Skipped:
+@plans(DropClustersStatement, experimental="DROP CLUSTER")
+def drop_clusters(node: DropClustersStatement, catalog: PlannerCatalog, session: SessionNames) -> DropClusters | Skipped:
     """What is in a cluster goes with CASCADE alone."""
     clusters: list[Cluster] = []
     notices: list[str] = []
@@ -78,18 +85,16 @@ def drop_clusters(
 def create_cluster_text(name: exp.Expr, catalog: PlannerCatalog) -> tuple[str, str]:
     """The name of the cluster, and the statement that makes one like it, with one replica if it has any."""
     cluster = _cluster(name, catalog)
-    size = cluster_nodes.ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
-    options = [size or cluster_nodes.ClusterOption(this="VIRTUAL")]
-    return cluster.name, to_sql(cluster_nodes.CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
+    size = ClusterOption(this="SIZE", value=exp.Literal.string(cluster.size)) if cluster.size is not None else None
+    options = [size or ClusterOption(this="VIRTUAL")]
+    return cluster.name, to_sql(CreateClusterStatement(this=cluster_identifier(cluster.name), options=options))
 
 
 # --- replicas ---
 
 
-@plans(cluster_nodes.CreateClusterReplicaStatement, experimental="CREATE CLUSTER REPLICA")
-def create_replica(
-    node: cluster_nodes.CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames
-) -> CreateClusterReplica:
+@plans(CreateClusterReplicaStatement, experimental="CREATE CLUSTER REPLICA")
+def create_replica(node: CreateClusterReplicaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateClusterReplica:
     """Of the size of its cluster, if it says none."""
     cluster, name = _cluster(node.this.args["db"], catalog), fold(node.this.this)
     _check_reserved(name)
@@ -103,9 +108,9 @@ def create_replica(
     return CreateClusterReplica(cluster.id, name, size)
 
 
-@plans(cluster_nodes.DropClusterReplicasStatement, experimental="DROP CLUSTER REPLICA")
+@plans(DropClusterReplicasStatement, experimental="DROP CLUSTER REPLICA")
 def drop_replicas(
-    node: cluster_nodes.DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
+    node: DropClusterReplicasStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> DropClusterReplicas | Skipped:
     dropped: dict[int, ClusterReplica] = {}
     notices: list[str] = []
@@ -151,7 +156,7 @@ def _check_reserved(name: str) -> None:
 
 def _size(node: nodes.Statement, catalog: PlannerCatalog, otherwise: str | None) -> str | None:
     """The size that the options ask for: None is VIRTUAL. ``otherwise`` if they ask for none."""
-    options: Sequence[cluster_nodes.ClusterOption] = node.args.get("options") or ()
+    options: Sequence[ClusterOption] = node.args.get("options") or ()
     names = [option.this for option in options]
     for name in names:
         if names.count(name) > 1:

@@ -10,23 +10,28 @@ from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
 from reclock.errors import InvalidOption
-from reclock.sql import connection_nodes, nodes
 from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
 from reclock.sql.catalog.lookups import find
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.connection_grammar import VALUE
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
 from reclock.sql.planning.definitions import skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.statements.connections.syntax import (
+    AlterSecretStatement,
+    CreateConnectionStatement,
+    CreateSecretStatement,
+    SecretName,
+    ValidateConnectionStatement,
+)
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import tracked_copy
 
 # --- secrets ---
 
 
-@plans(connection_nodes.CreateSecretStatement)
-def create_secret(
-    node: connection_nodes.CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames
-) -> CreateSecret | Skipped:
+@plans(CreateSecretStatement)
+def create_secret(node: CreateSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSecret | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SECRET, catalog)
     if skipped is not None:
@@ -35,8 +40,8 @@ def create_secret(
     return CreateSecret(name, _secret_text(name.to_table(), secret), secret)
 
 
-@plans(connection_nodes.AlterSecretStatement)
-def alter_secret(node: connection_nodes.AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
+@plans(AlterSecretStatement)
+def alter_secret(node: AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
     entry = find(parts(node.this), "SECRET", catalog, session)
     secret = _new(node)
     return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
@@ -49,7 +54,7 @@ def _new(node: nodes.Statement) -> NewSecret:
 
 
 def _secret_text(name: exp.Table, secret: NewSecret) -> str:
-    return stored(connection_nodes.CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+    return stored(CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
 
 
 # --- connections ---
@@ -61,9 +66,9 @@ class DefinedConnection:
     depends_on: frozenset[GlobalId]
 
 
-@plans(connection_nodes.CreateConnectionStatement)
+@plans(CreateConnectionStatement)
 def create_connection(
-    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
+    node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> CreateConnection | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.CONNECTION, catalog)
@@ -82,9 +87,7 @@ def create_connection(
     return CreateConnection(name, stored(normal), defined.connection, defined.depends_on, is_validated)
 
 
-def define_connection(
-    node: connection_nodes.CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
-) -> DefinedConnection:
+def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
     """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
     kind: str = node.args["kind"]
     given: dict[str, str | SecretReference] = {}
@@ -93,7 +96,7 @@ def define_connection(
         name, value = clause.args["name"], clause.args["value"]
         if name in given:
             raise InvalidOption(f"option {name} is given twice")
-        if isinstance(value, connection_nodes.SecretName):
+        if isinstance(value, SecretName):
             secret = find(parts(value.this), "SECRET", catalog, session)
             assert isinstance(secret, SecretEntry)
             value.set("this", secret.name.to_table())
@@ -131,10 +134,8 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
     return value
 
 
-@plans(connection_nodes.ValidateConnectionStatement)
-def validate_connection(
-    node: connection_nodes.ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames
-) -> ValidateConnection:
+@plans(ValidateConnectionStatement)
+def validate_connection(node: ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> ValidateConnection:
     entry = find(parts(node.this), "CONNECTION", catalog, session)
     assert isinstance(entry, ConnectionEntry)
     return ValidateConnection(entry.id, entry.name, entry.connection)
@@ -187,16 +188,12 @@ class ValidateConnection:
     tag: str = "VALIDATE CONNECTION"
 
 
-@defines(connection_nodes.CreateSecretStatement)
-def secret_entry(
-    node: connection_nodes.CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
-) -> SecretEntry:
+@defines(CreateSecretStatement)
+def secret_entry(node: CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SecretEntry:
     return SecretEntry(item.id, name, node.args["reference"].name, item.create_sql or "")
 
 
-@defines(connection_nodes.CreateConnectionStatement)
-def connection_entry(
-    node: connection_nodes.CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
-) -> ConnectionEntry:
+@defines(CreateConnectionStatement)
+def connection_entry(node: CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> ConnectionEntry:
     defined = define_connection(node, catalog, SessionNames())
     return ConnectionEntry(item.id, name, defined.connection, item.create_sql or "", defined.depends_on)

@@ -11,23 +11,24 @@ from reclock.algebra.relations import Column, RelationDesc
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql, WrongObjectType
 from reclock.plan.relational import Constant
 from reclock.plan.scalars import Literal
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, fold, parts
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.copy.formats import BinaryFormat, CopyFormat, LineFormat
+from reclock.sql.statements.copy.syntax import CopyStatement
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.subscribe.plan import SubscribeQuery, plan_subscribe
+from reclock.sql.statements.subscribe.syntax import SubscribeStatement
 from reclock.sql.statements.tables.modify_plan import Modify, new_rows, table_named, target_columns
+from reclock.sql.syntax.consumption import tracked_copy
 
 _CHARACTERS = ("delimiter", "quote", "escape")
 
 
-@plans(nodes.CopyStatement)
-def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: SessionNames) -> CopyFrom | CopyTo:
+@plans(CopyStatement)
+def plan_copy(node: CopyStatement, catalog: PlannerCatalog, session: SessionNames) -> CopyFrom | CopyTo:
     format = copy_format(node)
     columns = node.args.get("columns")
     if node.args.get("is_from"):
@@ -42,7 +43,7 @@ def plan_copy(node: nodes.CopyStatement, catalog: PlannerCatalog, session: Sessi
         positions = target_columns(columns, entry)
         shown = [exp.Column(this=exp.to_identifier(entry.desc.names[i], quoted=True)) for i in positions]
         query = exp.Select(expressions=shown, from_=exp.From(this=tracked_copy(node.this)))
-    if isinstance(query, nodes.SubscribeStatement):
+    if isinstance(query, SubscribeStatement):
         return CopyTo(plan_subscribe(query, catalog, session), format)
     return CopyTo(plan_bare_query(query, catalog, session), format)
 
@@ -54,7 +55,7 @@ def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
     return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
 
 
-def copy_format(node: nodes.CopyStatement) -> CopyFormat:
+def copy_format(node: CopyStatement) -> CopyFormat:
     """What the options say. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``."""
     given: dict[str, str | bool] = {}
     for option in node.args.get("options") or ():

@@ -16,18 +16,19 @@ from reclock.errors import (
     RequiredIndex,
     SystemObjectProtected,
 )
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import closure, find, find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.statements.objects.syntax import AlterRenameStatement, DropStatement
+from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 
-@plans(nodes.DropStatement)
-def plan_drop(node: nodes.DropStatement, catalog: PlannerCatalog, session: SessionNames) -> Drop | Skipped:
+@plans(DropStatement)
+def plan_drop(node: DropStatement, catalog: PlannerCatalog, session: SessionNames) -> Drop | Skipped:
     kind: str = node.args["kind"]
     targets: dict[GlobalId, Entry] = {}
     notices = []
@@ -92,8 +93,8 @@ class Rename:
         return f"ALTER {self.kind.upper()}"
 
 
-@plans(nodes.AlterRenameStatement)
-def rename(node: nodes.AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:
+@plans(AlterRenameStatement)
+def rename(node: AlterRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> Rename | Skipped:
     kind: str = node.args["kind"]
     if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
         return Skipped(f"ALTER {kind}", f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping')
@@ -123,12 +124,12 @@ def renamed(create_sql: str, name: QualifiedName, to: QualifiedName) -> str:
     """The text of a definition in which the item ``name`` is called ``to``; an alias keeps what it is called within."""
     node = parse_one(create_sql)
     full = parts(name.to_table())
-    if isinstance(node, nodes.CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:
+    if isinstance(node, CreateIndexStatement) and parts(node.args["on"])[:-1] == full[:-1] and fold(node.this) == name.item:
         node.set("this", identifier(to.item))
     for table in list(node.find_all(exp.Table)):
         if parts(table) != full:
             continue
-        is_read = isinstance(node, nodes.CreateViewStatement) and table is not node.this
+        is_read = isinstance(node, CreateViewStatement) and table is not node.this
         table.set("this", identifier(to.item))
         if is_read and table.args.get("alias") is None:
             table.set("alias", exp.TableAlias(this=identifier(name.item)))

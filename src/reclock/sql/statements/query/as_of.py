@@ -13,8 +13,6 @@ from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Literal, Parameter
-from reclock.sql import nodes
-from reclock.sql.dialect import to_sql
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import settle
 from reclock.sql.queries.expressions import ExprContext, scalar
@@ -23,6 +21,8 @@ from reclock.sql.queries.literals import parse_text
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.values import AsOf
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

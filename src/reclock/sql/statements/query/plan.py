@@ -6,13 +6,14 @@ from sqlglot import exp
 
 from reclock.algebra.relations import RelationDesc
 from reclock.plan.rules import optimize
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.query import new_context, plan_query, with_names
 from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.query.syntax import ExplainStatement
 from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.syntax import nodes
 
 
 def plan_query_statement(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
@@ -28,6 +29,6 @@ def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNam
     return plan_query_statement(nodes.QueryStatement(this=node), catalog, session)
 
 
-@plans(nodes.ExplainStatement, returns_rows=True)
-def plan_explain(node: nodes.ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
+@plans(ExplainStatement, returns_rows=True)
+def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
     return Explain(plan_query_statement(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")

@@ -10,14 +10,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from reclock.algebra.relations import BOOLEAN, TEXT, Column, RelationDesc, ScalarType
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.expressions import function_name
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Effect, Select
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import tracked_copy
 
 _FUNCTIONS: dict[str, tuple[int, int, ScalarType]] = {
     # name: how many arguments there must be, how many there may be, the type of the answer

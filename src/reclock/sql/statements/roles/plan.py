@@ -14,12 +14,19 @@ from reclock.catalog.roles import memberships
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.credentials.verifiers import NewPassword
 from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
-from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog.lookups import snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest
 from reclock.sql.owned import described, role_name
 from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.statements.roles.privileges_syntax import MembershipStatement
+from reclock.sql.statements.roles.syntax import (
+    AlterRoleRenameStatement,
+    AlterRoleStatement,
+    CreateRoleStatement,
+    DropRolesStatement,
+)
+from reclock.sql.syntax import nodes
 
 _RESERVED = ("public", "none", "current_user", "current_role", "session_user")
 _RESERVED_PREFIXES = ("mz_", "pg_")
@@ -72,13 +79,13 @@ def _new_name(node: exp.Expr, catalog: PlannerCatalog) -> str:
 # --- roles ---
 
 
-@plans(role_nodes.CreateRoleStatement)
-def create_role(node: role_nodes.CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
+@plans(CreateRoleStatement)
+def create_role(node: CreateRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateRole:
     return CreateRole(_new_name(node.this, catalog), _attributes(node, ()), _password(node))
 
 
-@plans(role_nodes.AlterRoleStatement)
-def alter_role(node: role_nodes.AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
+@plans(AlterRoleStatement)
+def alter_role(node: AlterRoleStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterRole:
     role = user_role(node.this, catalog, session)
     return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
 
@@ -97,14 +104,14 @@ def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]
     )
 
 
-@plans(role_nodes.AlterRoleRenameStatement)
-def rename_role(node: role_nodes.AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
+@plans(AlterRoleRenameStatement)
+def rename_role(node: AlterRoleRenameStatement, catalog: PlannerCatalog, session: SessionNames) -> RenameRole:
     role = user_role(node.this, catalog, session)
     return RenameRole(role.id, role.name, _new_name(node.args["to"], catalog))
 
 
-@plans(role_nodes.DropRolesStatement)
-def drop_roles(node: role_nodes.DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
+@plans(DropRolesStatement)
+def drop_roles(node: DropRolesStatement, catalog: PlannerCatalog, session: SessionNames) -> DropRoles | Skipped:
     snapshot = snapshot_of(catalog)
     roles, notices = dict[str, Role](), list[str]()
     for name in node.args["names"]:
@@ -150,8 +157,8 @@ def _dependents(snapshot: CatalogSnapshot, role_id: str, gone: dict[str, Role]) 
 # --- membership ---
 
 
-@plans(role_nodes.MembershipStatement)
-def change_membership(node: role_nodes.MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
+@plans(MembershipStatement)
+def change_membership(node: MembershipStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeMembership:
     snapshot = snapshot_of(catalog)
     is_grant = node.args["verb"] == "GRANT"
     roles = role_ids(node.args["roles"], catalog, session)

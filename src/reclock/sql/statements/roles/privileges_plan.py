@@ -13,14 +13,21 @@ from reclock.catalog.kinds import Owned, Reference
 from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
 from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
-from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.lookups import closure, find, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest, parts
 from reclock.sql.owned import described, name_of
 from reclock.sql.planning.registry import plans, require_experimental_mode
+from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.statements.roles.plan import find_role, grantee_ids, role_ids
+from reclock.sql.statements.roles.privileges_syntax import (
+    DefaultPrivilegesStatement,
+    DropOwnedStatement,
+    PrivilegesStatement,
+    ReassignOwnedStatement,
+)
+from reclock.sql.syntax import nodes
 
 _PLACES = {"SCHEMA": Kind.SCHEMA, "DATABASE": Kind.DATABASE, "CLUSTER": Kind.CLUSTER}
 _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
@@ -29,8 +36,8 @@ _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
 # --- GRANT, REVOKE ---
 
 
-@plans(role_nodes.PrivilegesStatement)
-def change_privileges(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
+@plans(PrivilegesStatement)
+def change_privileges(node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
     asked = _letters(node)
     targets = dict.fromkeys(_targets(node, catalog, session))
     changes = tuple((target, _applicable(target, asked, catalog)) for target in targets)
@@ -43,7 +50,7 @@ def _letters(node: nodes.Statement) -> str | None:
     return letters(Privilege[privilege.name].value for privilege in privileges) if privileges else None
 
 
-def _targets(node: role_nodes.PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
+def _targets(node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Iterator[Target]:
     kind: str = node.args["kind"]
     if kind == "SYSTEM":
         yield None
@@ -108,9 +115,9 @@ def _checked(asked: str | None, type_: str, what: str) -> str:
 # --- default privileges ---
 
 
-@plans(role_nodes.DefaultPrivilegesStatement)
+@plans(DefaultPrivilegesStatement)
 def change_default_privileges(
-    node: role_nodes.DefaultPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
+    node: DefaultPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames
 ) -> ChangeDefaultPrivileges:
     kind: str = node.args["kind"]
     within: str | None = node.args.get("within")
@@ -145,8 +152,8 @@ def _default_places(
 # --- ownership ---
 
 
-@plans(role_nodes.AlterOwnerStatement)
-def change_owner(node: role_nodes.AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
+@plans(AlterOwnerStatement)
+def change_owner(node: AlterOwnerStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangeOwner:
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         require_experimental_mode("ALTER CLUSTER", catalog)
@@ -163,15 +170,15 @@ def change_owner(node: role_nodes.AlterOwnerStatement, catalog: PlannerCatalog, 
     return ChangeOwner((Kind.ITEM, entry.id), owned_parts, to.id, kind.lower())
 
 
-@plans(role_nodes.ReassignOwnedStatement)
-def reassign_owned(node: role_nodes.ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
+@plans(ReassignOwnedStatement)
+def reassign_owned(node: ReassignOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> ReassignOwned:
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
     return ReassignOwned(roles, find_role(node.args["to"], catalog, session).id)
 
 
-@plans(role_nodes.DropOwnedStatement)
-def drop_owned(node: role_nodes.DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
+@plans(DropOwnedStatement)
+def drop_owned(node: DropOwnedStatement, catalog: PlannerCatalog, session: SessionNames) -> DropOwned:
     """Items go; schemas, databases and clusters stay, with a notice."""
     snapshot = snapshot_of(catalog)
     roles = role_ids(node.args["roles"], catalog, session)

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Schema
 from reclock.errors import DependentObjects, DuplicateObject, ReservedName, SystemObjectProtected, UnknownObject
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import Entry
 from reclock.sql.catalog.lookups import closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
+from reclock.sql.statements.schemas.syntax import CreateSchemaStatement, DropSchemasStatement
 
 _RESERVED_PREFIXES = ("mz_", "pg_")
 
 
-@plans(nodes.CreateSchemaStatement)
-def create_schema(node: nodes.CreateSchemaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSchema | Skipped:
+@plans(CreateSchemaStatement)
+def create_schema(node: CreateSchemaStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSchema | Skipped:
     *qualifier, name = parts(node.this)
     database = qualifier[0] if qualifier else session.database
     if database not in catalog.databases:
@@ -35,8 +35,8 @@ def create_schema(node: nodes.CreateSchemaStatement, catalog: PlannerCatalog, se
     return CreateSchema(found.id, name)
 
 
-@plans(nodes.DropSchemasStatement)
-def drop_schemas(node: nodes.DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames) -> DropSchemas | Skipped:
+@plans(DropSchemasStatement)
+def drop_schemas(node: DropSchemasStatement, catalog: PlannerCatalog, session: SessionNames) -> DropSchemas | Skipped:
     """What is in a schema goes with CASCADE alone."""
     schemas: list[Schema] = []
     notices: list[str] = []

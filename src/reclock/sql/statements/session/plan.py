@@ -7,13 +7,29 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from reclock.errors import UnsupportedSql
-from reclock.sql import nodes, role_nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import PlannedStatement as Statement
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.roles.plan import SetRole, set_role, user_role
+from reclock.sql.statements.session.prepared_syntax import (
+    CloseStatement,
+    DeallocateStatement,
+    DeclareStatement,
+    DiscardStatement,
+    ExecuteStatement,
+    FetchStatement,
+    PrepareStatement,
+    UnlistenStatement,
+)
+from reclock.sql.statements.session.syntax import (
+    ResetVariableStatement,
+    SetDefaultStatement,
+    SetVariableStatement,
+    ShowVariableStatement,
+)
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +75,22 @@ ROLE = "role"
 """The variable that SET ROLE sets."""
 
 
-@plans(nodes.SetVariableStatement)
-def set_variable(node: nodes.SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable | SetRole:
+@plans(SetVariableStatement)
+def set_variable(node: SetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> SetVariable | SetRole:
     name, values = fold(node.this), _settings(node)
     if name == ROLE:
         return set_role(",".join(values) if values is not None else "none", catalog)
     return SetVariable(name, values, node.args.get("scope") == "LOCAL")
 
 
-@plans(nodes.ResetVariableStatement)
-def reset_variable(node: nodes.ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ResetVariable | SetRole:
+@plans(ResetVariableStatement)
+def reset_variable(node: ResetVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ResetVariable | SetRole:
     name = _variable_name(node)
     return replace(set_role("none", catalog), tag="RESET") if name == ROLE else ResetVariable(name)
 
 
-@plans(role_nodes.SetDefaultStatement)
-def set_default(node: role_nodes.SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
+@plans(SetDefaultStatement)
+def set_default(node: SetDefaultStatement, catalog: PlannerCatalog, session: SessionNames) -> SetDefault:
     role = user_role(node.args["role"], catalog, session) if node.args.get("role") is not None else None
     return SetDefault(role.id if role is not None else None, _variable_name(node), _settings(node))
 
@@ -99,19 +115,19 @@ def _variable_name(node: nodes.Statement) -> str | None:
 
 
 @plans(
-    nodes.PrepareStatement,
-    nodes.ExecuteStatement,
-    nodes.DeallocateStatement,
-    nodes.DeclareStatement,
-    nodes.FetchStatement,
-    nodes.CloseStatement,
-    nodes.DiscardStatement,
-    nodes.UnlistenStatement,
+    PrepareStatement,
+    ExecuteStatement,
+    DeallocateStatement,
+    DeclareStatement,
+    FetchStatement,
+    CloseStatement,
+    DiscardStatement,
+    UnlistenStatement,
 )
 def _of_session(node: nodes.Statement, catalog: PlannerCatalog, session: SessionNames) -> Statement:
     raise UnsupportedSql(f"{to_sql(node).split()[0]} is only for sessions", hint="it cannot be prepared or explained")
 
 
-@plans(nodes.ShowVariableStatement, returns_rows=True)
-def show_variable(node: nodes.ShowVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ShowVariable:
+@plans(ShowVariableStatement, returns_rows=True)
+def show_variable(node: ShowVariableStatement, catalog: PlannerCatalog, session: SessionNames) -> ShowVariable:
     return ShowVariable(_variable_name(node))

@@ -12,14 +12,11 @@ from reclock.catalog.objects import ItemType
 from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.relational import Constant, Filter, Finishing, Ordering, Plan
 from reclock.plan.scalars import ColumnRef, Literal
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, QuarantinedEntry, RelationEntry, Scope
 from reclock.sql.catalog.lookups import find, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import plans, require_experimental_mode
 from reclock.sql.queries.expressions import ExprContext, condition
 from reclock.sql.queries.limits import NoSubqueries
@@ -27,6 +24,9 @@ from reclock.sql.queries.overloads import call
 from reclock.sql.queries.scope import Scope as ExpressionScope
 from reclock.sql.statements.clusters.plan import create_cluster_text
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.show.syntax import ShowColumnsStatement, ShowCreateStatement, ShowObjectsStatement
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 Row = tuple[Any, ...]
 
@@ -41,8 +41,8 @@ _KEYS = {
 }
 
 
-@plans(nodes.ShowObjectsStatement, returns_rows=True)
-def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+@plans(ShowObjectsStatement, returns_rows=True)
+def show_objects(node: ShowObjectsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     kind: str = node.args["kind"]
     if kind in ("CLUSTERS", "CLUSTER REPLICAS"):
         require_experimental_mode(f"SHOW {kind}", catalog)
@@ -107,16 +107,16 @@ def show_objects(node: nodes.ShowObjectsStatement, catalog: PlannerCatalog, sess
             return shown({"name": TEXT, "type": TEXT}, rows, node)
 
 
-@plans(nodes.ShowColumnsStatement, returns_rows=True)
-def show_columns(node: nodes.ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+@plans(ShowColumnsStatement, returns_rows=True)
+def show_columns(node: ShowColumnsStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     entry = catalog.resolve(parts(node.this), session)
     rows = ((column.name, column.is_nullable, column.sql_type, i) for i, column in enumerate(entry.desc.columns))
     columns = {"name": TEXT, "nullable": BOOLEAN, "type": TEXT, "position": BIGINT}
     return shown(columns, rows, node, ordered_by=(3,), visible=3)
 
 
-@plans(nodes.ShowCreateStatement, returns_rows=True)
-def show_create(node: nodes.ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+@plans(ShowCreateStatement, returns_rows=True)
+def show_create(node: ShowCreateStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     kind: str = node.args["kind"]
     if kind == "CLUSTER":
         require_experimental_mode("SHOW CREATE CLUSTER", catalog)

@@ -11,7 +11,6 @@ from reclock.catalog.kinds import Owned
 from reclock.catalog.objects import Database, Item, Kind, Schema
 from reclock.catalog.roles import APPLICABLE, acl_of, memberships, owned, shown_acl, type_of
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.sql import role_nodes
 from reclock.sql.catalog.lookups import snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
@@ -20,6 +19,7 @@ from reclock.sql.planning.registry import plans
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.roles.plan import find_role
 from reclock.sql.statements.show.plan import shown
+from reclock.sql.statements.show.privileges_syntax import ShowPrivilegesStatement
 
 Row = tuple[Any, ...]
 
@@ -27,8 +27,8 @@ _PRIVILEGES = dict.fromkeys(("grantor", "grantee", "database", "schema", "name",
 _DEFAULTS = dict.fromkeys(("object_owner", "database", "schema", "object_type", "grantee", "privilege_type"), TEXT)
 
 
-@plans(role_nodes.ShowPrivilegesStatement, returns_rows=True)
-def show_privileges(node: role_nodes.ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+@plans(ShowPrivilegesStatement, returns_rows=True)
+def show_privileges(node: ShowPrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     snapshot = snapshot_of(catalog)
     role = node.args.get("role")
     grantees = None

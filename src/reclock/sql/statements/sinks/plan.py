@@ -18,11 +18,9 @@ from reclock.definitions.connections import KAFKA, SCHEMA_REGISTRY, broker
 from reclock.definitions.sinks import COMPRESSIONS, ROW, Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, Target
 from reclock.errors import InvalidOption, UnsupportedSql
 from reclock.plan.relational import Get, collections
-from reclock.sql import nodes
 from reclock.sql.catalog.definitions import SinkDefinition
 from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
 from reclock.sql.planning.definitions import chosen_cluster, skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
@@ -30,7 +28,10 @@ from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.query.as_of import plan_as_of
+from reclock.sql.statements.sinks.syntax import CreateSinkStatement, DeltaInto, KafkaInto
 from reclock.sql.statements.sources.define import NameResolver
+from reclock.sql.statements.sources.formats_syntax import JsonFormatClause, KeyValueFormat, PlainFormatClause, RegistryFormatClause
+from reclock.sql.syntax.consumption import tracked_copy
 
 SINK_OPTIONS = frozenset({"snapshot"})
 """What WITH may say of a sink."""
@@ -40,8 +41,8 @@ _PROGRESS = "reclock-progress"
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
-@plans(nodes.CreateSinkStatement)
-def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSink | Skipped:
+@plans(CreateSinkStatement)
+def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSink | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SINK, catalog)
     if skipped is not None:
@@ -74,9 +75,7 @@ def create_sink(node: nodes.CreateSinkStatement, catalog: PlannerCatalog, sessio
     return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
 
 
-def define_sink(
-    node: nodes.CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames
-) -> SinkDefinition:
+def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames) -> SinkDefinition:
     """The target, and whether the rows there are come first. The connection that ``node`` names is then qualified in it.
 
     Raises for keys, paths or options that cannot be.
@@ -110,7 +109,7 @@ def _target(into: exp.Expression, on: RelationEntry, names: NameResolver) -> Tar
 
 
 @_target.register
-def _(into: nodes.DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
+def _(into: DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
     written = into.args["path"].name
     path = PurePosixPath(written)
     if not written or "://" in written or "\\" in written or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
@@ -124,7 +123,7 @@ def _(into: nodes.DeltaInto, on: RelationEntry, names: NameResolver) -> Target:
 
 
 @_target.register
-def _(into: nodes.KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
+def _(into: KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
     named = into.args.get("connection")
     addresses, topic, written = (
         into.args[name].name if into.args.get(name) is not None else "" for name in ("broker", "topic", "progress_topic")
@@ -157,7 +156,7 @@ def _(into: nodes.KafkaInto, on: RelationEntry, names: NameResolver) -> Target:
     )
 
 
-def _count(into: nodes.KafkaInto, name: str) -> int:
+def _count(into: KafkaInto, name: str) -> int:
     """A number of things that there is at least one of; -1 if it is left to the broker."""
     if into.args.get(name) is None:
         return -1
@@ -167,10 +166,10 @@ def _count(into: nodes.KafkaInto, name: str) -> int:
     return int(digits)
 
 
-def _formats(into: nodes.KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
+def _formats(into: KafkaInto, names: NameResolver) -> tuple[Json | Avro, Json | Avro | Plain]:
     """Those of values and of keys."""
     clause = into.args["format"]
-    key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, nodes.KeyValueFormat) else (clause, clause)
+    key, value = (clause.args["key"], clause.args["value"]) if isinstance(clause, KeyValueFormat) else (clause, clause)
     if not into.args.get("key") and (key is not value or key.args.get("key_name") is not None):
         raise InvalidOption("the messages of this sink have no key", hint="KEY (…) names the columns that tell the rows apart")
     of_value = _format(value, "value_name", "envelope", names)
@@ -182,11 +181,11 @@ def _formats(into: nodes.KafkaInto, names: NameResolver) -> tuple[Json | Avro, J
 def _format(clause: exp.Expression, name: str, default: str, names: NameResolver) -> Json | Avro | None:
     """None for one that has no fields."""
     match clause:
-        case nodes.JsonFormatClause():
+        case JsonFormatClause():
             return Json()
-        case nodes.PlainFormatClause():
+        case PlainFormatClause():
             return None
-        case nodes.RegistryFormatClause() if clause.args["kind"] == "AVRO":
+        case RegistryFormatClause() if clause.args["kind"] == "AVRO":
             if clause.args.get("seed") is not None:
                 raise InvalidOption("a sink has the schema of its relation", hint="leave out SEED SCHEMA")
             full = clause.args[name].name if clause.args.get(name) is not None else default
@@ -224,8 +223,8 @@ class CreateSink:
     tag: str = "CREATE SINK"
 
 
-@defines(nodes.CreateSinkStatement)
-def sink_entry(node: nodes.CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SinkEntry:
+@defines(CreateSinkStatement)
+def sink_entry(node: CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SinkEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))
     sink = define_sink(node, on, catalog, SessionNames())

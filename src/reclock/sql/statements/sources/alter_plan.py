@@ -9,16 +9,25 @@ from sqlglot import exp
 from reclock.algebra.ids import GlobalId
 from reclock.definitions.sources import PostgresConnector
 from reclock.errors import InvalidOption
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import Entry, RelationEntry
 from reclock.sql.catalog.lookups import find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import QualifiedName, SessionNames
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.registry import plans
 from reclock.sql.statements.sources.define import duration_ms
 from reclock.sql.statements.sources.guests import check_history
+from reclock.sql.statements.sources.syntax import (
+    AlterSourceResnapshotStatement,
+    AlterSourceRestartStatement,
+    AlterSourceRetainStatement,
+    AlterSourceRetryStatement,
+    AlterSourceSkipStatement,
+    AlterSourceWaiveStatement,
+    RetainHistoryClause,
+)
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
+from reclock.sql.syntax.parse import parse_one
 
 OFFSET_DIGITS = 80
 """More digits than an offset of any upstream has."""
@@ -33,14 +42,14 @@ def _host(entry: Entry) -> GlobalId | None:
     return entry.source.host if isinstance(entry, RelationEntry) and entry.source is not None else None
 
 
-@plans(nodes.AlterSourceRetryStatement)
-def retry(node: nodes.AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
+@plans(AlterSourceRetryStatement)
+def retry(node: AlterSourceRetryStatement, catalog: PlannerCatalog, session: SessionNames) -> RetrySource:
     source = _source(node, catalog, session)
     return RetrySource(_host(source) or source.id, source.name)
 
 
-@plans(nodes.AlterSourceResnapshotStatement)
-def resnapshot(node: nodes.AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames) -> ResnapshotSource:
+@plans(AlterSourceResnapshotStatement)
+def resnapshot(node: AlterSourceResnapshotStatement, catalog: PlannerCatalog, session: SessionNames) -> ResnapshotSource:
     source = _source(node, catalog, session)
     described = source.source if isinstance(source, RelationEntry) else None
     if described is None or not isinstance(described.connector, PostgresConnector):
@@ -48,16 +57,16 @@ def resnapshot(node: nodes.AlterSourceResnapshotStatement, catalog: PlannerCatal
     return ResnapshotSource(source.id, source.name)
 
 
-@plans(nodes.AlterSourceWaiveStatement)
-def waive(node: nodes.AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
+@plans(AlterSourceWaiveStatement)
+def waive(node: AlterSourceWaiveStatement, catalog: PlannerCatalog, session: SessionNames) -> WaiveCheck:
     source = _source(node, catalog, session)
     if not node.args["check"].name:
         raise InvalidOption("the name of a check cannot be empty")
     return WaiveCheck(_host(source) or source.id, source.name, node.args["check"].name)
 
 
-@plans(nodes.AlterSourceSkipStatement)
-def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
+@plans(AlterSourceSkipStatement)
+def skip(node: AlterSourceSkipStatement, catalog: PlannerCatalog, session: SessionNames) -> SkipRange:
     source = _source(node, catalog, session)
     described = source.source if isinstance(source, RelationEntry) else None
     if described is not None and (reason := getattr(described.connector, "cannot_skip", "")):
@@ -68,14 +77,14 @@ def skip(node: nodes.AlterSourceSkipStatement, catalog: PlannerCatalog, session:
     return SkipRange(_host(source) or source.id, source.name, node.args["partition"].name, lower, upper)
 
 
-@plans(nodes.AlterSourceRestartStatement)
-def restart(node: nodes.AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames) -> RestartPartition:
+@plans(AlterSourceRestartStatement)
+def restart(node: AlterSourceRestartStatement, catalog: PlannerCatalog, session: SessionNames) -> RestartPartition:
     source = _source(node, catalog, session)
     return RestartPartition(_host(source) or source.id, source.name, node.args["partition"].name)
 
 
-@plans(nodes.AlterSourceRetainStatement)
-def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
+@plans(AlterSourceRetainStatement)
+def retain(node: AlterSourceRetainStatement, catalog: PlannerCatalog, session: SessionNames) -> RetainHistory:
     source, history = _source(node, catalog, session), node.args.get("history")
     assert source.create_sql is not None
     if (host := _host(source)) is not None:
@@ -84,7 +93,7 @@ def retain(node: nodes.AlterSourceRetainStatement, catalog: PlannerCatalog, sess
     if text is not None:
         duration_ms(text)
     created = parse_one(source.create_sql)
-    others = [option for option in created.args.get("options") or () if not isinstance(option, nodes.RetainHistoryClause)]
+    others = [option for option in created.args.get("options") or () if not isinstance(option, RetainHistoryClause)]
     created.set("options", [*others, *([history.copy()] if history is not None else [])] or None)
     return RetainHistory(source.id, source.name, text, to_sql(created))
 

@@ -30,16 +30,25 @@ from reclock.definitions.sources import (
     TextFormat,
 )
 from reclock.errors import InvalidOption, SqlSyntaxError, UnsupportedSql
-from reclock.sql import nodes
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.dialect import to_sql
 from reclock.sql.names import SessionNames, fold, nearest
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.statements.connections.names import connection_of
+from reclock.sql.statements.sources.formats_syntax import JsonFormatClause, KeyValueFormat, PlainFormatClause, RegistryFormatClause
 from reclock.sql.statements.sources.guests import host_of
 from reclock.sql.statements.sources.schema_formats import SCHEMA_CLAUSES, schema_columns, schema_format
 from reclock.sql.statements.sources.streams import kinesis_connector, pubnub_connector
+from reclock.sql.statements.sources.syntax import CreateSourceStatement, RetainHistoryClause
+from reclock.sql.statements.sources.upstreams_syntax import (
+    KafkaFrom,
+    KinesisFrom,
+    LoadGeneratorFrom,
+    ObjectsFrom,
+    PostgresFrom,
+    PubNubFrom,
+)
+from reclock.sql.syntax.dialect import to_sql
 
 SOURCE_OPTIONS = frozenset({"start"})
 """What WITH may say of a source."""
@@ -66,7 +75,7 @@ _STREAM_METADATA = {
 }
 
 
-def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
+def define_source(node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> SourceDefinition:
     """The source that the statement describes. The connection that ``node`` names is then qualified in it.
 
     Raises for columns, formats or options that cannot be.
@@ -74,7 +83,7 @@ def define_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     options: dict[str, str] = {}
     retain_ms = None
     for option in node.args.get("options") or ():
-        if isinstance(option, nodes.RetainHistoryClause):
+        if isinstance(option, RetainHistoryClause):
             if retain_ms is not None:
                 raise InvalidOption("option RETAIN HISTORY is given twice")
             retain_ms = duration_ms(option.this.name)
@@ -112,12 +121,12 @@ class NameResolver:
 
 
 @singledispatch
-def _define(connector: exp.Expression, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _define(connector: exp.Expression, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     raise NotImplementedError(type(connector).__name__)
 
 
 @_define.register
-def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: ObjectsFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a source over objects", "include", "envelope", "all_tables", "tables")
     format, columns = _value_columns(node.args.get("format"), node, may_have_header=True)
     if not isinstance(format, CsvFormat | JsonFormat | TextFormat | BytesFormat):
@@ -142,7 +151,7 @@ def _(connector: nodes.ObjectsFrom, node: nodes.CreateSourceStatement, names: Na
 
 
 @_define.register
-def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: LoadGeneratorFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a load generator", "columns", "format", "include", "envelope")
     kind, interval, most = (connector.args.get(name) for name in ("kind", "tick_interval", "max_cardinality"))
     if most is not None and (kind != "COUNTER" or not int(most.name[:19]) > 0):
@@ -170,14 +179,12 @@ def _(connector: nodes.LoadGeneratorFrom, node: nodes.CreateSourceStatement, nam
 
 
 @_define.register
-def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     if connector.args.get("transactions") is not None:
         return _debezium(connector, node, names)
     _refuse(node, "a source over a topic", "all_tables", "tables")
     format = node.args.get("format")
-    key_node, value_node = (
-        (format.args["key"], format.args["value"]) if isinstance(format, nodes.KeyValueFormat) else (None, format)
-    )
+    key_node, value_node = (format.args["key"], format.args["value"]) if isinstance(format, KeyValueFormat) else (None, format)
     value, columns = _value_columns(value_node, node, names)
     key = _key_format(key_node, names) if key_node is not None else None
     envelope = node.args.get("envelope") or "NONE"
@@ -227,7 +234,7 @@ def _(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: Name
     return SourceDefinition(RelationDesc(tuple(described), key=tuple(keys) if envelope == "UPSERT" else None), upstream, value)
 
 
-def _bounds(connector: nodes.KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
+def _bounds(connector: KafkaFrom, bound: str) -> tuple[tuple[int, ...], int | None]:
     """The offsets by partition, or the time in milliseconds, that the topic is read from or up to."""
     offsets, timestamp = connector.args.get(f"{bound}_offset") or (), connector.args.get(f"{bound}_timestamp")
     if offsets and timestamp is not None:
@@ -235,7 +242,7 @@ def _bounds(connector: nodes.KafkaFrom, bound: str) -> tuple[tuple[int, ...], in
     return tuple(int(offset.name[:19]) for offset in offsets), int(timestamp.name[:19]) if timestamp is not None else None
 
 
-def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _debezium(connector: KafkaFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     """The tables of a connector that tells its transactions."""
     _refuse(node, "a transaction topic", "columns", "include", "all_tables")
     topic = connector.args["transactions"].name
@@ -246,9 +253,9 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
         raise InvalidOption(f'"{topic}" is not the name of a transaction topic', hint="it is <prefix>.transaction")
     clause = node.args.get("format")
     format: Format | None = JsonFormat()
-    if isinstance(clause, nodes.RegistryFormatClause):
+    if isinstance(clause, RegistryFormatClause):
         format = _schema_format(clause, names)
-    elif not isinstance(clause, nodes.JsonFormatClause):
+    elif not isinstance(clause, JsonFormatClause):
         format = None
     if node.args.get("envelope") != "DEBEZIUM" or not isinstance(format, JsonFormat | AvroFormat):
         raise InvalidOption("transactions are told in FORMAT JSON or AVRO, ENVELOPE DEBEZIUM")
@@ -270,7 +277,7 @@ def _debezium(connector: nodes.KafkaFrom, node: nodes.CreateSourceStatement, nam
 
 
 @_define.register
-def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: KinesisFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a source over a stream", "all_tables", "tables")
     if node.args.get("envelope") not in (None, "NONE"):
         raise InvalidOption("records of a stream do not replace each other", hint="ENVELOPE NONE")
@@ -291,13 +298,13 @@ def _(connector: nodes.KinesisFrom, node: nodes.CreateSourceStatement, names: Na
 
 
 @_define.register
-def _(connector: nodes.PubNubFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: PubNubFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     _refuse(node, "a channel", "columns", "format", "include", "envelope", "all_tables", "tables")
     return SourceDefinition(RelationDesc((Column("text", TEXT, is_nullable=False),)), pubnub_connector(connector), None)
 
 
 @_define.register
-def _(connector: nodes.PostgresFrom, node: nodes.CreateSourceStatement, names: NameResolver) -> SourceDefinition:
+def _(connector: PostgresFrom, node: CreateSourceStatement, names: NameResolver) -> SourceDefinition:
     """Before it is carried out, the slot and every table with its columns are written into the statement (``adapter.purify``)."""
     _refuse(node, "a publication", "columns", "format", "include", "envelope")
     tables: dict[str, RelationDesc] = {}
@@ -334,7 +341,7 @@ def upstream_name(table: exp.Expression) -> str:
 # --- what they have in common ---
 
 
-def _refuse(node: nodes.CreateSourceStatement, what: str, *arguments: str) -> None:
+def _refuse(node: CreateSourceStatement, what: str, *arguments: str) -> None:
     spelled = {"columns": "columns of its own", "include": "INCLUDE", "all_tables": "FOR ALL TABLES", "tables": "FOR TABLES"}
     for argument in arguments:
         if node.args.get(argument):
@@ -367,7 +374,7 @@ def _key_format(clause: exp.Expression, names: NameResolver) -> TextFormat | Byt
 
 def _value_columns(
     clause: exp.Expression | None,
-    node: nodes.CreateSourceStatement,
+    node: CreateSourceStatement,
     names: NameResolver | None = None,
     *,
     may_have_header: bool = False,
@@ -395,11 +402,11 @@ def _format(clause: exp.Expression | None, width: int) -> Format:
     match clause:
         case None:
             raise SqlSyntaxError("a source needs a FORMAT")
-        case nodes.JsonFormatClause():
+        case JsonFormatClause():
             return JsonFormat()
-        case nodes.PlainFormatClause():
+        case PlainFormatClause():
             return TextFormat() if clause.args["kind"] == "TEXT" else BytesFormat()
-        case nodes.KeyValueFormat():
+        case KeyValueFormat():
             raise InvalidOption("only messages have a key and a value")
     counted, delimiter, null_text = (clause.args.get(name) for name in ("columns", "delimiter", "null_text"))
     if counted is not None and int(counted.name[:9]) != width:

@@ -16,17 +16,17 @@ from reclock.errors import (
     InvalidOption,
     UnsupportedSql,
 )
-from reclock.sql import nodes
 from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.definitions import check_free, chosen_cluster, skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
 from reclock.sql.statements.sources.define import define_source, upstream_name
 from reclock.sql.statements.sources.guests import check_guest
+from reclock.sql.statements.sources.syntax import CreateSourceStatement, CreateSubsourceStatement, SubsourceOf
 from reclock.sql.statements.views.plan import CreateIndex, default_index
+from reclock.sql.syntax.consumption import tracked_copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class CreateSource:
         return self.source.desc
 
 
-@plans(nodes.CreateSourceStatement)
-def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
+@plans(CreateSourceStatement)
+def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateSource | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.SOURCE, catalog)
     if skipped is not None:
@@ -93,7 +93,7 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
         described = {upstream_name(table): table for table in normal.args.get("tables") or ()}
         tables = []
         for table, subsource in zip(source.subsources, subsources, strict=True):
-            part = described.get(table) or nodes.SubsourceOf(this=identifier(table))
+            part = described.get(table) or SubsourceOf(this=identifier(table))
             is_default = subsource.name == name.sibling(table.rpartition(".")[2])
             part.set("alias", None if is_default else subsource.name.to_table())
             tables.append(part)
@@ -101,14 +101,14 @@ def create_source(node: nodes.CreateSourceStatement, catalog: PlannerCatalog, se
     return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
 
 
-@plans(nodes.CreateSubsourceStatement)
-def create_subsource(node: nodes.CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
+@plans(CreateSubsourceStatement)
+def create_subsource(node: CreateSubsourceStatement, catalog: PlannerCatalog, session: SessionNames) -> NoReturn:
     """The text of a subsource is for reading alone."""
     raise UnsupportedSql("a subsource is made by its source", hint="CREATE SOURCE … FOR TABLES (…)")
 
 
 def _subsources(
-    node: nodes.CreateSourceStatement,
+    node: CreateSourceStatement,
     source_name: QualifiedName,
     source: SourceDefinition,
     catalog: PlannerCatalog,
@@ -126,13 +126,13 @@ def _subsources(
         if name == source_name or name in [other.name for other in created]:
             raise DuplicateObject("source", str(name))
         check_free(name, catalog)
-        text = nodes.CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
+        text = CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
         created.append(CreateSubsource(name, stored(text), desc))
     return tuple(created)
 
 
-@defines(nodes.CreateSourceStatement)
-def source_entry(node: nodes.CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+@defines(CreateSourceStatement)
+def source_entry(node: CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     source = define_source(node, catalog, SessionNames())
     collection, depends_on = StorageCollectionId(source.host or item.id), source.depends_on
     if source.host is not None:
@@ -142,10 +142,8 @@ def source_entry(node: nodes.CreateSourceStatement, item: Item, name: QualifiedN
     )
 
 
-@defines(nodes.CreateSubsourceStatement)
-def subsource_entry(
-    node: nodes.CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog
-) -> RelationEntry:
+@defines(CreateSubsourceStatement)
+def subsource_entry(node: CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     of = catalog.resolve(parts(node.args["source"]), SessionNames())
     table = node.args["table"].name
     host = of.source.host if of.source is not None else None

@@ -9,16 +9,16 @@ from reclock.definitions.connections import Connection
 from reclock.definitions.sources import AvroFormat, ProtobufFormat, SchemaFormat
 from reclock.errors import InvalidOption
 from reclock.formats import avro_schemas, protobuf_schemas
-from reclock.sql import nodes
 from reclock.sql.queries.columns import check_stored
+from reclock.sql.statements.sources.formats_syntax import ProtobufFormatClause, RegistryFormatClause
 
-SCHEMA_CLAUSES = (nodes.RegistryFormatClause, nodes.ProtobufFormatClause)
+SCHEMA_CLAUSES = (RegistryFormatClause, ProtobufFormatClause)
 
 
 def schema_format(clause: exp.Expression, registry: Connection | None) -> SchemaFormat:
     """The format of one of ``SCHEMA_CLAUSES``; without a schema, if that is yet to be had. Raises ``InvalidOption``."""
     message = clause.args["message"].name if clause.args.get("message") is not None else ""
-    if isinstance(clause, nodes.ProtobufFormatClause):
+    if isinstance(clause, ProtobufFormatClause):
         schema = clause.args["schema"].name
         return ProtobufFormat(None, schema if schema.startswith(protobuf_schemas.HEX) else "", message)
     assert registry is not None

@@ -7,7 +7,7 @@ import re
 from reclock.definitions.connections import Connection
 from reclock.definitions.sources import KinesisConnector, PubNubConnector
 from reclock.errors import InvalidOption
-from reclock.sql import nodes
+from reclock.sql.statements.sources.upstreams_syntax import KinesisFrom, PubNubFrom, StreamStart
 
 _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):(\d+):stream/([a-zA-Z0-9_.-]{1,128})")
 _STREAM, _REGION = re.compile(r"[a-zA-Z0-9_.-]{1,128}"), re.compile(r"[a-z0-9-]+")
@@ -18,7 +18,7 @@ _CHANNEL = re.compile(r"[^,:*/\\\s\x00-\x1f]{1,92}")
 _SUBSCRIBE_KEY = re.compile(r"[A-Za-z0-9-]+")
 
 
-def pubnub_connector(node: nodes.PubNubFrom) -> PubNubConnector:
+def pubnub_connector(node: PubNubFrom) -> PubNubConnector:
     """The channel. Raises ``InvalidOption`` for what cannot be its name, a key or an origin."""
     key, channel = node.args["subscribe_key"].name, node.args["channel"].name
     origin = node.args["origin"].name if node.args.get("origin") is not None else ""
@@ -31,9 +31,7 @@ def pubnub_connector(node: nodes.PubNubFrom) -> PubNubConnector:
     return PubNubConnector(key, channel, origin.rstrip("/"))
 
 
-def kinesis_connector(
-    node: nodes.KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None
-) -> KinesisConnector:
+def kinesis_connector(node: KinesisFrom, include: tuple[tuple[str, str], ...], connection: Connection | None) -> KinesisConnector:
     """The stream, at the region and the endpoint of the connection if it says nothing else.
 
     Raises ``InvalidOption`` for what cannot be its name, its region, its endpoint or where to start.
@@ -52,7 +50,7 @@ def kinesis_connector(
         raise InvalidOption("a stream has a name and a region", hint="KINESIS (STREAM 'clicks', REGION 'eu-central-1')")
     if endpoint and not _ENDPOINT.fullmatch(endpoint):
         raise InvalidOption(f'"{endpoint}" is not an endpoint', hint="https://HOST, with a port where it needs one")
-    start = node.args.get("start") or nodes.StreamStart(kind="TRIM HORIZON")
+    start = node.args.get("start") or StreamStart(kind="TRIM HORIZON")
     timestamp = start.args.get("timestamp")
     numbers = [(int(own.this.name[:19]), int(own.args["number"].name[:80])) for own in start.args.get("numbers") or ()]
     if len(dict(numbers)) != len(numbers):

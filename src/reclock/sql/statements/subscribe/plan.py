@@ -13,22 +13,23 @@ from reclock.definitions.sinks import Envelope
 from reclock.errors import InvalidColumnReference, InvalidOption
 from reclock.plan.build import project
 from reclock.plan.relational import Finishing, Ordering, TopK
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.query.plan import plan_query_statement
 from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.subscribe.syntax import SubscribeStatement
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import tracked_copy
 
 PROGRESSED_COLUMN = "mz_progressed"
 STATE_COLUMN = "mz_state"
 
 
-@plans(nodes.SubscribeStatement, returns_rows=True)
-def plan_subscribe(node: nodes.SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> SubscribeQuery:
+@plans(SubscribeStatement, returns_rows=True)
+def plan_subscribe(node: SubscribeStatement, catalog: PlannerCatalog, session: SessionNames) -> SubscribeQuery:
     query = node.args.get("query")
     if query is None:
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=tracked_copy(node.this)))
@@ -77,7 +78,7 @@ def _unfinished(select: Select) -> Select:
     return replace(select, plan=project(plan, range(len(select.desc))), finishing=Finishing())
 
 
-def _is_on(node: nodes.SubscribeStatement, name: str, *, default: bool) -> bool:
+def _is_on(node: SubscribeStatement, name: str, *, default: bool) -> bool:
     given = node.args.get(name)
     return default if given is None else bool(given.this)
 

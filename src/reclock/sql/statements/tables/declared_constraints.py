@@ -16,22 +16,22 @@ from sqlglot import exp
 from reclock.algebra.relations import BOOLEAN, RelationDesc
 from reclock.errors import AggregateNotAllowed, InvalidConstraint, UnknownColumn, WrongObjectType
 from reclock.plan.scalars import Call
-from reclock.sql import nodes
 from reclock.sql.catalog.constraints import Constraint, ConstraintKind
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.constraint_nodes import TableConstraint
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, nearest, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.queries.coercion import expect
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.scope import Scope
+from reclock.sql.statements.tables.constraints_syntax import TableConstraint
+from reclock.sql.statements.tables.syntax import CreateTableStatement
 
 _NAME_ENDINGS = {"PRIMARY KEY": "pkey", "UNIQUE": "key", "FOREIGN KEY": "fkey", "CHECK": "check"}
 
 
-def key_columns(node: nodes.CreateTableStatement) -> tuple[str, ...]:
+def key_columns(node: CreateTableStatement) -> tuple[str, ...]:
     """The columns of the primary key: none if the table has none."""
     for constraint in node.args.get("constraints") or ():
         if constraint.args["kind"] == ConstraintKind.PRIMARY_KEY:
@@ -39,7 +39,7 @@ def key_columns(node: nodes.CreateTableStatement) -> tuple[str, ...]:
     return ()
 
 
-def declared_constraints(node: nodes.CreateTableStatement) -> tuple[Constraint, ...]:
+def declared_constraints(node: CreateTableStatement) -> tuple[Constraint, ...]:
     """The constraints of a definition that ``declare_constraints`` brought into the form that is kept."""
     return tuple(_declared(constraint) for constraint in node.args.get("constraints") or ())
 
@@ -66,7 +66,7 @@ def _declared(node: TableConstraint) -> Constraint:
 
 
 def declare_constraints(
-    node: nodes.CreateTableStatement, name: QualifiedName, desc: RelationDesc, catalog: PlannerCatalog, session: SessionNames
+    node: CreateTableStatement, name: QualifiedName, desc: RelationDesc, catalog: PlannerCatalog, session: SessionNames
 ) -> tuple[str, ...]:
     """Bring the constraints of ``node`` into the form that is kept: named, with full names, NOT ENFORCED. Answers the notices.
 
@@ -138,7 +138,7 @@ class _InCheck(NoSubqueries):
 
 def _declare_foreign_key(
     constraint: TableConstraint,
-    node: nodes.CreateTableStatement,
+    node: CreateTableStatement,
     name: QualifiedName,
     desc: RelationDesc,
     catalog: PlannerCatalog,

@@ -9,11 +9,11 @@ from sqlglot import exp
 from reclock.algebra.relations import ScalarType
 from reclock.plan.relational import Plan
 from reclock.sql.catalog.entries import RelationEntry
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.queries.context import Context
 from reclock.sql.queries.query import plan_query
 from reclock.sql.queries.scope import Scope
 from reclock.sql.queries.tables import plan_from
+from reclock.sql.syntax.consumption import tracked_copy
 
 _MATCHED, _AGAIN = "mz_matched", "mz_again"
 

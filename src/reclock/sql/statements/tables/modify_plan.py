@@ -17,10 +17,8 @@ from reclock.plan.relational import Constant, Plan, Union
 from reclock.plan.rules import optimize
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Cast, ColumnRef, Literal
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
 from reclock.sql.planning.registry import plans
 from reclock.sql.queries.attach import attach
@@ -34,7 +32,9 @@ from reclock.sql.queries.scope import Scope, ScopeColumn
 from reclock.sql.queries.select import select_list
 from reclock.sql.queries.subqueries import SubqueryPlanner
 from reclock.sql.statements.tables.matching import matching, returned_of_others
+from reclock.sql.statements.tables.modify_syntax import DeleteStatement, InsertStatement, TruncateStatement, UpdateStatement
 from reclock.sql.statements.tables.plan import default_value
+from reclock.sql.syntax.consumption import tracked_copy
 
 _NO_OTHERS = Scope()
 
@@ -61,8 +61,8 @@ def target_columns(columns: Sequence[exp.Expr] | None, table: RelationEntry) -> 
     return tuple(table.desc.names.index(name) for name in names)
 
 
-@plans(nodes.InsertStatement, returns_rows=True)
-def insert(node: nodes.InsertStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+@plans(InsertStatement, returns_rows=True)
+def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
     positions = target_columns(node.args.get("columns"), table)
@@ -96,8 +96,8 @@ def new_rows(plan: Plan, given: Mapping[int, Any], table: RelationEntry) -> Plan
     return _folded(plan, scalars, table.desc.names) or compute(plan, scalars, table.desc.names)
 
 
-@plans(nodes.UpdateStatement, returns_rows=True)
-def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+@plans(UpdateStatement, returns_rows=True)
+def update(node: UpdateStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
     assigned = [fold(assignment.this) for assignment in node.args["assignments"]]
@@ -124,8 +124,8 @@ def update(node: nodes.UpdateStatement, catalog: PlannerCatalog, session: Sessio
     return Modify("UPDATE", table.id, table.name, table.desc, optimize(wide), True, True, returning, frozenset(context.depends_on))
 
 
-@plans(nodes.DeleteStatement, returns_rows=True)
-def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
+@plans(DeleteStatement, returns_rows=True)
+def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames) -> Modify:
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
     others, named = returned_of_others(node, context)
@@ -134,11 +134,11 @@ def delete(node: nodes.DeleteStatement, catalog: PlannerCatalog, session: Sessio
     return Modify("DELETE", table.id, table.name, table.desc, optimize(wide), True, False, returning, frozenset(context.depends_on))
 
 
-@plans(nodes.TruncateStatement)
-def truncate(node: nodes.TruncateStatement, catalog: PlannerCatalog, session: SessionNames) -> Truncate:
+@plans(TruncateStatement)
+def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionNames) -> Truncate:
     found: dict[GlobalId, Modify] = {}
     for name in node.args["names"]:
-        emptied = delete(nodes.DeleteStatement(this=name), catalog, session)
+        emptied = delete(DeleteStatement(this=name), catalog, session)
         found[emptied.table] = emptied
     return Truncate(tuple(found.values()))
 

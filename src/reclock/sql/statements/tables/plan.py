@@ -9,14 +9,11 @@ from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import Column, RelationDesc, ScalarType, TextLimit, numeric
 from reclock.catalog.objects import Item, ItemType
 from reclock.errors import AggregateNotAllowed, InvalidColumnReference, SqlSyntaxError, TypeMismatch, UnknownColumn
-from reclock.sql import nodes
 from reclock.sql.catalog.definitions import TableDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.parse import parse_one
 from reclock.sql.planning.definitions import skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
 from reclock.sql.queries.coercion import assign
@@ -27,10 +24,13 @@ from reclock.sql.queries.scope import Scope
 from reclock.sql.statements.query.plan import plan_bare_query
 from reclock.sql.statements.query.values import Select
 from reclock.sql.statements.tables.declared_constraints import declare_constraints, declared_constraints, key_columns
+from reclock.sql.statements.tables.syntax import CreateTableAsStatement, CreateTableStatement
+from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.parse import parse_one
 
 
-@plans(nodes.CreateTableStatement)
-def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+@plans(CreateTableStatement)
+def create_table(node: CreateTableStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.TABLE, catalog)
     if skipped is not None:
@@ -42,8 +42,8 @@ def create_table(node: nodes.CreateTableStatement, catalog: PlannerCatalog, sess
     return CreateTable(name, stored(normal), define_table(normal), notices=notices)
 
 
-@plans(nodes.CreateTableAsStatement)
-def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
+@plans(CreateTableAsStatement)
+def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateTable | Skipped:
     """The table has the columns of the query; each may be null."""
     name = catalog.locate(parts(node.this), session)
     skipped = skip_existing(node, name, ItemType.TABLE, catalog)
@@ -59,7 +59,7 @@ def create_table_as(node: nodes.CreateTableAsStatement, catalog: PlannerCatalog,
     types = [_kept_type(column) for column in query.desc.columns]
     columns = ", ".join(f"{identifier(name).sql()} {type}" for name, type in zip(names, types, strict=True))
     made = parse_one(f"CREATE TABLE t ({columns})")
-    assert isinstance(made, nodes.CreateTableStatement)
+    assert isinstance(made, CreateTableStatement)
     made.set("this", name.to_table())
     table = define_table(made)
     return CreateTable(name, stored(made), table, None if node.args.get("is_empty") else query)
@@ -71,7 +71,7 @@ def _kept_type(column: Column) -> ScalarType | TextLimit:
     return column.type if column.type == numeric() else replace(column.type, is_unconstrained=False)
 
 
-def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
+def define_table(node: CreateTableStatement) -> TableDefinition:
     """The table that the statement describes. Raises for columns or defaults that cannot be; constraints are not looked into."""
     desc = _columns(node)
     defaults = tuple(column.args.get("default") for column in node.args["columns"])
@@ -81,7 +81,7 @@ def define_table(node: nodes.CreateTableStatement) -> TableDefinition:
     return TableDefinition(desc, defaults, declared_constraints(node))
 
 
-def _columns(node: nodes.CreateTableStatement) -> RelationDesc:
+def _columns(node: CreateTableStatement) -> RelationDesc:
     key = key_columns(node)
     columns = []
     for column in node.args["columns"]:
@@ -120,8 +120,8 @@ class CreateTable:
     tag: str = "CREATE TABLE"
 
 
-@defines(nodes.CreateTableStatement)
-def table_entry(node: nodes.CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+@defines(CreateTableStatement)
+def table_entry(node: CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)
     return RelationEntry(item.id, rows, name, item.type, table.desc, create_sql=item.create_sql, table=table)

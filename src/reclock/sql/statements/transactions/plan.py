@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reclock.sql import nodes
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold
 from reclock.sql.planning.registry import plans
+from reclock.sql.statements.transactions.syntax import TransactionStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TransactionControl:
         return "SET" if self.kind.startswith("SET ") else self.kind.removesuffix(" TO")
 
 
-@plans(nodes.TransactionStatement)
-def plan_transaction(node: nodes.TransactionStatement, catalog: PlannerCatalog, session: SessionNames) -> TransactionControl:
+@plans(TransactionStatement)
+def plan_transaction(node: TransactionStatement, catalog: PlannerCatalog, session: SessionNames) -> TransactionControl:
     savepoint = fold(node.this) if node.this else ""
     return TransactionControl(node.args["kind"], node.args.get("isolation"), node.args.get("access"), savepoint)

@@ -24,11 +24,9 @@ from reclock.plan.properties import unique_key
 from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
-from reclock.sql import nodes
 from reclock.sql.catalog.entries import IndexEntry, RelationEntry
 from reclock.sql.catalog.lookups import closure, find
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.consumption import tracked_copy
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.planning.definitions import chosen_cluster, kind_of, skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
@@ -36,6 +34,8 @@ from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
 from reclock.sql.queries.views import expand
+from reclock.sql.statements.views.syntax import CreateIndexStatement, CreateViewStatement, RefreshViewStatement
+from reclock.sql.syntax.consumption import tracked_copy
 
 # --- sources ---
 
@@ -51,8 +51,8 @@ class DefinedView:
     query: exp.Expr
 
 
-@plans(nodes.CreateViewStatement)
-def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateView | Skipped:
+@plans(CreateViewStatement)
+def create_view(node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateView | Skipped:
     name = catalog.locate(parts(node.this), session)
     replaces: tuple[GlobalId, ...] = ()
     old = catalog.within(name.scope).get(name.item)
@@ -81,7 +81,7 @@ def create_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
     return CreateView(name, stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
 
 
-def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
+def define_view(node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
     """The view's plan. The relations that ``node`` names are then qualified in it."""
     context = definition_context(catalog, session)
     plan = plan_query(node.args["query"], context).embedded
@@ -103,8 +103,8 @@ def define_view(node: nodes.CreateViewStatement, catalog: PlannerCatalog, sessio
 # --- indexes ---
 
 
-@plans(nodes.CreateIndexStatement)
-def create_index(node: nodes.CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex | Skipped:
+@plans(CreateIndexStatement)
+def create_index(node: CreateIndexStatement, catalog: PlannerCatalog, session: SessionNames) -> CreateIndex | Skipped:
     entry = catalog.resolve(parts(node.args["on"]), session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
@@ -148,7 +148,7 @@ def _index(
     catalog: PlannerCatalog,
 ) -> CreateIndex:
     check_stored(desc.columns)
-    node = nodes.CreateIndexStatement(
+    node = CreateIndexStatement(
         this=identifier(name.item),
         cluster=cluster_identifier(catalog.cluster_name(cluster_id)),
         on=on_name.to_table(),
@@ -187,8 +187,8 @@ class CreateView:
     tag: str = "CREATE VIEW"
 
 
-@plans(nodes.RefreshViewStatement)
-def refresh_view(node: nodes.RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames) -> Skipped:
+@plans(RefreshViewStatement)
+def refresh_view(node: RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames) -> Skipped:
     """Nothing is to be done. Raises as ``find`` does if the name is not one of a materialized view."""
     view = find(parts(node.this), "MATERIALIZED VIEW", catalog, session)
     return Skipped("REFRESH MATERIALIZED VIEW", f'materialized view "{view.name.item}" is always kept up to date')
@@ -211,15 +211,15 @@ def default_index(
     return _index(name, on_name, desc, on, keys, cluster_id, catalog)
 
 
-@defines(nodes.CreateViewStatement)
-def view_entry(node: nodes.CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
+@defines(CreateViewStatement)
+def view_entry(node: CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     view = define_view(node, catalog, SessionNames())
     collection = StorageCollectionId(item.id)
     return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on)
 
 
-@defines(nodes.CreateIndexStatement)
-def index_entry(node: nodes.CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> IndexEntry:
+@defines(CreateIndexStatement)
+def index_entry(node: CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> IndexEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     key = index_key(node.args["keys"], on.desc, on.name)
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from reclock.errors import UnsupportedSql
-from reclock.sql import nodes
-from reclock.sql.dialect import to_sql
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.dialect import to_sql
 
 E = TypeVar("E", bound=exp.Expr)
 

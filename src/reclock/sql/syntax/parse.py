@@ -9,12 +9,13 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
-from reclock.sql import connection_nodes, nodes
-from reclock.sql.consumption import track
-from reclock.sql.dialect import Reclock, to_sql
 from reclock.sql.grammar import ReclockParser
-from reclock.sql.lexical import check_numbers, read_escapes
-from reclock.sql.query_grammar import Rejected
+from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
+from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import track
+from reclock.sql.syntax.dialect import Reclock, to_sql
+from reclock.sql.syntax.expressions import Rejected
+from reclock.sql.syntax.lexical import check_numbers, read_escapes
 
 _DIALECT = Reclock()
 
@@ -91,7 +92,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
     track(node)
-    is_secret = isinstance(node, connection_nodes.CreateSecretStatement | connection_nodes.AlterSecretStatement)
+    is_secret = isinstance(node, CreateSecretStatement | AlterSecretStatement)
     return ParsedStatement(node, to_sql(node) if is_secret else text[start:end], start + 1)
 
 

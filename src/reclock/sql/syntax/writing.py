@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-from reclock.sql import nodes
+from reclock.sql.syntax import nodes
 
 Writer = Callable[[Generator, exp.Expression], str]
 WRITERS: dict[type[exp.Expression], Writer] = {}
@@ -44,12 +44,16 @@ def listed(write: Generator, node: exp.Expression, name: str) -> str:
     return ", ".join(write.sql(item) for item in node.args.get(name) or ())
 
 
-def formats(write: Generator, node: exp.Expression) -> str:
-    """``FORMAT …``, or those of keys and values, if the node has it."""
-    found = node.args.get("format")
-    return write.sql(found) if isinstance(found, nodes.KeyValueFormat) else clause(write, "FORMAT", node, "format")
+@writes(nodes.QueryStatement)
+def _write_query(write: Generator, node: exp.Expression) -> str:
+    return joined(write.sql(node, "this"), write.sql(node, "as_of"))
 
 
-def filtered(write: Generator, node: exp.Expression) -> str:
-    """LIKE or WHERE of a SHOW."""
-    return joined(clause(write, "LIKE", node, "like"), clause(write, "WHERE", node, "where"))
+@writes(nodes.AsOfClause)
+def _write_as_of(write: Generator, node: exp.Expression) -> str:
+    return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
+
+
+@writes(nodes.WithOption)
+def _write_option(write: Generator, node: exp.Expression) -> str:
+    return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"

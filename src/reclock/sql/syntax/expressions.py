@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError
 from sqlglot.parsers.materialize import MaterializeParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from reclock.sql import nodes
+from reclock.sql.syntax import nodes
 
 T = TypeVar("T")
 

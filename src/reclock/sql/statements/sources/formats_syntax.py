@@ -1,0 +1,102 @@
+"""The FORMAT clauses of sources and sinks: how records are written."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot import exp
+from sqlglot.generator import Generator
+
+from reclock.sql.syntax.writing import clause, joined, when, writes
+
+
+class CsvFormatClause(exp.Expression):
+    arg_types: ClassVar[dict[str, bool]] = {"header": False, "columns": False, "delimiter": False, "null_text": False}
+
+
+class JsonFormatClause(exp.Expression):
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
+class PlainFormatClause(exp.Expression):
+    """``kind`` is ``TEXT`` or ``BYTES``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"kind": True}
+
+
+class RegistryFormatClause(exp.Expression):
+    """``kind`` is ``AVRO`` or ``PROTOBUF``, which has a ``message``; ``connection`` leads to the registry; ``seed`` is the schema,
+    once it is known. What a sink writes has the full names ``key_name`` and ``value_name``, and, if it is said, NULL as default."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "connection": True,
+        "seed": False,
+        "message": False,
+        "key_name": False,
+        "value_name": False,
+        "null_defaults": False,
+    }
+
+
+class ProtobufFormatClause(exp.Expression):
+    """``FORMAT PROTOBUF MESSAGE … USING SCHEMA …``: a schema as protoc compiles it, or the text of one."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"message": True, "schema": True}
+
+
+class KeyValueFormat(exp.Expression):
+    """``KEY FORMAT … VALUE FORMAT …``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"key": True, "value": True}
+
+
+def write_formats(write: Generator, node: exp.Expression) -> str:
+    """``FORMAT …``, or those of keys and values, if the node has it."""
+    found = node.args.get("format")
+    return write.sql(found) if isinstance(found, KeyValueFormat) else clause(write, "FORMAT", node, "format")
+
+
+@writes(CsvFormatClause)
+def _write_csv_format(write: Generator, node: exp.Expression) -> str:
+    columns = f"WITH {write.sql(node, 'columns')} COLUMNS" if node.args.get("columns") else ""
+    return joined(
+        "CSV",
+        when(node, "header", "WITH HEADER"),
+        columns,
+        clause(write, "DELIMITED BY", node, "delimiter"),
+        clause(write, "NULL AS", node, "null_text"),
+    )
+
+
+@writes(JsonFormatClause)
+def _write_json_format(write: Generator, node: exp.Expression) -> str:
+    return "JSON"
+
+
+@writes(PlainFormatClause)
+def _write_plain_format(write: Generator, node: exp.Expression) -> str:
+    return str(node.args["kind"])
+
+
+@writes(KeyValueFormat)
+def _write_key_value_format(write: Generator, node: exp.Expression) -> str:
+    return f"KEY FORMAT {write.sql(node, 'key')} VALUE FORMAT {write.sql(node, 'value')}"
+
+
+@writes(RegistryFormatClause)
+def _write_registry_format(write: Generator, node: exp.Expression) -> str:
+    kind = joined(node.args["kind"], clause(write, "MESSAGE", node, "message"))
+    using = f"{kind} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
+    options = [
+        clause(write, "AVRO KEY FULLNAME", node, "key_name"),
+        clause(write, "AVRO VALUE FULLNAME", node, "value_name"),
+        when(node, "null_defaults", "NULL DEFAULTS"),
+    ]
+    said = ", ".join(option for option in options if option)
+    return joined(using, f"({said})" if said else "", clause(write, "SEED SCHEMA", node, "seed"))
+
+
+@writes(ProtobufFormatClause)
+def _write_protobuf_format(write: Generator, node: exp.Expression) -> str:
+    return f"PROTOBUF MESSAGE {write.sql(node, 'message')} USING SCHEMA {write.sql(node, 'schema')}"

@@ -1,0 +1,58 @@
+"""Our SQL dialect: sqlglot's Materialize, its queries and expressions, with statements of our own in and out of text."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.materialize import Materialize
+from sqlglot.generators.materialize import MaterializeGenerator
+from sqlglot.tokenizer_core import TokenizerCore, TokenType
+
+from reclock.sql.grammar import ReclockParser
+from reclock.sql.syntax.writing import WRITERS
+
+
+class _TokenizerCore(TokenizerCore):
+    __slots__ = ()
+
+    def _scan_string(self, start: str) -> bool:
+        # sqlglot takes ``$1,$`` for the tag of a dollar quote; a tag does not begin with a digit.
+        if start == "$" and self._peek.isdigit():
+            self._add(TokenType.PARAMETER)
+            return True
+        return super()._scan_string(start)
+
+
+class Reclock(Materialize):
+    """The dialect of every text that Reclock reads or stores."""
+
+    NORMALIZE_NOT_NULL = False
+    INDEX_OFFSET = 0  # subscripts as they are written
+
+    class Tokenizer(Materialize.Tokenizer):
+        # A "command" would swallow the rest of its statement unparsed.
+        COMMANDS: ClassVar[set[TokenType]] = set()
+
+        def _init_core(self) -> TokenizerCore:
+            core = super()._init_core()
+            core.__class__ = _TokenizerCore
+            return core
+
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND
+        }
+
+    Parser = ReclockParser
+
+    class Generator(MaterializeGenerator):
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **MaterializeGenerator.TRANSFORMS,
+            exp.Pow: lambda self, node: self.binary(node, "^"),
+            **WRITERS,
+        }
+
+
+def to_sql(node: exp.Expr) -> str:
+    """The node as text that parses to an equal node; calls keep their case, names their quotes."""
+    return node.sql(dialect=Reclock, normalize_functions=False, comments=False)
