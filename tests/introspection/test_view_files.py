@@ -8,7 +8,7 @@ from sqlglot import exp
 from reclock.introspection import views
 from reclock.introspection.builtins import BUILTINS
 from reclock.introspection.relation import Builtin
-from reclock.sql.parse import parse_one
+from reclock.sql.syntax.parse import parse_one
 
 FILES = sorted(Path(views.__file__).with_name("sql").glob("*/*.sql"))
 VIEWS = [builtin for builtin in BUILTINS if builtin.query is not None]
