@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
-from reclock.controllers.subscribes import OwnReplicas
+from reclock.controllers.subscribes import ReportedReplicas
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 
@@ -24,7 +24,7 @@ def main() -> None:
         for number in range(INDEXES):
             _all(session, f"CREATE MATERIALIZED VIEW v{number} AS SELECT b, sum(a) AS s FROM t WHERE a > {number} GROUP BY b")
         replicas = [
-            OwnReplicas(
+            ReportedReplicas(
                 environment.control_plane.reported_replicas,
                 environment.runtime.collection_manager,
                 f"p{number}",

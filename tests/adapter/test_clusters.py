@@ -274,7 +274,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     thread = threading.Thread(target=compute)
     thread.start()
     catalog = environment.stores.planner_catalog()
-    while sum(asked.cluster == "c" for asked in environment.control_plane.active_peeks._asked) < 2:
+    while sum(asked.cluster == "c" for asked in environment.control_plane.active_peeks._active) < 2:
         time.sleep(0.01)
     sql(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)
@@ -288,7 +288,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert tick.refresh(environment, "c", environment.stores.clock(), owner="tick") == tick.RefreshReport("c", (), ())
     assert next(other.batches).num_rows
     other.close()
-    assert not environment.control_plane.active_peeks._asked
+    assert not environment.control_plane.active_peeks._active
 
 
 def select(catalog: PlannerCatalog) -> Select:

@@ -19,7 +19,7 @@ from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
 from reclock.clusters.identity import NAME, identity
 from reclock.clusters.remote import COMMAND_TIMEOUT_S, LOOK_S, RemoteReplica
 from reclock.config import Settings
-from reclock.controllers.subscribes import OwnReplicas
+from reclock.controllers.subscribes import ReportedReplicas
 from reclock.errors import (
     ConfigurationError,
     EvaluationError,
@@ -256,7 +256,7 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: Wo
     monkeypatch.setattr(type(world.replica), "take_changes", slow)
     manager = world.environment.runtime.collection_manager
     remote = world.remote(world.serve(), is_alive=is_alive)
-    own = OwnReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock)
+    own = ReportedReplicas(lambda: {1: (CLUSTER, remote)}, manager, "p1", world.environment.stores.clock)
     own.step()
     manager.flush()
     assert beyond_deadline.is_set()

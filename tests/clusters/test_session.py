@@ -65,9 +65,9 @@ def test_an_environment_does_not_end_a_session_that_it_did_not_start(tmp_path: P
     """In a process of its own, whose session has the jars of an environment."""
     script = """
 from pathlib import Path
-from reclock.clusters.own_engines import OwnEngines
+from reclock.clusters.engine_pool import EnginePool
 from reclock.config import Settings
-first, second = (OwnEngines(lambda: Settings.load(Path()), None) for _ in range(2))
+first, second = (EnginePool(lambda: Settings.load(Path()), None) for _ in range(2))
 session = first.spark()
 assert second.spark() is session
 second.close()

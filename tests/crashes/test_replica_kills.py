@@ -107,7 +107,7 @@ def kill(pid: int) -> None:
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Environment]:
     monkeypatch.setenv("RECLOCK_CLAIM_LEASE_MS", getattr(request, "param", "2000"))
     with Environment.initialise(tmp_path) as opened:
-        forked = opened.__dict__["orchestrator"] = Forked(tmp_path)
+        forked = opened.control_plane.orchestrator = Forked(tmp_path)
         try:
             yield opened
         finally:

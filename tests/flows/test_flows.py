@@ -12,7 +12,7 @@ from flows.transcript import replay
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.cli.output import Format, error_lines, print_result
-from reclock.controllers.subscribes import OwnReplicas
+from reclock.controllers.subscribes import ReportedReplicas
 from reclock.errors import ReclockError
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
@@ -32,7 +32,7 @@ def test_transcript(path: Path, spark, tmp_path: Path, request: pytest.FixtureRe
         printed = io.StringIO()
         session = Session(environment, lambda message: print("NOTICE: ", message, file=printed))
 
-        replicas = OwnReplicas(
+        replicas = ReportedReplicas(
             environment.control_plane.reported_replicas, environment.runtime.collection_manager, "flow", environment.stores.clock
         )
 

@@ -17,7 +17,7 @@ from reclock.adapter.query.overview import overview_of
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.clusters.measurements import bucket
-from reclock.controllers.subscribes import DEFINITIONS, OwnReplicas, ReplicaSubscribes, own_replica_id
+from reclock.controllers.subscribes import DEFINITIONS, ReplicaSubscribes, ReportedReplicas, in_process_replica_id
 from reclock.errors import EvaluationError, NotReadable, ReplicaLost, SystemObjectProtected, UnknownObject, UnsupportedSql
 from reclock.introspection.backends import Backend
 from reclock.introspection.farewells import KILLED, farewells
@@ -109,7 +109,7 @@ def test_a_replica_that_connects_is_subscribed_to_and_named_in_front(environment
 
 def test_a_replica_that_is_lost_is_offline_until_it_answers_again(environment: Environment) -> None:
     replica = Scripted()
-    own = OwnReplicas(lambda: {1: (CLUSTER, replica)}, environment.runtime.collection_manager, "p1", environment.stores.clock)
+    own = ReportedReplicas(lambda: {1: (CLUSTER, replica)}, environment.runtime.collection_manager, "p1", environment.stores.clock)
 
     def told(query: str) -> list[tuple]:
         own.step()
@@ -133,7 +133,7 @@ def test_a_replica_is_not_offline_for_want_of_a_leader(environment: Environment)
     def present() -> dict[int, tuple[int, Scripted | None]]:
         return {1: (CLUSTER, sized if led[0] else None), -1: (CLUSTER, in_process)}
 
-    own = OwnReplicas(present, environment.runtime.collection_manager, "p1", environment.stores.clock)
+    own = ReportedReplicas(present, environment.runtime.collection_manager, "p1", environment.stores.clock)
 
     def told(query: str) -> list[tuple]:
         own.step()
@@ -269,7 +269,7 @@ def test_a_former_leader_takes_nothing_from_who_leads_now(environment: Environme
 
 
 def test_a_log_is_read_from_the_replica_that_is_targeted(environment: Environment) -> None:
-    own = own_replica_id(CLUSTER, environment.stores.actor)
+    own = in_process_replica_id(CLUSTER, environment.stores.actor)
     [(peek, *_)] = sql(environment, "SELECT * FROM mz_active_peeks") or [("none",)]
     assert peek == "none"
     assert len(sql(environment, "SELECT * FROM mz_process_usage", cluster_replica=str(own))) == 1
@@ -365,7 +365,9 @@ class Rounds:
 def test_a_round_is_one_commit_however_many_replicas_report(environment: Environment, reported: Reports, count: int) -> None:
     log, manager, rounds = environment.stores.managed.tables.log, environment.runtime.collection_manager, 3
     replicas = {id: Scripted() for id in range(1, count + 1)}
-    own = OwnReplicas(lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.stores.clock)
+    own = ReportedReplicas(
+        lambda: {id: (CLUSTER, replica) for id, replica in replicas.items()}, manager, "p1", environment.stores.clock
+    )
     own.step()
     manager.flush()
 

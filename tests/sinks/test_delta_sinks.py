@@ -15,7 +15,7 @@ from fixtures.sunk import delta_history, delta_rows
 
 from reclock import failpoints
 from reclock.algebra.timestamps import Timestamp
-from reclock.clusters.own_engines import OwnEngines
+from reclock.clusters.engine_pool import EnginePool
 from reclock.compute import peeks
 from reclock.compute.engines.engine import Engine
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
@@ -127,11 +127,11 @@ def test_a_view_is_followed_with_and_without_an_index(world: World, is_indexed: 
 def test_a_large_view_is_computed_by_the_engine_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def large(engines: OwnEngines, pool: str) -> Engine:
+    def large(engines: EnginePool, pool: str) -> Engine:
         asked.append(pool)
         return engines.small
 
-    monkeypatch.setattr(OwnEngines, "large", large)
+    monkeypatch.setattr(EnginePool, "large", large)
     monkeypatch.setattr(peeks, "is_large", lambda *_: True)
     source = world.create("s")
     world.write(source, 2000, "a", "b")

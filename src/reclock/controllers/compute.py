@@ -11,7 +11,7 @@ from typing import Protocol
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
-from reclock.controllers.controller import Controller, Follow, Pause
+from reclock.controllers.controller import Controller, CurrentCatalog, Pause
 from reclock.controllers.implied import compute_commands
 from reclock.errors import UnknownObject
 from reclock.failpoints import failpoint
@@ -66,16 +66,16 @@ class ClusterController(Protocol):
 class ComputeController(Controller):
     """See the module. One that begins goes on from what the replica says it runs."""
 
-    def __init__(self, follow: Follow, cluster_id: int, replica: Replica, replica_id: str = "") -> None:
+    def __init__(self, current_catalog: CurrentCatalog, cluster_id: int, replica: Replica, replica_id: str = "") -> None:
         super().__init__(f"compute {cluster_id}")
         self.replica, self.replica_id = replica, replica_id
-        self._follow, self._cluster_id = follow, cluster_id
+        self._current_catalog, self._cluster_id = current_catalog, cluster_id
         self._lock = threading.Lock()
 
     def step(self) -> None:
         """Bring the replica up to the catalog as it is."""
         with self._lock:
-            catalog = self._follow()
+            catalog = self._current_catalog()
             assert catalog.snapshot is not None
             for command in compute_commands(self.replica.running(), catalog, self._cluster_id):
                 self.replica.carry_out(command)
@@ -111,7 +111,7 @@ class ComputeController(Controller):
             raise UnknownObject("cluster replica", name, hint=f'the cluster has "{self.replica_id}" here')
         return self.replica
 
-    def brought_to(self, to: Timestamp) -> bool:
+    def try_advance(self, to: Timestamp) -> bool:
         if self.frontier < to:
             self.step()
         return self.frontier >= to

@@ -10,7 +10,7 @@ from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.errors import StatementTimeout
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
-Follow = Callable[[], PlannerCatalog]
+CurrentCatalog = Callable[[], PlannerCatalog]
 """The catalog with every change that was committed before the call: a subscription, kept as a copy that all of a process share."""
 
 Pause = Callable[[float, str], None]
@@ -37,11 +37,11 @@ class Controller(ABC):
         if self._frontier >= to:
             return
         pause = pause or patiently()
-        while not self.brought_to(to):
+        while not self.try_advance(to):
             pause(_POLL_S, f"the {self.name} controller has not reached {to} in the catalog yet{self._trouble()}")
 
     @abstractmethod
-    def brought_to(self, to: Timestamp) -> bool:
+    def try_advance(self, to: Timestamp) -> bool:
         """Do what this process can do about it now, and wait for nobody; whether the frontier is there."""
 
     def _trouble(self) -> str:

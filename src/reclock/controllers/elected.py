@@ -21,7 +21,7 @@ from reclock.errors import Fenced, TermOver
 
 _logger = structlog.get_logger(__name__)
 
-AGAIN_S = 1.0
+RETRY_S = 1.0
 """How long after a failure the next attempt is made."""
 
 
@@ -96,10 +96,10 @@ class ElectedController(Controller):
                         due = time.monotonic() + self._rest_s()
                 except Exception as failure:  # the edge of the loop: it may go better the next time
                     if str(failure) != str(self._failure):
-                        _logger.warning("controller does not get on", controller=self.name, error=str(failure))
+                        _logger.warning("controller loop failed; retrying", controller=self.name, error=str(failure))
                     self._failure = failure
-                    due = time.monotonic() + AGAIN_S
-                    stopping.wait(AGAIN_S)
+                    due = time.monotonic() + RETRY_S
+                    stopping.wait(RETRY_S)
                 self._wake.wait(max(due - time.monotonic(), 0))
         finally:
             self._is_looping = False
@@ -139,7 +139,7 @@ class ElectedController(Controller):
         """The loop looks at once whether it is behind the catalog."""
         self._wake.set()
 
-    def brought_to(self, to: Timestamp) -> bool:
+    def try_advance(self, to: Timestamp) -> bool:
         if self.frontier >= to:
             return True
         if self._is_looping:

@@ -9,8 +9,8 @@ from functools import partial
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.consensus.leadership.elections import Seat, Term
-from reclock.controllers.controller import Follow
-from reclock.controllers.elected import AGAIN_S, ElectedController
+from reclock.controllers.controller import CurrentCatalog
+from reclock.controllers.elected import RETRY_S, ElectedController
 from reclock.controllers.implied import incarnations, storage_commands
 from reclock.errors import TermOver
 from reclock.failpoints import failpoint
@@ -23,7 +23,7 @@ Plane = Callable[[Term, Callable[[Timestamp], None]], StoragePlane]
 
 
 @dataclass(slots=True)
-class _Stint:
+class _LeaderTerm:
     """A term of this process: how far it has published, and the objects that have collections, with their incarnations, or None
     if it must look."""
 
@@ -37,48 +37,48 @@ class StorageController(ElectedController):
     """See the module. A drop that readers hold up is carried out again until it succeeds, and so is a creation that failed: it
     holds up nothing but what reads or writes that object."""
 
-    def __init__(self, follow: Follow, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
+    def __init__(self, current_catalog: CurrentCatalog, oracle: TimestampOracle, seat: Seat, plane: Plane) -> None:
         super().__init__(seat)
-        self._follow, self._oracle, self._plane = follow, oracle, plane
-        self._stint: _Stint | None = None
+        self._current_catalog, self._oracle, self._plane = current_catalog, oracle, plane
+        self._term_state: _LeaderTerm | None = None
 
     def _lead(self, term: Term, *, stays: bool) -> None:
-        stint = self._stint
-        if stint is None or stint.term != term:
+        term_state = self._term_state
+        if term_state is None or term_state.term != term:
             plane = self._plane(term, partial(self._seat.publish, term, leaves=not stays))
-            stint = self._stint = _Stint(term, plane)
+            term_state = self._term_state = _LeaderTerm(term, plane)
         failpoint("controllers.storage.elected")
-        present = stint.plane.present() if stint.present is None else stint.present
-        catalog = self._follow()  # after the election, so it has everything that an earlier leader saw
+        present = term_state.plane.present() if term_state.present is None else term_state.present
+        catalog = self._current_catalog()  # after the election, so it has everything that an earlier leader saw
         assert catalog.snapshot is not None
-        stint.present = incarnations(catalog)
+        term_state.present = incarnations(catalog)
         failures: list[NotCreated] = []
         for command in storage_commands(present, catalog):
             failpoint("controllers.storage.before_command")
             if self._seat.take() != term:
                 raise TermOver(self.name, own=term)
-            answer = stint.plane.carry_out(command)
+            answer = term_state.plane.carry_out(command)
             if answer is not None:
-                stint.present = None
+                term_state.present = None
             if isinstance(answer, NotCreated):
                 failures.append(answer)
             failpoint("controllers.storage.after_command")
-        stint.plane.report(failures)
-        if stint.frontier < catalog.snapshot.upper or not stays:
+        term_state.plane.report(failures)
+        if term_state.frontier < catalog.snapshot.upper or not stays:
             failpoint("controllers.storage.before_advance")
-            stint.plane.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
+            term_state.plane.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
             failpoint("controllers.storage.after_advance")
-            stint.frontier = catalog.snapshot.upper
-        self._learn(stint.frontier)
+            term_state.frontier = catalog.snapshot.upper
+        self._learn(term_state.frontier)
         if not stays:
-            self._stint = None
+            self._term_state = None
 
     def _forget(self) -> None:
-        self._stint = None
+        self._term_state = None
 
     def _is_behind(self) -> bool:
-        return self._stint is not None and self._oracle.read_ts(CATALOG) > self._stint.frontier
+        return self._term_state is not None and self._oracle.read_ts(CATALOG) > self._term_state.frontier
 
     def _rest_s(self) -> float:
-        is_done = self._stint is None or self._stint.present is not None
-        return super()._rest_s() if is_done else AGAIN_S
+        is_done = self._term_state is None or self._term_state.present is not None
+        return super()._rest_s() if is_done else RETRY_S

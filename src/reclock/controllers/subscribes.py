@@ -144,7 +144,7 @@ class ReplicaSubscribes:
 
 
 @dataclass(slots=True)
-class OwnReplicas:
+class ReportedReplicas:
     """The replicas that this process reports of, for as long as it does: its own, of virtual clusters, and those that it leads."""
 
     replicas: Callable[[], Mapping[int, tuple[int, Reporting | None]]]
@@ -182,7 +182,7 @@ class OwnReplicas:
         self._connected.pop(id).disconnect(offline)
 
 
-def own_replica_id(cluster_id: int, process: str) -> int:
+def in_process_replica_id(cluster_id: int, process: str) -> int:
     """The id of the replica that a virtual cluster has in a process: negative, for the catalog, which numbers from 1, has none."""
     digest = hashlib.sha256(f"{cluster_id} {process}".encode()).digest()
     return -1 - int.from_bytes(digest[:6])

@@ -19,12 +19,12 @@ from reclock.consensus.leadership.elections import Seat, Term
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.replicas import Registration, Replicas
 from reclock.consensus.processes.statuses import Statuses
+from reclock.controllers.active_peeks import ActivePeeks
 from reclock.controllers.compute import ClusterController, ComputeController
 from reclock.controllers.controller import Pause
-from reclock.controllers.sized import SizedController
+from reclock.controllers.managed import ManagedClusterController
 from reclock.controllers.storage import StorageController
-from reclock.controllers.subscribes import Reporting, own_replica_id
-from reclock.controllers.underway import Underway
+from reclock.controllers.subscribes import Reporting, in_process_replica_id
 from reclock.protocol.compute import Replica
 from reclock.protocol.orchestration import Orchestrator
 from reclock.runtime.stores import Stores
@@ -47,12 +47,12 @@ class ControlPlane:
     controllers have carried that out.
     """
 
-    def __init__(self, stores: Stores, active_peeks: Underway, make_replica: MakeReplica) -> None:
+    def __init__(self, stores: Stores, active_peeks: ActivePeeks, make_replica: MakeReplica) -> None:
         self._stores, self._make_replica = stores, make_replica
         self.active_peeks = active_peeks
         """The peeks that this process waits for: they end when their cluster is dropped."""
         self._in_process_controllers: dict[int, ComputeController] = {}
-        self._managed_controllers: dict[int, SizedController] = {}
+        self._managed_controllers: dict[int, ManagedClusterController] = {}
 
     def seat(self, controller: str) -> Seat:
         """The place at the head of that controller, for this actor."""
@@ -92,7 +92,7 @@ class ControlPlane:
     def frontiers_of(self, catalog: PlannerCatalog) -> dict[GlobalId, GroupFrontier]:
         """The frontier of each object, for monitoring: objects that a leader elsewhere has not made yet are missing."""
         assert catalog.snapshot is not None
-        self.storage_controller.brought_to(catalog.snapshot.content_upper)
+        self.storage_controller.try_advance(catalog.snapshot.content_upper)
         return catalog.by_object(self._stores.frontiers.get_all())
 
     def object_lags_ms(self) -> dict[str, int] | None:
@@ -113,18 +113,18 @@ class ControlPlane:
             return self.managed_controller(cluster_id)
         controller = self._in_process_controllers.get(cluster_id)
         if controller is None:
-            name = str(own_replica_id(cluster_id, self._stores.actor))
+            name = str(in_process_replica_id(cluster_id, self._stores.actor))
             replica = self._make_replica(f"cluster-{cluster_id}")
             controller = ComputeController(self._stores.planner_catalog, cluster_id, replica, name)
             controller = self._in_process_controllers.setdefault(cluster_id, controller)
         return controller
 
-    def managed_controller(self, cluster_id: int) -> SizedController:
+    def managed_controller(self, cluster_id: int) -> ManagedClusterController:
         """Commands and asks the replicas of a cluster whose replicas are processes."""
         controller = self._managed_controllers.get(cluster_id)
         return controller or self._managed_controllers.setdefault(cluster_id, self._make_managed_controller(cluster_id))
 
-    def _make_managed_controller(self, cluster_id: int) -> SizedController:
+    def _make_managed_controller(self, cluster_id: int) -> ManagedClusterController:
         stores, seat = self._stores, self.seat(f"compute {cluster_id}")
 
         def registry(term: Term | None) -> Replicas:
@@ -141,7 +141,7 @@ class ControlPlane:
             )
 
         start_ms = stores.settings.replica_start_ms
-        return SizedController(
+        return ManagedClusterController(
             stores.planner_catalog, stores.oracle, seat, cluster_id, registry, connect, self.orchestrator, start_ms
         )
 
@@ -163,11 +163,11 @@ class ControlPlane:
         snapshot = self._stores.catalog.sync()
         for cluster in snapshot.clusters.values():
             controller = self.compute_controller(cluster.id)
-            if isinstance(controller, SizedController):
+            if isinstance(controller, ManagedClusterController):
                 led = controller.led()
                 ids = {replica.id for replica in snapshot.cluster_replicas.values() if replica.cluster_id == cluster.id}
                 replicas |= {id: (cluster.id, led.get(id)) for id in ids | led.keys()}
             elif isinstance(controller, ComputeController):
-                controller.brought_to(snapshot.upper)  # no session may have used the cluster yet
-                replicas[own_replica_id(cluster.id, self._stores.actor)] = (cluster.id, controller.target(""))
+                controller.try_advance(snapshot.upper)  # no session may have used the cluster yet
+                replicas[in_process_replica_id(cluster.id, self._stores.actor)] = (cluster.id, controller.target(""))
         return replicas

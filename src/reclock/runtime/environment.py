@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from reclock.algebra.timestamps import Clock
 from reclock.config import Settings
-from reclock.controllers.underway import Underway
+from reclock.controllers.active_peeks import ActivePeeks
 from reclock.runtime.control_plane import ControlPlane
 from reclock.runtime.process import ProcessRuntime
 from reclock.runtime.stores import Stores
@@ -22,7 +22,7 @@ class Environment:
 
     def __init__(self, settings: Settings, clock: Clock | None, spark: SparkSession | None, *, may_create: bool) -> None:
         """Connects; the catalog is not open yet. Use ``open`` or ``initialise``."""
-        active_peeks = Underway()
+        active_peeks = ActivePeeks()
         self.stores = Stores(settings, clock, may_create=may_create, on_catalog=active_peeks.learn)
         self.runtime = ProcessRuntime(self.stores, spark)
         self.control_plane = ControlPlane(self.stores, active_peeks, self.runtime.make_replica)

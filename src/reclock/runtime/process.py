@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from reclock.clusters.engine_pool import EnginePool
+from reclock.clusters.in_process import InProcessReplica
 from reclock.clusters.measurements import Measurements
-from reclock.clusters.own_engines import OwnEngines
 from reclock.clusters.sizes import ReplicaSize, size_named
 from reclock.clusters.usage import Usage
-from reclock.clusters.virtual import VirtualReplica
 from reclock.collections.arrangements import Arrangements
 from reclock.connectors.factory import ConnectionContext
 from reclock.connectors.objects.object_store import open_object_store
@@ -36,7 +36,7 @@ class ProcessRuntime:
         self._stores = stores
         self.settings = stores.settings
         """The environment's, or those of this process's replica size: see `use_size`."""
-        self.engines = OwnEngines(lambda: self.settings, spark)
+        self.engines = EnginePool(lambda: self.settings, spark)
         self.backends = Backends()
         self.reports: Reports | None = None
         """Where this process reports its sessions and statements, while it does."""
@@ -49,12 +49,12 @@ class ProcessRuntime:
         self.settings = size.applied_to(self.settings)
         return size
 
-    def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> VirtualReplica:
+    def make_replica(self, pool: str = "default", size: ReplicaSize | None = None) -> InProcessReplica:
         """A replica in this process, on its engines; its Spark jobs run in the scheduling pool of that name. A replica with a
         size has the process for itself."""
         stores, sample_ms = self._stores, self.settings.introspection_sample_ms
         usage = Usage(stores.actor, stores.clock, sample_ms, size)
-        return VirtualReplica(
+        return InProcessReplica(
             stores.lake,
             stores.tables,
             stores.frontiers,

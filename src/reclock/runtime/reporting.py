@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from reclock.controllers.subscribes import OwnReplicas
+from reclock.controllers.subscribes import ReportedReplicas
 from reclock.introspection.reports import Reports
 from reclock.runtime.environment import Environment
 
@@ -17,7 +17,7 @@ def reporting(environment: Environment) -> Iterator[None]:
     """Inside the block what the replicas of virtual clusters and the sessions of this process do is recorded."""
     settings, manager = environment.stores.settings, environment.runtime.collection_manager
     actor, clock = environment.stores.actor, environment.stores.clock
-    replicas = OwnReplicas(environment.control_plane.reported_replicas, manager, actor, clock)
+    replicas = ReportedReplicas(environment.control_plane.reported_replicas, manager, actor, clock)
     times = settings.introspection_sample_ms, settings.introspection_retention_ms
     reports = environment.runtime.reports = Reports(manager, actor, clock, *times, environment.control_plane.object_lags_ms)
 

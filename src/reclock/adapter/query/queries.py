@@ -24,9 +24,9 @@ from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.maintenance import maintainer
 from reclock.consensus.frontiers.groups import GroupFrontier
+from reclock.controllers.active_peeks import ActivePeek
 from reclock.controllers.compute import ClusterController
 from reclock.controllers.implied import dataflow
-from reclock.controllers.underway import Asked
 from reclock.errors import (
     CollectionDamaged,
     ForeignCollection,
@@ -136,12 +136,14 @@ class QueryExecution:
                 controller.cancel(CancelPeek(peek.id))
 
             cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
-            asked = scope.enter_context(self.environment.control_plane.active_peeks.asking(cluster_id, cluster, cancel))
+            active_peek = scope.enter_context(self.environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel))
             replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.variables.get("cluster_replica")
             answer = controller.peek(peek, self.interruption.pause, replica=replica)
             batches = self.interruption.guarded(answer.batches, cancel)
             first = list(islice(batches, 1))
-            return Result(self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), asked, scope.pop_all()))
+            return Result(
+                self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all())
+            )
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
@@ -364,8 +366,8 @@ def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result
     return Result(tag, desc, [pa.record_batch({desc.names[0]: pa.array(lines, pa.string())})])
 
 
-def _closing(batches: Iterator[pa.RecordBatch], asked: Asked, scope: ExitStack) -> Iterator[pa.RecordBatch]:
+def _closing(batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack) -> Iterator[pa.RecordBatch]:
     with scope:
         for batch in batches:
-            asked.check()
+            active_peek.check()
             yield batch

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from reclock.controllers.racing import Race
+from reclock.controllers.hedging import HedgedCall
 from reclock.errors import EvaluationError, QueryCanceled, ReplicaLost
 
 
@@ -40,7 +40,7 @@ def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_
         disposed.append(answer)
         is_disposed.set()
 
-    race = Race([hangs, lambda: "soon"], hedge_s=0.05, passes=(ReplicaLost,), dispose=dispose)
+    race = HedgedCall([hangs, lambda: "soon"], hedge_s=0.05, passes=(ReplicaLost,), dispose=dispose)
     assert race.run(nothing) == ((1, "soon"), [])
     hangs.let_go.set()
     assert is_disposed.wait(60)
@@ -48,16 +48,16 @@ def test_another_is_asked_beside_one_that_hangs_and_the_late_answer_is_disposed_
 
 
 def test_another_is_asked_at_once_when_one_is_lost() -> None:
-    answer, errors = Race([lost, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    answer, errors = HedgedCall([lost, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
     assert answer == (1, "soon")
     assert [type(error) for error in errors] == [ReplicaLost]
-    answer, errors = Race([lost, lost], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+    answer, errors = HedgedCall([lost, lost], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
     assert (answer, len(errors)) == (None, 2)
 
 
 def test_an_error_that_is_an_answer_ends_it() -> None:
     with pytest.raises(EvaluationError):
-        Race([wrong, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
+        HedgedCall([wrong, lambda: "soon"], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(nothing)
 
 
 def test_who_waits_can_be_interrupted_though_all_hang() -> None:
@@ -67,5 +67,5 @@ def test_who_waits_can_be_interrupted_though_all_hang() -> None:
         raise QueryCanceled
 
     with pytest.raises(QueryCanceled):
-        Race([hangs], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(cancel)
+        HedgedCall([hangs], hedge_s=3600, passes=(ReplicaLost,), dispose=print).run(cancel)
     hangs.let_go.set()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reclock.compute.engines.spool import Spool
 
 
-class OwnEngines:
+class EnginePool:
     """Of the ``settings`` as they are when one is made. Safe for several threads."""
 
     def __init__(self, settings: Callable[[], Settings], spark: SparkSession | None) -> None:

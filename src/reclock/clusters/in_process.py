@@ -47,7 +47,7 @@ from reclock.sinks.factory import SinkContext, open_writer
 
 
 @dataclass(slots=True)
-class VirtualReplica:
+class InProcessReplica:
     """See `Replica`. Safe for threads."""
 
     lake: Lake

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reclock.consensus.processes.replicas import Incarnation, Registration
-from reclock.controllers.upkeep import RestartBackoff, Upkeep, upkeep
+from reclock.controllers.replica_reconciliation import ReplicaChanges, RestartBackoff, reconcile_replicas
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 
 OLD, NEW = (ReplicaDescription(id, "c", "r1", str(id)) for id in (1, 2))
@@ -14,20 +14,20 @@ def found(id: int, *, is_alive: bool = True, address: str | None = "grpc://127.0
 
 
 def test_what_is_wanted_and_not_alive_is_started() -> None:
-    assert upkeep([OLD, NEW], [], lambda _: False) == Upkeep((OLD, NEW), ())
-    assert upkeep([OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True) == Upkeep((NEW,), ())
-    assert upkeep([OLD], [found(1, address=None)], lambda _: False) == Upkeep((), ())
+    assert reconcile_replicas([OLD, NEW], [], lambda _: False) == ReplicaChanges((OLD, NEW), ())
+    assert reconcile_replicas([OLD, NEW], [found(1), found(2, is_alive=False)], lambda _: True) == ReplicaChanges((NEW,), ())
+    assert reconcile_replicas([OLD], [found(1, address=None)], lambda _: False) == ReplicaChanges((), ())
 
 
 def test_what_is_replaced_serves_until_another_can() -> None:
-    assert upkeep([NEW], [found(1)], lambda _: False) == Upkeep((NEW,), ())
-    assert upkeep([NEW], [found(1), found(2, address=None)], lambda _: True) == Upkeep((), ())
-    assert upkeep([NEW], [found(1), found(2)], lambda _: False) == Upkeep((), ())
-    assert upkeep([NEW], [found(1), found(2)], lambda _: True) == Upkeep((), (1,))
+    assert reconcile_replicas([NEW], [found(1)], lambda _: False) == ReplicaChanges((NEW,), ())
+    assert reconcile_replicas([NEW], [found(1), found(2, address=None)], lambda _: True) == ReplicaChanges((), ())
+    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: False) == ReplicaChanges((), ())
+    assert reconcile_replicas([NEW], [found(1), found(2)], lambda _: True) == ReplicaChanges((), (1,))
 
 
 def test_of_a_dropped_cluster_nothing_stays() -> None:
-    assert upkeep([], [found(1), found(2, is_alive=False)], lambda _: False) == Upkeep((), (1, 2))
+    assert reconcile_replicas([], [found(1), found(2, is_alive=False)], lambda _: False) == ReplicaChanges((), (1, 2))
 
 
 def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
@@ -35,9 +35,9 @@ def test_who_does_not_come_up_is_started_after_longer_and_longer() -> None:
     assert restarts.may_start(1, 0)
     pauses = []
     for _ in range(12):
-        restarts.note(EndedProcess(1, Incarnation(1), "exit code 1"), 100)
+        restarts.record_end(EndedProcess(1, Incarnation(1), "exit code 1"), 100)
         pauses.append(next(pause for pause in (0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 31) if restarts.may_start(1, 100 + pause)))
     assert pauses == [0, 0.25, 0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30]
     assert restarts.may_start(2, 100)
-    restarts.forgive(1)
+    restarts.reset(1)
     assert restarts.may_start(1, 100)

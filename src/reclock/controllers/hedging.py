@@ -14,7 +14,7 @@ T = TypeVar("T")
 _LOOK_S = 0.02
 
 
-class Race(Generic[T]):
+class HedgedCall(Generic[T]):
     """The first of ``asks`` begins at once, each further one when those before have failed by one of ``passes``, or have not
     answered within ``hedge_s``. The first answer counts; later ones are given to ``dispose``."""
 

@@ -8,7 +8,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.initial import initial_objects
 from reclock.catalog.objects import Cluster, IdAllocator
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.controllers.underway import Underway
+from reclock.controllers.active_peeks import ActivePeeks
 from reclock.errors import ClusterDropped, QueryCanceled
 
 PATIENCE_S = 30
@@ -19,7 +19,7 @@ THERE = CatalogSnapshot.of([*OTHERS, IdAllocator("cluster", 3), Cluster(2, "c", 
 
 def test_what_was_about_to_begin_when_its_cluster_was_dropped_is_stopped_too() -> None:
     """A first word to stop may find nothing to stop: it is said again until the question is over."""
-    underway, begins, stopped = Underway(), threading.Event(), threading.Event()
+    active_peeks, begins, stopped = ActivePeeks(), threading.Event(), threading.Event()
 
     def stop() -> None:
         if begins.is_set():
@@ -27,12 +27,12 @@ def test_what_was_about_to_begin_when_its_cluster_was_dropped_is_stopped_too() -
         begins.set()
 
     def ask() -> None:
-        with underway.asking(2, "c", stop):
-            underway.learn(GONE)
+        with active_peeks.tracking(2, "c", stop):
+            active_peeks.learn(GONE)
             assert stopped.wait(PATIENCE_S)
             raise QueryCanceled
 
-    underway.learn(THERE)
+    active_peeks.learn(THERE)
     with pytest.raises(ClusterDropped):
         ask()
     for thread in threading.enumerate():

@@ -19,11 +19,11 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import CATALOG, MINIMUM, Timestamp
 from reclock.consensus.leadership.elections import Seat, Term
 from reclock.consensus.processes.replicas import Registration, Replicas
-from reclock.controllers.controller import PATIENCE_S, Follow, Pause, patiently
+from reclock.controllers.controller import PATIENCE_S, CurrentCatalog, Pause, patiently
 from reclock.controllers.elected import ElectedController
+from reclock.controllers.hedging import HedgedCall
 from reclock.controllers.implied import compute_commands, dataflows, replicas_of
-from reclock.controllers.racing import Race
-from reclock.controllers.upkeep import RestartBackoff, upkeep
+from reclock.controllers.replica_reconciliation import RestartBackoff, reconcile_replicas
 from reclock.errors import NoReplicas, ReclockError, ReplicaBehind, ReplicaLost, TermOver, UnknownObject, UntargetedLogRead
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import TimestampOracle
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 Connect = Callable[[Registration], Replica]
 
-UPKEEP_S = 0.2
+RECONCILE_S = 0.2
 """How often a leader looks at its replicas."""
 
 HEDGE_S = 0.25
@@ -104,12 +104,12 @@ class _Links:
                 link.running, link.frontier = None, MINIMUM
 
 
-class SizedController(ElectedController):
+class ManagedClusterController(ElectedController):
     """See the module. A leader that begins goes on from what each replica says it runs."""
 
     def __init__(
         self,
-        follow: Follow,
+        current_catalog: CurrentCatalog,
         oracle: TimestampOracle,
         seat: Seat,
         cluster_id: int,
@@ -120,7 +120,7 @@ class SizedController(ElectedController):
     ) -> None:
         """``registry`` gives the registrations, as a leader writes them if it is given a term."""
         super().__init__(seat)
-        self._follow, self._oracle, self._cluster_id = follow, oracle, cluster_id
+        self._current_catalog, self._oracle, self._cluster_id = current_catalog, oracle, cluster_id
         self._registry, self._orchestrator, self._start_ms = registry, orchestrator, start_ms
         self._commanded, self._asked = _Links(connect), _Links(connect)
         self._term: Term | None = None
@@ -134,8 +134,8 @@ class SizedController(ElectedController):
         if term != self._term:  # another may have commanded meanwhile
             self._commanded.forget_commands()
             self._term = term
-        failpoint("controllers.sized.elected")
-        catalog = self._follow()
+        failpoint("controllers.managed.elected")
+        catalog = self._current_catalog()
         assert catalog.snapshot is not None
         upper = catalog.snapshot.upper
         self._keep_up(catalog, term)
@@ -143,7 +143,7 @@ class SizedController(ElectedController):
             if registration.is_ready:
                 self._command(self._commanded.to(registration), catalog, term)
         if self._frontier < upper or not stays:
-            failpoint("controllers.sized.before_advance")
+            failpoint("controllers.managed.before_advance")
             self._seat.publish(term, upper, leaves=not stays)
         self._learn(upper)
         if not stays:
@@ -153,18 +153,18 @@ class SizedController(ElectedController):
         """The processes are those that the catalog wants, or will be."""
         registry = self._registry(term)
         for ended in self._orchestrator.ended():
-            self._restarts.note(ended, time.monotonic())
+            self._restarts.record_end(ended, time.monotonic())
             registry.lost(ended.replica_id, ended.incarnation, ended.why)
         wanted = replicas_of(catalog, self._cluster_id)
-        todo = upkeep(wanted, registry.of_cluster(self._cluster_id), self._is_commanded)
-        for description in todo.start:
+        changes = reconcile_replicas(wanted, registry.of_cluster(self._cluster_id), self._is_commanded)
+        for description in changes.start:
             if self._orchestrator.has_room() and self._restarts.may_start(description.id, time.monotonic()):
                 incarnation = registry.begin(description.id, self._cluster_id, lease_ms=self._start_ms)
                 if incarnation is not None:
                     self._orchestrator.stop(description.id)  # the one before, if it hangs
-                    failpoint("controllers.sized.begun")
+                    failpoint("controllers.managed.begun")
                     self._orchestrator.start(description, incarnation)
-        for id in todo.retire:
+        for id in changes.retire:
             registry.forget(id)
             self._orchestrator.stop(id)
             self._commanded.forget(id)
@@ -181,7 +181,7 @@ class SizedController(ElectedController):
                 if self._seat.take() != term:
                     raise TermOver(self.name, own=term)
                 link.replica.carry_out(command)
-                failpoint("controllers.sized.after_command")
+                failpoint("controllers.managed.after_command")
                 match command:
                     case CreateDataflow(dataflow):
                         link.running[dataflow.id] = dataflow
@@ -189,7 +189,7 @@ class SizedController(ElectedController):
                         del link.running[id]
             link.replica.carry_out(AdvanceCatalogFrontier(catalog.snapshot.upper))
             link.frontier = catalog.snapshot.upper
-            self._restarts.forgive(link.registration.replica_id)
+            self._restarts.reset(link.registration.replica_id)
         except ReplicaLost:
             link.running = None
 
@@ -205,15 +205,15 @@ class SizedController(ElectedController):
         return self._oracle.read_ts(CATALOG) > self._frontier
 
     def _rest_s(self) -> float:
-        return min(super()._rest_s(), UPKEEP_S)
+        return min(super()._rest_s(), RECONCILE_S)
 
     # --- asking ---
 
     def maintained(self) -> Set[GlobalId]:
-        return frozenset(index.id for index in self._follow().indexes() if index.cluster_id == self._cluster_id)
+        return frozenset(index.id for index in self._current_catalog().indexes() if index.cluster_id == self._cluster_id)
 
     def dataflows(self) -> list[Dataflow]:
-        return list(dataflows(self._follow(), self._cluster_id).values())
+        return list(dataflows(self._current_catalog(), self._cluster_id).values())
 
     def is_attended(self) -> bool:
         """Whether a replica is alive or on its way, or somebody leads who starts one."""
@@ -272,7 +272,7 @@ class SizedController(ElectedController):
         return self._from_any(lambda replica: replica.emit(emit), pause)
 
     def target(self, name: str) -> Replica:
-        replicas = replicas_of(self._follow(), self._cluster_id)
+        replicas = replicas_of(self._current_catalog(), self._cluster_id)
         if not name and len(replicas) != 1:
             raise UntargetedLogRead(sorted(each.name for each in replicas))
         wanted = self._named(name) if name else replicas[0]
@@ -283,7 +283,7 @@ class SizedController(ElectedController):
 
     def _named(self, name: str) -> ReplicaDescription:
         """Raises ``UnknownObject``."""
-        replicas = {each.name: each for each in replicas_of(self._follow(), self._cluster_id)}
+        replicas = {each.name: each for each in replicas_of(self._current_catalog(), self._cluster_id)}
         if name not in replicas:
             raise UnknownObject("cluster replica", name, hint=f"the cluster has {', '.join(sorted(replicas)) or 'none'}")
         return replicas[name]
@@ -311,7 +311,7 @@ class SizedController(ElectedController):
             asks = [partial(self._ask, registration, ask) for registration in ready]
             if dispose is not None and (len(asks) > 1 or pause is not None):
                 look = partial(pause, 0, "no replica of the cluster has answered yet") if pause is not None else _go_on
-                answer, errors = Race(asks, hedge_s=HEDGE_S, passes=_PASSES, dispose=dispose).run(look)
+                answer, errors = HedgedCall(asks, hedge_s=HEDGE_S, passes=_PASSES, dispose=dispose).run(look)
             else:
                 answer, errors = _in_turn(asks)
             for error in errors:
@@ -329,7 +329,7 @@ class SizedController(ElectedController):
 
     def _check_has_replicas(self) -> None:
         """Raises ``NoReplicas``: without one in the catalog, waiting is in vain."""
-        catalog = self._follow()
+        catalog = self._current_catalog()
         if not replicas_of(catalog, self._cluster_id):
             assert catalog.snapshot is not None
             cluster = catalog.snapshot.clusters.get(self._cluster_id)
@@ -355,7 +355,7 @@ class SizedController(ElectedController):
 
     def _absent(self) -> Iterator[str]:
         found = {each.replica_id: each for each in self._registry(None).of_cluster(self._cluster_id)}
-        for description in replicas_of(self._follow(), self._cluster_id):
+        for description in replicas_of(self._current_catalog(), self._cluster_id):
             registration = found.get(description.id)
             if registration is None:
                 yield f'"{description}" was not started yet'

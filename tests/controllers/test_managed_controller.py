@@ -47,7 +47,7 @@ class NeverUp:
 
 def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
-        orchestrator = environment.__dict__["orchestrator"] = NeverUp()
+        orchestrator = environment.control_plane.orchestrator = NeverUp()
         session = Session(environment)
         list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'"))
         with pytest.raises(StatementTimeout) as raised:
@@ -62,7 +62,7 @@ def test_who_waits_in_vain_is_told_of_each_replica_why_it_is_not_there(tmp_path:
 def test_a_cluster_without_replicas_answers_at_once_that_it_has_none(tmp_path: Path) -> None:
     with Environment.initialise(tmp_path) as environment:
         session = Session(environment)
-        environment.__dict__["orchestrator"] = NeverUp()
+        environment.control_plane.orchestrator = NeverUp()
         list(session.execute("CREATE TABLE t (a int); INSERT INTO t VALUES (1)"))
         list(session.execute("CREATE CLUSTER c SIZE '1'; DROP CLUSTER REPLICA c.r1; SET cluster = c; SET statement_timeout = 0"))
         with pytest.raises(NoReplicas, match='cluster "c" has no replicas'):
@@ -128,7 +128,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
             raise ReplicaLost("c.r1")
 
     with Environment.initialise(tmp_path) as environment:
-        environment.__dict__["orchestrator"] = UpAtOnce()
+        environment.control_plane.orchestrator = UpAtOnce()
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._asked.connect = sized._commanded.connect = Computes
@@ -178,7 +178,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
             return PeekResponse("none", pa.schema([("id", pa.int64())]), batches())
 
     with Environment.initialise(tmp_path) as environment:
-        environment.__dict__["orchestrator"] = Present(environment)
+        environment.control_plane.orchestrator = Present(environment)
         session = Session(environment)
         list(session.execute("CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER REPLICA c.r2; SET cluster = c"))
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
@@ -211,7 +211,7 @@ def test_a_replica_is_the_same_one_in_the_next_term_of_its_leader(tmp_path: Path
             self.commands.append(command)
 
     with Environment.initialise(tmp_path) as environment:
-        environment.__dict__["orchestrator"] = Present(environment)
+        environment.control_plane.orchestrator = Present(environment)
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
         sized._commanded.connect = Silent
