@@ -21,6 +21,7 @@ from benchmarks import (
     sinks,
     tables,
     ticks,
+    tpch,
     upserts,
     views,
 )
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "sinks": sinks.main,
     "tables": tables.main,
     "ticks": ticks.main,
+    "tpch": tpch.main,
     "upserts": upserts.main,
     "views": views.main,
 }

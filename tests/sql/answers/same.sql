@@ -294,6 +294,7 @@ SELECT a, (SELECT count(*) FROM u WHERE u.a = t.a), (SELECT max(u.b) FROM u WHER
 SELECT a, (SELECT count(*) + 1 FROM u WHERE u.a = t.a AND u.x IS NOT NULL) * 2 FROM t
 SELECT a, (SELECT max(a) FROM u), (SELECT a FROM nothing), (SELECT b FROM t ORDER BY g LIMIT 1) FROM t
 SELECT a FROM t WHERE g > (SELECT avg(g) FROM t)
+SELECT a FROM t WHERE g < (SELECT 0.9 * avg(g) FROM t)
 SELECT a FROM t WHERE g = (SELECT max(x.g) FROM t x WHERE x.a = t.a)
 SELECT a, sum(g) / (SELECT count(*) FROM u WHERE u.a = t.a) FROM t WHERE a IN (1, 2) GROUP BY a
 SELECT a, count(*) FROM t GROUP BY a HAVING count(*) > (SELECT count(*) FROM nothing) + 1

@@ -1,0 +1,164 @@
+"""The 22 queries of TPC-H as materialized views, refreshed while orders are replaced.
+
+For each query: our refresh, our own engine computing the query anew, and Spark computing it anew from plain Delta tables into one
+more (``BENCH_SPARK=0`` leaves Spark out). ``BENCH_SCALE`` is the scale factor, ``BENCH_CHANGED`` the share of orders that each of
+``BENCH_BATCHES`` batches replaces. What is maintained is compared with what is
+computed anew.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from benchmarks.figures import timed
+from benchmarks.tpch_queries import TPCH_VIEWS
+from reclock.adapter.context.results import Result
+from reclock.adapter.session.session import Session
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.connectors.load_generators.tpch import Tpch
+from reclock.definitions.load_generators import GENERATED
+from reclock.pipeline import tick
+from reclock.protocol.compute import Refresh
+from reclock.runtime.environment import Environment
+
+SCALE = float(os.environ.get("BENCH_SCALE", "0.1"))
+CHANGED = float(os.environ.get("BENCH_CHANGED", "0.001"))
+BATCHES = int(os.environ.get("BENCH_BATCHES", "3"))
+WITH_SPARK = os.environ.get("BENCH_SPARK", "1") == "1"
+QUERIES = os.environ.get("BENCH_QUERIES", "").split() or list(TPCH_VIEWS)
+
+Rows = list[tuple[Any, ...]]
+
+
+def main() -> None:
+    orders = Tpch(SCALE).orders
+    replaced = max(int(orders * CHANGED), 1)
+    print(f"scale factor {SCALE:g}; each of {BATCHES} batches replaces {replaced} of {orders} orders")
+    with tempfile.TemporaryDirectory() as folder:
+        now = [Timestamp(1_700_000_000_000)]
+        with Environment.initialise(Path(folder) / "home", clock=lambda: now[0]) as environment:
+            ours = _Ours(environment)
+            ours.tick()
+            print(f"built in {timed(ours.refresh_all):.1f} s")
+            peer = _Peer(environment, Path(folder)) if WITH_SPARK else None
+            seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+            for batch in range(BATCHES + 1):  # the first warms all
+                now[0] = Timestamp(now[0] + 1000 * replaced)
+                ours.tick()
+                if peer is not None:
+                    peer.take(ours)
+                for name in QUERIES:
+                    sides = {"refresh": timed(partial(ours.refresh, name)), "anew": timed(partial(ours.anew, name))}
+                    if peer is not None:
+                        sides["spark"] = timed(partial(peer.anew, name))
+                    assert ours.maintained(name) == sorted(ours.anew(name), key=repr), name
+                    if batch:
+                        for side, took in sides.items():
+                            seconds[name][side].append(took)
+            _print(seconds, {name: ours.how[name] for name in QUERIES})
+
+
+def _print(seconds: dict[str, dict[str, list[float]]], how: dict[str, str]) -> None:
+    ratios: dict[str, list[float]] = defaultdict(list)
+    total = 0.0
+    for name, sides in seconds.items():
+        mine = median(sides["refresh"])
+        total += mine
+        line = f"{name}: refresh {mine:.3f} s"
+        for side in ("anew", "spark"):
+            if side in sides:
+                theirs = median(sides[side])
+                ratios[side].append(mine / theirs)
+                line += f"; {side} {theirs:.3f} s (ratio {mine / theirs:.2f})"
+        print(f"{line}  [{how[name]}]")
+    print(f"all: refresh {total:.2f} s")
+    for side, listed in ratios.items():
+        print(f"refresh / {side}: median {median(listed):.2f}, worst {max(listed):.2f}", end=", ")
+        print(f"below 1 in {sum(r < 1 for r in listed)} of {len(listed)}")
+
+
+@dataclass
+class _Ours:
+    environment: Environment
+    how: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._session = Session(self.environment)
+        self.sql(f"CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {SCALE:g}, TICK INTERVAL '1s') FOR ALL TABLES")
+        for name in QUERIES:
+            self.sql(f"CREATE MATERIALIZED VIEW {name} AS {TPCH_VIEWS[name]}")
+        tick.refresh(self.environment, "default", self.at, owner="bench")  # the controller follows the catalog
+        catalog = self.environment.planner_catalog()
+        self._controller = self.environment.compute_controller(catalog.clusters["default"])
+        assert catalog.snapshot is not None
+        self._catalog_ts = catalog.snapshot.content_upper
+        self._ids = {index.name.item.removesuffix("_primary_idx"): index.id for index in catalog.indexes()}
+
+    def sql(self, text: str) -> Rows:
+        results = [result for result in self._session.execute(text) if isinstance(result, Result)]
+        return [row for result in results for row in result.rows()]
+
+    def tick(self) -> None:
+        at = tick.allocate(self.environment)
+        [name] = tick.source_names(self.environment)
+        tick.ingest(self.environment, name, at, owner="bench")
+        tick.audit(self.environment, [name], owner="bench")
+        tick.publish(self.environment, [name], at, owner="bench")
+
+    @property
+    def at(self) -> Timestamp:
+        return self.environment.oracle.read_ts(EPOCH_MS)
+
+    def refresh(self, name: str) -> None:
+        done = self._controller.refresh(Refresh(self._ids[name], self.at, "bench", self._catalog_ts))
+        assert done.error is None, (name, done.error)
+        self.how[name] = str(done.how)
+
+    def refresh_all(self) -> None:
+        for name in QUERIES:
+            self.refresh(name)
+
+    def anew(self, name: str) -> Rows:
+        return self.sql(f"SELECT * FROM ({TPCH_VIEWS[name]}) AS anew")
+
+    def maintained(self, name: str) -> Rows:
+        return sorted(self.sql(f"SELECT * FROM {name}"), key=repr)
+
+    def table(self, name: str) -> pa.Table:
+        [result] = self._session.execute(f"SELECT * FROM {name}")
+        assert isinstance(result, Result)
+        return pa.Table.from_batches(result.batches)
+
+
+@dataclass
+class _Peer:
+    environment: Environment
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._spark = self.environment.engines.spark()
+
+    def take(self, ours: _Ours) -> None:
+        """The tables as they are now, in plain Delta."""
+        for name in GENERATED["TPCH"]:
+            write_deltalake(str(self.folder / name), ours.table(name), mode="overwrite")
+            self._spark.read.format("delta").load(str(self.folder / name)).createOrReplaceTempView(name)
+
+    def anew(self, name: str) -> None:
+        rows = self._spark.sql(TPCH_VIEWS[name])
+        named = rows.toDF(*(f"c{index}" for index in range(len(rows.columns))))
+        named.write.format("delta").mode("overwrite").save(str(self.folder / "views" / name))
+
+
+if __name__ == "__main__":
+    main()
