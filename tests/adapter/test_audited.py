@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.session.session import Session
-from reclock.adapter.session.statement_context import Author
-from reclock.adapter.transaction.ddl import define
+from reclock.adapter.transaction.catalog_change import defines
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidAuthorization, NothingClaimed, PermissionDenied, UnknownObject
 from reclock.runtime.environment import Environment
@@ -80,7 +80,7 @@ def test_every_statement_that_changes_the_catalog_is_audited(environment: Enviro
         assert {event.user for event in events} == {"reclock"}
         verbs = {event.event_type for event in events}
         assert verbs & {parsed.text.split()[0].lower(), "alter", "drop", "create"}, parsed.text
-    assert seen == set(define.registry) - {object}
+    assert seen == set(defines)
 
 
 def test_the_audit_log_names_who_the_session_began_as(environment: Environment) -> None:
@@ -151,16 +151,16 @@ def test_what_was_allowed_on_an_older_catalog_is_decided_again(environment: Envi
     admin = Session(environment)
     run(admin, "CREATE ROLE ada LOGIN; GRANT CREATEROLE ON SYSTEM TO ada")
     ada = Session(environment, user="ada")
-    plan, revoked = Author.plan, list[str]()
+    plan, revoked = StatementPlanner.plan, list[str]()
 
-    def then_revoke(self: Author, *arguments: object) -> PlannedStatement:
+    def then_revoke(self: StatementPlanner, *arguments: object) -> PlannedStatement:
         statement = plan(self, *arguments)  # type: ignore[arg-type]
         if self.users == ada.users and not revoked:
             revoked.append("now")
             run(admin, "REVOKE CREATEROLE ON SYSTEM FROM ada")
         return statement
 
-    monkeypatch.setattr(Author, "plan", then_revoke)
+    monkeypatch.setattr(StatementPlanner, "plan", then_revoke)
     with pytest.raises(PermissionDenied):
         run(ada, "CREATE ROLE two")
 

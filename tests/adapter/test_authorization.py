@@ -11,12 +11,15 @@ import pytest
 from fixtures.planning import FLIGHTS, SYSTEM_RELATION, World
 
 from reclock.adapter.context.users import Users
-from reclock.adapter.statements.authorization import authorize, requirements
+from reclock.adapter.planning.authorization import authorize, requirements, requires
+from reclock.adapter.statement_context import executes
+from reclock.adapter.statements import dispatch  # noqa: F401  (imports every family)
+from reclock.adapter.transaction.catalog_change import defines
 from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.acl import PUBLIC_ROLE_ID, Privilege, granted
 from reclock.catalog.objects import Cluster, Database, Role, Schema, SystemPrivilege
 from reclock.catalog.snapshot import CACHED, CatalogSnapshot
-from reclock.errors import InvalidAuthorization, PermissionDenied
+from reclock.errors import InternalError, InvalidAuthorization, PermissionDenied
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.catalog_builder import build_catalog
 from reclock.sql.names import SessionNames
@@ -245,10 +248,12 @@ def test_no_kind_of_statement_is_left_out() -> None:
     planned = {type(plan_statement(parse(case.sql)[0], at, SessionNames(current_user="someone"))) for case in CASES}
     answers = [get_type_hints(planning.planner)["return"] for planning in all_plannings().values()]
     assert planned == {kind for answer in answers for kind in get_args(answer) or (answer,)} - {NoReturn, PlannedStatement}
+    assert set(requires) == planned
+    assert set(executes) | set(defines) == planned, "each is executed by its family, or changes the catalog"
 
 
 def test_an_unknown_kind_of_statement_is_never_allowed() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(InternalError):
         requirements(object(), catalog(), Users(ROLE, ROLE), "default")  # type: ignore[arg-type]
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reclock.adapter.planning.plan_cache import CachedPlan
+from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import MAXIMUM
 from reclock.catalog.objects import Kind
@@ -278,7 +280,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
         time.sleep(0.01)
     sql(Session(environment), "DROP CLUSTER c; SHOW CLUSTERS")
     thread.join(timeout=60)
-    for dropped in (lambda: next(answering.batches), lambda: on_c._query(catalog, select(catalog), None).run()):
+    for dropped in (lambda: next(answering.batches), query_at(catalog, on_c).run):
         with pytest.raises(ClusterDropped) as error:
             dropped()
         failures.append(error.value)
@@ -291,10 +293,11 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert not environment.control_plane.active_peeks._active
 
 
-def select(catalog: PlannerCatalog) -> Select:
-    planned = plan_statement(parse("SELECT x FROM t")[0], catalog)
-    assert isinstance(planned, Select)
-    return planned
+def query_at(catalog: PlannerCatalog, session: Session) -> QueryExecution:
+    [parsed] = parse("SELECT x FROM t")
+    select = plan_statement(parsed, catalog)
+    assert isinstance(select, Select)
+    return QueryExecution(session.context(parsed, CachedPlan(select), catalog), select)
 
 
 def test_a_cluster_is_its_owners_and_of_those_it_is_granted_to(environment: Environment) -> None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from fixtures.server import SqlServer
 
 from reclock.adapter.session.session import Session
-from reclock.adapter.statements.sources import source_specs
+from reclock.adapter.statements.sources.specs import source_specs
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.clients import kafka_client, postgres_parameters
 from reclock.errors import (

@@ -153,7 +153,7 @@ def test_a_table_made_and_dropped_in_one_block_leaves_nothing(ada: Session, envi
     run(ada, "BEGIN; CREATE TABLE t AS SELECT 1 AS x; DROP TABLE t; CREATE VIEW w AS SELECT 1 AS x; COMMIT")
     assert run(ada, "SHOW TABLES") == [("a",)]
     assert [str(id) for id in environment.stores.lake.list()] == [
-        str(table_id(environment.stores.planner_catalog().resolve(["a"], ada._author.names).id))
+        str(table_id(environment.stores.planner_catalog().resolve(["a"], ada.planner.names).id))
     ]
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from reclock.adapter.session import plan_cache as plans
+from reclock.adapter.planning import plan_cache
+from reclock.adapter.planning.statement_planner import StatementPlanner
 from reclock.adapter.session.session import Session
-from reclock.adapter.session.statement_context import Author
 from reclock.algebra.relations import numeric
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import InvalidOption, PermissionDenied, ReclockError, ResultTooLarge
@@ -84,8 +84,8 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
             before = repr(parsed.node)
             for session in sessions:
                 for _ in range(2):
-                    author = session._author
-                    assert said(author.planned, parsed, catalog) == said(author.plan, parsed, catalog)
+                    planner = session.planner
+                    assert said(planner.plan_cached, parsed, catalog) == said(planner.plan, parsed, catalog)
             assert repr(parsed.node) == before, f"planning has changed the syntax of: {text}"
         remembered += len(catalog.planned)
         assert catalog is environment.stores.planner_catalog()
@@ -95,22 +95,22 @@ def test_a_plan_that_is_remembered_is_the_one_that_would_be_made(environment: En
 def said(plan: Any, parsed: ParsedStatement, catalog: PlannerCatalog) -> str:
     try:
         answer = plan(parsed, catalog)
-        return repr(answer.statement if isinstance(answer, plans.Planned) else answer)
+        return repr(answer.statement if isinstance(answer, plan_cache.CachedPlan) else answer)
     except ReclockError as error:
         return repr(error)
 
 
 def test_a_repeated_statement_is_planned_once_until_the_catalog_changes(environment: Environment, monkeypatch) -> None:
     planned: list[str] = []
-    plan = Author.plan
+    plan = StatementPlanner.plan
 
-    def noted(self: Author, parsed: Any, *rest: Any) -> Any:
+    def noted(self: StatementPlanner, parsed: Any, *rest: Any) -> Any:
         planned.append(parsed.text)
         return plan(self, parsed, *rest)
 
     one, two = Session(environment), Session(environment)
     run(one, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-    monkeypatch.setattr(Author, "plan", noted)
+    monkeypatch.setattr(StatementPlanner, "plan", noted)
     for session in (one, two, one):
         assert run(session, "SELECT a FROM t") == [(1,)]
     assert planned == ["SELECT a FROM t"]
@@ -175,14 +175,14 @@ def test_the_answer_of_constants_is_computed_once_unless_it_is_long(environment:
 
 
 def test_plans_do_not_pile_up(environment: Environment, monkeypatch) -> None:
-    monkeypatch.setattr(plans, "MOST_PLANS", 3)
+    monkeypatch.setattr(plan_cache, "MOST_PLANS", 3)
     session = Session(environment)
     catalog = environment.stores.planner_catalog()
     for number in range(10):
         assert run(session, f"SELECT {number}") == [(number,)]
         assert len(catalog.planned) <= 3
-    run(session, f"SELECT '{'x' * plans.LONGEST_TEXT}'")
-    assert not any(len(str(key)) > plans.LONGEST_TEXT for key in catalog.planned)
+    run(session, f"SELECT '{'x' * plan_cache.LONGEST_TEXT}'")
+    assert not any(len(str(key)) > plan_cache.LONGEST_TEXT for key in catalog.planned)
 
 
 def test_a_result_beyond_the_limit_ends_with_an_error_that_says_it(environment: Environment) -> None:

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from reclock.adapter.session.session import Session
-from reclock.adapter.statements import source_check
-from reclock.adapter.statements.source_check import check_source
+from reclock.adapter.statements.sources import check
+from reclock.adapter.statements.sources.check import check_source
 from reclock.cli import app
 from reclock.connectors.objects.object_store import S3Buckets
 from reclock.errors import UpstreamUnavailable
@@ -58,7 +58,7 @@ def test_an_upstream_that_says_nothing_is_waited_for_no_longer_than_asked(home: 
         heard.wait()
         raise UpstreamUnavailable("too late")
 
-    monkeypatch.setattr(source_check, "open_connector", silent)
+    monkeypatch.setattr(check, "open_connector", silent)
     with Environment.open(home) as environment:
         *_, last = check_source(environment, "s", timeout_s=0.2)
         heard.set()

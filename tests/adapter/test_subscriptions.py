@@ -216,7 +216,7 @@ def test_one_that_is_canceled_while_it_computes_says_so(ada: Session, monkeypatc
     original = envelopes.fitted
 
     def canceling(*given: Any) -> Any:
-        ada.interruption.cancel()
+        ada.cancellation.cancel()
         return original(*given)
 
     monkeypatch.setattr(envelopes, "fitted", canceling)
@@ -307,7 +307,7 @@ def test_a_subscription_goes_on_past_the_statement_timeout_and_can_be_canceled(a
     [result] = ada.execute("SUBSCRIBE a")
     rows = result.rows()
     assert sorted(next(rows)[1:] for _ in range(2)) == [(1, 1, 10), (2, 2, 20)]
-    threading.Timer(0.5, ada.interruption.cancel).start()
+    threading.Timer(0.5, ada.cancellation.cancel).start()
     with pytest.raises(QueryCanceled):
         next(rows)
     run(ada, "SET statement_timeout = 500; BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")

@@ -36,7 +36,7 @@ def test_control_c_cancels_the_statement_and_keeps_the_session(tmp_path: Path, c
         has_ended, pause = threading.Event(), threading.Event()
 
         def press() -> None:
-            while not session.interruption._interrupts and not has_ended.is_set():
+            while not session.cancellation._interrupts and not has_ended.is_set():
                 pause.wait(0.01)
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -95,14 +95,14 @@ def test_waiting_for_a_leader_can_be_cancelled(environment: Environment) -> None
     seat(environment, "ghost").take()
     session, waiting = Session(environment, notice=lambda message: None), threading.Event()
     list(session.execute("CREATE TABLE t (a int)"))
-    pause = session.interruption.pause
+    pause = session.cancellation.pause
 
     def noted(seconds: float, waiting_for: str) -> None:
         waiting.set()
         pause(seconds, waiting_for)
 
-    session.interruption.pause = noted  # type: ignore[method-assign]
-    canceller = threading.Thread(target=lambda: waiting.wait() and session.interruption.cancel())
+    session.cancellation.pause = noted  # type: ignore[method-assign]
+    canceller = threading.Thread(target=lambda: waiting.wait() and session.cancellation.cancel())
     canceller.start()
     with pytest.raises(QueryCanceled):
         list(session.execute("SELECT * FROM t"))

@@ -10,7 +10,7 @@ import pytest
 from fixtures.postgres import PASSWORD
 from fixtures.publications import Killed, Lakehouse, Upstream, killing_at
 
-from reclock.adapter.transaction import cleanup as leftovers
+from reclock.adapter.transaction import cleanup
 from reclock.connectors.postgres import connector as connector
 from reclock.connectors.postgres import slots as postgres_slots
 from reclock.errors import InvalidOption, UpstreamUnavailable
@@ -204,13 +204,13 @@ def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: 
     with monkeypatch.context() as patched:
         patched.setattr(connector.Postgres, "dismiss", _away)
         here.sql("DROP SECRET word CASCADE")
-        assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; it will be told later']
+        assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; the drop is retried later']
         query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
         assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
         assert maintenance.sweep(here.environment).leftovers == 1
     assert here.tick() == []
     assert upstream.slots() == [(slot, upstream.slots()[0][1])]  # it was tried a moment ago
-    monkeypatch.setattr(leftovers, "AGAIN_AFTER_MS", 0)
+    monkeypatch.setattr(cleanup, "AGAIN_AFTER_MS", 0)
     assert here.tick() == []
     assert (upstream.slots(), here.sql(query)) == ([], [])
 

@@ -9,7 +9,7 @@ from fixtures.kafka import Broker
 from fixtures.publications import Lakehouse, Upstream
 from fixtures.pubnub_server import Service, channel_name
 
-from reclock.adapter.statements.source_check import check_source
+from reclock.adapter.statements.sources.check import check_source
 
 pytestmark = pytest.mark.spark
 

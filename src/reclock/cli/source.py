@@ -24,7 +24,7 @@ def check(
     is_json: Json = False,
 ) -> None:
     """Say what of the source's upstream can be reached, with what credentials, and what is missing. Exit code 1 if anything is."""
-    from reclock.adapter.statements.source_check import check_source
+    from reclock.adapter.statements.sources.check import check_source
     from reclock.cli.loop import seconds
     from reclock.cli.output import print_json
     from reclock.runtime.environment import Environment

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reclock.adapter.statements.decisions import skipped
-from reclock.adapter.statements.sources import source_specs
+from reclock.adapter.statements.sources.decisions import skipped
+from reclock.adapter.statements.sources.specs import source_specs
 from reclock.algebra.timestamps import Timestamp
 from reclock.connectors.connector import HasHistory, SupportsRebuild
 from reclock.connectors.factory import open_connector

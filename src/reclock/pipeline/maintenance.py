@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reclock.adapter.transaction import cleanup as leftovers
+from reclock.adapter.transaction import cleanup
 from reclock.algebra.ids import INTROSPECTION, TABLES, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.catalog.objects import ItemType
@@ -117,7 +117,7 @@ def sweep(environment: Environment) -> SweepReport:
         environment.stores.lake.drop(id)
     history_from = Timestamp(environment.stores.clock() - environment.stores.settings.status_retention_ms)
     statuses = environment.stores.statuses.prune(history_from)
-    left = leftovers.settle_all(environment)
+    failed_cleanups = cleanup.run_all(environment)
     spool = Spool.of_lake(environment.stores.lake.root, environment.stores.lake.storage_options)
     spooled = spool.sweep(Timestamp(environment.stores.clock() - _SPOOL_GRACE_MS))
     return SweepReport(
@@ -127,7 +127,7 @@ def sweep(environment: Environment) -> SweepReport:
         secrets=_sweep_secrets(environment),
         spooled=spooled,
         storage_usages=_expire_storage_usage(environment),
-        leftovers=left,
+        leftovers=failed_cleanups,
     )
 
 
@@ -136,7 +136,7 @@ def _sweep_secrets(environment: Environment) -> int:
     names.
     """
     old = environment.stores.secrets.kept_before(Timestamp(environment.stores.clock() - _SECRET_GRACE_MS))
-    needed = leftovers.secrets_of(environment.stores.pending_cleanup.get_all())
+    needed = cleanup.secrets_of(environment.stores.pending_cleanup.get_all())
     named = {entry.reference for entry in environment.stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
     if unnamed := old - named - needed:
         environment.stores.secrets.forget(unnamed)

@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import structlog
 
-from reclock.adapter.statements.decisions import has_gaps
 from reclock.adapter.statements.sinks import named_sink, sinks
-from reclock.adapter.statements.sources import source_specs
+from reclock.adapter.statements.sources.decisions import has_gaps
+from reclock.adapter.statements.sources.specs import source_specs
 from reclock.adapter.timestamps import readiness
-from reclock.adapter.transaction import cleanup as leftovers
+from reclock.adapter.transaction import cleanup
 from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.connectors.connector import RESTART_HINT
@@ -269,7 +269,7 @@ def publish(environment: Environment, sources: Sequence[str], at: int, *, owner:
     for spec in specs:
         if spec.name in published.steps:
             _acknowledge(environment, spec, published.steps[spec.name])
-    leftovers.settle_all(environment, is_patient=True)
+    cleanup.run_all(environment, is_patient=True)
     return PublishReport(
         Timestamp(at),
         published.upper,

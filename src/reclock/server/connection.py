@@ -11,8 +11,9 @@ import structlog
 
 from reclock.adapter.context.results import Result
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
-from reclock.adapter.session.prepared import Prepared
-from reclock.adapter.session.session import Answer, Session
+from reclock.adapter.session.prepared import PreparedStatement
+from reclock.adapter.session.session import Session
+from reclock.adapter.statement_context import Answer
 from reclock.adapter.transaction.transactions import TransactionStatus
 from reclock.errors import (
     DuplicateCursor,
@@ -56,7 +57,7 @@ _INTERRUPT_AGAIN_S = 0.05
 class Portal:
     """A statement with its values. ``rows`` is there once it was executed and answers rows."""
 
-    prepared: Prepared
+    prepared: PreparedStatement
     values: tuple[Any, ...]
     formats: tuple[int, ...]
     rows: DataRows | None = None
@@ -87,7 +88,7 @@ class ClientConnection:
     def cancel(self) -> None:
         """The running statement ends with 57014; without one nothing happens."""
         if self._is_running:
-            self._session.interruption.cancel()
+            self._session.cancellation.cancel()
             self._keep_interrupting()
 
     def terminate(self) -> None:
@@ -110,7 +111,7 @@ class ClientConnection:
     def _expire(self, work: int) -> None:
         """The statement's time is over: what waits finds out by itself, what computes is told."""
         if self._is_running and self._work == work:
-            if self._session.interruption.is_late:
+            if self._session.cancellation.is_late:
                 self._keep_interrupting()
             else:  # the statement's own clock began a moment after this one
                 self._loop.call_later(_INTERRUPT_AGAIN_S, self._expire, work)
@@ -120,7 +121,7 @@ class ClientConnection:
 
         async def repeat() -> None:
             while self._is_running and self._work == work:  # never what comes next
-                self._session.interruption.interrupt()
+                self._session.cancellation.interrupt()
                 await asyncio.sleep(_INTERRUPT_AGAIN_S)
 
         if self._interrupts is not None:
@@ -308,15 +309,15 @@ class ClientConnection:
 
     async def _parse(self, message: messages.Parse) -> None:
         if not message.name:
-            self._session.kept.prepared.pop("", None)
+            self._session.statements.prepared.discard("")
         types = [type_of(number) for number in message.parameter_oids]
         prepared = await self._run(self._session.prepare, message.text, types, message.name)
         declared = tuple(oid if type else 0 for oid, type in zip(message.parameter_oids, types, strict=True))
-        self._session.kept.keep(replace(prepared, declared_oids=declared))
+        self._session.statements.prepared.add(replace(prepared, declared_oids=declared))
         self._stream.send(messages.PARSE_COMPLETE)
 
     def _bind(self, message: messages.Bind) -> None:
-        prepared = self._session.kept.statement(message.statement)
+        prepared = self._session.statements.prepared.get(message.statement)
         if message.portal and message.portal in self._portals:
             raise DuplicateCursor("portal", message.portal)
         types = prepared.parameter_types
@@ -337,12 +338,12 @@ class ClientConnection:
     def _describe(self, message: messages.Describe) -> None:
         formats: tuple[int, ...] = ()
         if message.kind == "S":
-            prepared = self._session.kept.statement(message.name)
+            prepared = self._session.statements.prepared.get(message.name)
             self._stream.send(messages.parameter_description(prepared.parameter_oids))
         else:
-            cursor = self._session.kept.cursors.get(message.name)
-            if cursor is not None:
-                self._stream.send(messages.row_description(fields(cursor.desc.columns, ())))
+            cursors = self._session.statements.cursors
+            if message.name in cursors:
+                self._stream.send(messages.row_description(fields(cursors.get(message.name).desc.columns, ())))
                 return
             portal = self._portal(message.name)
             prepared, formats = portal.prepared, portal.formats
@@ -381,7 +382,7 @@ class ClientConnection:
 
     def _close(self, message: messages.Close) -> None:
         if message.kind == "S":
-            self._session.kept.prepared.pop(message.name, None)
+            self._session.statements.prepared.discard(message.name)
         elif (portal := self._portals.pop(message.name, None)) is not None:
             portal.close()
         self._stream.send(messages.CLOSE_COMPLETE)

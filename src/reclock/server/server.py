@@ -217,8 +217,8 @@ class Server:
             lambda: _STATES[session.transaction_status],
             partial(loop.call_soon_threadsafe, connection.cancel),
             partial(loop.call_soon_threadsafe, connection.terminate),
-            session.kept.shown_prepared,
-            session.kept.shown_cursors,
+            session.statements.prepared.listing,
+            session.statements.cursors.listing,
         )
 
     def _session(self, opened: Opened) -> Session:

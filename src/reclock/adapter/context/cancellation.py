@@ -1,4 +1,4 @@
-"""Ending a statement before it is done: because somebody asked for that, or because its time is over."""
+"""Ending a statement early: because it was canceled, or because its time is over."""
 
 from __future__ import annotations
 
@@ -14,39 +14,41 @@ from reclock.consensus.database.waiting import interruptible
 from reclock.errors import QueryCanceled, StatementTimeout
 
 _BACKOFF_S = 0.02
-_LOOK_S = 0.05
+_CHECK_INTERVAL_S = 0.05
 
 
-class Interruption:
-    """Of one session, whose statements run one after the other. ``cancel`` may be called from any thread, all else by its own.
+class Cancellation:
+    """The cancellation of one session, whose statements run one after the other.
 
-    A statement looks here wherever it waits and between batches; what computes is told through ``interrupt``.
+    ``cancel`` and ``interrupt`` may be called from any thread, all else from the session's own. A statement checks wherever it
+    waits and between batches; an engine that computes for it is stopped through ``interrupt``.
     """
 
     def __init__(self) -> None:
-        self._asked = threading.Event()
+        self._is_canceled = threading.Event()
         self._interrupts: list[Callable[[], None]] = []
         self._deadline = float("inf")
         self._timeout_ms = 0
 
     def begin(self, timeout_ms: int) -> None:
-        """A statement begins; what was asked before is of the past. 0 is no timeout."""
-        self._asked.clear()
+        """Begin a statement: earlier requests to cancel do not count. 0 is no timeout."""
+        self._is_canceled.clear()
         self._timeout_ms = timeout_ms
         self._deadline = time.monotonic() + timeout_ms / 1000 if timeout_ms else float("inf")
 
     def cancel(self) -> None:
-        """The running statement ends with ``QueryCanceled``."""
-        self._asked.set()
+        """End the running statement with ``QueryCanceled``."""
+        self._is_canceled.set()
         self.interrupt()
 
     def interrupt(self) -> None:
-        """What computes for the statement stops. Repeat it until the statement has ended: it may have been about to begin."""
+        """Stop what computes for the statement. Repeat it until the statement has ended: it may have been about to begin."""
         for interrupt in list(self._interrupts):
             interrupt()
 
     @property
     def is_late(self) -> bool:
+        """Whether the statement's time is over."""
         return time.monotonic() >= self._deadline
 
     @property
@@ -54,32 +56,32 @@ class Interruption:
         return self._timeout_ms
 
     def check(self, waiting_for: str | None = None) -> None:
-        """Raises ``QueryCanceled`` or ``StatementTimeout`` if the statement is to end."""
-        if self._asked.is_set():
+        """Raises ``QueryCanceled`` or ``StatementTimeout`` if the statement must end."""
+        if self._is_canceled.is_set():
             raise QueryCanceled
         if self.is_late:
             raise StatementTimeout(self._timeout_ms, detail=waiting_for)
 
     @contextmanager
     def in_consensus(self) -> Iterator[None]:
-        """Inside the block the statement ends in time while this thread waits for consensus, too."""
+        """Inside the block, the statement also ends in time while this thread waits for consensus."""
         with interruptible(self.check):
             yield
 
     def wait(self, seconds: float) -> None:
-        """Waits so long. Raises ``QueryCanceled``, at once."""
-        if self._asked.wait(seconds):
+        """Wait. Raises ``QueryCanceled``, at once."""
+        if self._is_canceled.wait(seconds):
             raise QueryCanceled
 
     def back_off(self, attempt: int) -> None:
-        """Waits a while, chance says how long, before another ``attempt`` at what somebody else won. Raises as ``check``."""
+        """Wait for a random while that grows with ``attempt``, after a lost race. Raises like ``check``."""
         self.check()
         self.wait(random.uniform(0, _BACKOFF_S * attempt))  # noqa: S311
 
     @contextmanager
-    def taking(self, lock: threading.Lock) -> Iterator[None]:
-        """Inside the block the lock is this statement's. Raises as ``check`` while it waits for it."""
-        while not lock.acquire(timeout=_LOOK_S):
+    def acquire(self, lock: threading.Lock) -> Iterator[None]:
+        """Hold the lock inside the block. Raises like ``check`` while it waits for the lock."""
+        while not lock.acquire(timeout=_CHECK_INTERVAL_S):
             self.check()
         try:
             yield
@@ -87,13 +89,13 @@ class Interruption:
             lock.release()
 
     def pause(self, seconds: float, waiting_for: str) -> None:
-        """Waits so long for what the text says. Raises as ``check``."""
+        """Wait for what the text says. Raises like ``check``."""
         if self.is_late:
             raise StatementTimeout(self._timeout_ms, detail=waiting_for)
         self.wait(seconds)
 
-    def guarded(self, batches: Generator[pa.RecordBatch, None, None], interrupt: Callable[[], None]) -> Iterator[pa.RecordBatch]:
-        """The batches, as long as the statement goes on."""
+    def checked(self, batches: Generator[pa.RecordBatch, None, None], interrupt: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+        """The batches, until the statement must end. ``interrupt`` stops what computes them."""
         self._interrupts.append(interrupt)
         try:
             self.check()
@@ -101,7 +103,7 @@ class Interruption:
                 yield batch
                 self.check()
         except QueryCanceled:
-            self.check()  # says so if it was for the time
+            self.check()  # a timeout interrupts the engine too, and has an error of its own
             raise
         finally:
             self._interrupts.remove(interrupt)

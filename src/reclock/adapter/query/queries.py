@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
 import pyarrow as pa
 
-from reclock.adapter.context.cancellation import Interruption
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.users import Users
-from reclock.adapter.context.variables import LAST_COMPLETE, SERIALIZABLE, SessionVariables
+from reclock.adapter.context.variables import LAST_COMPLETE, SERIALIZABLE
 from reclock.adapter.query.system import system_rows
+from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time, readiness
 from reclock.adapter.timestamps.read_time import NO_TIME, ReadTime
-from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.adapter.transaction.transaction import Transaction
 from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollectionId
-from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.compute.maintenance import maintainer
 from reclock.consensus.frontiers.groups import GroupFrontier
@@ -67,14 +64,8 @@ class ReadPlan:
 class QueryExecution:
     """One SELECT of one session."""
 
-    environment: Environment
-    catalog: PlannerCatalog
-    users: Users
-    variables: SessionVariables
+    context: StatementContext
     select: Select
-    notice: Callable[[str], None]
-    temporary: TemporaryObjects
-    interruption: Interruption = field(default_factory=Interruption)
     transaction: Transaction | None = None
     """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
     changes: Changes | None = None
@@ -101,17 +92,17 @@ class QueryExecution:
                     raise
             except readiness.Unavailable as broken:
                 if not self._can_do_without(broken) or attempt == _ATTEMPTS:
-                    raise readiness.named(broken, self.environment, self.catalog) from broken
+                    raise readiness.named(broken, self._environment, self._catalog) from broken
             except NotReadable as error:
                 if self.transaction is not None and self.transaction.has_lost(error):
-                    raise ReadHoldLost(self.environment.stores.actor, at=error.at) from error
+                    raise ReadHoldLost(self._environment.stores.actor, at=error.at) from error
                 if attempt == _ATTEMPTS or error.at >= error.since:
                     raise NotReadable(self._name_of(error.name), at=error.at, since=error.since, upper=error.upper) from error
         raise InternalError("a query neither began nor failed")
 
     def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
         """Whether the next attempt may succeed: an index is left out, and what is not known may have come or gone meanwhile."""
-        index = self.catalog.entry(readiness.object_of(broken.name))
+        index = self._catalog.entry(readiness.object_of(broken.name))
         if not isinstance(index, IndexEntry):
             return isinstance(broken, UnknownCollection)
         self._broken.add(index.id)
@@ -122,11 +113,11 @@ class QueryExecution:
             ready = self.prepare()
             scope.enter_context(
                 read_time.held_readable(
-                    self.environment,
+                    self._environment,
                     ready.time.at,
                     ready.groups,
-                    interruption=self.interruption,
-                    notice=self.notice,
+                    cancellation=self.context.cancellation,
+                    notice=self.context.notice,
                     name_of=self._name_of,
                 )
             )
@@ -135,11 +126,11 @@ class QueryExecution:
             def cancel() -> None:
                 controller.cancel(CancelPeek(peek.id))
 
-            cluster_id, cluster = self._cluster_id(), self.variables.get("cluster")
-            active_peek = scope.enter_context(self.environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel))
-            replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.variables.get("cluster_replica")
-            answer = controller.peek(peek, self.interruption.pause, replica=replica)
-            batches = self.interruption.guarded(answer.batches, cancel)
+            cluster_id, cluster = self._cluster_id(), self.context.variables.get("cluster")
+            active_peek = scope.enter_context(self._environment.control_plane.active_peeks.tracking(cluster_id, cluster, cancel))
+            replica = "" if cluster_id == SYSTEM_CLUSTER_ID else self.context.variables.get("cluster_replica")
+            answer = controller.peek(peek, self.context.cancellation.pause, replica=replica)
+            batches = self.context.cancellation.checked(answer.batches, cancel)
             first = list(islice(batches, 1))
             return Result(
                 self.select.tag, self.select.desc, _closing(self._limited(chain(first, batches)), active_peek, scope.pop_all())
@@ -147,7 +138,7 @@ class QueryExecution:
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
-        limit_bytes, size = self.variables.max_result_bytes if self.changes is None else 0, 0
+        limit_bytes, size = self.context.variables.max_result_bytes if self.changes is None else 0, 0
         for batch in batches:
             size += batch.nbytes
             if 0 < limit_bytes < size:
@@ -163,22 +154,22 @@ class QueryExecution:
             return self._last_complete(self._choose(groups), read)
 
         if self.transaction is not None:
-            return self.transaction.time_of(definition, self.select, self.catalog, choose)
+            return self.transaction.time_of(definition, self.select, self._catalog, choose)
         return choose(read)
 
     def prepare(self) -> ReadPlan:
         """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
-        definition = expand(self.select.plan, self.catalog)
+        definition = expand(self.select.plan, self._catalog)
         time = self.time_of(definition)
         after = self.changes.after if self.changes is not None else None
         usable = self._usable_indexes(time.at if after is None else after, time.at)
-        plan, chosen = arranged(self.select.plan, self.catalog, usable)
+        plan, chosen = arranged(self.select.plan, self._catalog, usable)
         return ReadPlan(time, plan, chosen, self._groups(plan))
 
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
-        engine = self._controller().engine_of(self._peek(ready), self.interruption.pause)
+        engine = self._controller().engine_of(self._peek(ready), self.context.cancellation.pause)
         used = ", ".join(self._described(index) for index in ready.indexes)
         return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
@@ -190,15 +181,15 @@ class QueryExecution:
             f"reason: {ready.time.reason}",
             f"oracle read timestamp: {ready.time.oracle_read_ts}",
         ]
-        frontiers = read_time.known(self.environment, ready.groups)
+        frontiers = read_time.known(self._environment, ready.groups)
         if TABLES in ready.groups:
-            self.environment.stores.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
+            self._environment.stores.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
         for collection in sorted(collections(ready.plan)):
             frontier = frontiers.get(collection.group)
             if frontier is None or collection.source_id in self._made:
                 continue
-            version = self.environment.stores.lake.open(collection).pin()
-            name = self.catalog.kept_in(collection)
+            version = self._environment.stores.lake.open(collection).pin()
+            name = self._catalog.kept_in(collection)
             lines.append(f"input {name.name if name else collection} ({collection}):")
             since, is_readable = max(frontier.since, version.begins), frontier.is_readable_at(max(ready.time.at, version.begins))
             lines.append(f"  since: {since}, upper: {frontier.upper}, readable: {'yes' if is_readable else 'not yet'}")
@@ -208,42 +199,42 @@ class QueryExecution:
         return lines
 
     def _described(self, index: IndexEntry) -> str:
-        kept = dataflow(self.catalog, index)
+        kept = dataflow(self._catalog, index)
         how = maintainer(kept.plan, kept.desc).mode
-        return f"{index.name} (in cluster {self.catalog.cluster_name(index.cluster_id)}, {how})"
+        return f"{index.name} (in cluster {self._catalog.cluster_name(index.cluster_id)}, {how})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
-        as_of, is_serializable = self.select.as_of, self.variables.get("transaction_isolation") == SERIALIZABLE
+        as_of, is_serializable = self.select.as_of, self.context.variables.get("transaction_isolation") == SERIALIZABLE
         if not groups and as_of is None:
             return NO_TIME
         looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
-        frontiers = read_time.known(self.environment, looked_at)
+        frontiers = read_time.known(self._environment, looked_at)
         return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable, is_first=self.is_subscription)
 
     def _last_complete(self, time: ReadTime, read: frozenset[str]) -> ReadTime:
         """The time itself; or, if a source is stalled and the session wants that, the newest at which all of ``read`` is known."""
-        if self.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
+        if self.context.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
             return time
-        stall = read_time.last_complete(self.environment, time.at, read)
+        stall = read_time.last_complete(self._environment, time.at, read)
         if stall is None:
             return time
         at, name = Timestamp(stall.upper - 1), self._name_of(stall.status.name)
-        self.notice(f'"{name}" is stalled: read as of {at}, {(self.environment.stores.clock() - at) / 1000:g} s ago')
+        self.context.notice(f'"{name}" is stalled: read as of {at}, {(self._environment.stores.clock() - at) / 1000:g} s ago')
         return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
 
     def _oracle_ts(self) -> Timestamp:
         """Once the one that the catalog was read with; who begins again asks again."""
         known, self.read_ts = self.read_ts, None
-        return known if known is not None else self.environment.stores.oracle.read_ts(EPOCH_MS)
+        return known if known is not None else self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _name_of(self, group: str) -> str:
         """What the user calls a frontier group: the relation it belongs to, or the relations of it that the query reads."""
-        entry = self.catalog.entry(GlobalId(group))
+        entry = self._catalog.entry(GlobalId(group))
         if isinstance(entry, IndexEntry):
-            entry = self.catalog.entry(entry.on)
+            entry = self._catalog.entry(entry.on)
         if entry is not None:
             return str(entry.name)
-        read = (self.catalog.kept_in(id) for id in collections(expand(self.select.plan, self.catalog)) if id.group == group)
+        read = (self._catalog.kept_in(id) for id in collections(expand(self.select.plan, self._catalog)) if id.group == group)
         return '", "'.join(sorted(str(relation.name) for relation in read if relation is not None)) or group
 
     def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
@@ -256,16 +247,16 @@ class QueryExecution:
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """Those that the active cluster maintains, and how far each is."""
         running = self._controller().maintained()
-        indexes = [index for index in self.catalog.indexes() if index.id in running - self._broken]
-        frontiers = self.environment.stores.frontiers.get_all([index.id for index in indexes]) if indexes else {}
+        indexes = [index for index in self._catalog.indexes() if index.id in running - self._broken]
+        frontiers = self._environment.stores.frontiers.get_all([index.id for index in indexes]) if indexes else {}
         return [(index, frontiers[index.id]) for index in indexes if index.id in frontiers]
 
     def _controller(self) -> ClusterController:
         id = self._cluster_id()
         return (
-            self.environment.control_plane.system_controller
+            self._environment.control_plane.system_controller
             if id == SYSTEM_CLUSTER_ID
-            else self.environment.control_plane.compute_controller(id)
+            else self._environment.control_plane.compute_controller(id)
         )
 
     def _cluster_id(self) -> int:
@@ -282,13 +273,21 @@ class QueryExecution:
 
     def _active_cluster(self) -> int:
         """Raises ``UnknownObject``."""
-        return self.catalog.cluster_id(self.variables.get("cluster"))
+        return self._catalog.cluster_id(self.context.variables.get("cluster"))
 
     def _await_controllers(self, definition: Plan) -> None:
         """What the catalog has is there to be read."""
         if groups_of(definition, self._made):
-            self.environment.control_plane.await_storage(self.catalog, self.interruption.pause)
-        self._controller().await_frontier(self._catalog_ts, self.interruption.pause)
+            self._environment.control_plane.await_storage(self._catalog, self.context.cancellation.pause)
+        self._controller().await_frontier(self._catalog_ts, self.context.cancellation.pause)
+
+    @property
+    def _environment(self) -> Environment:
+        return self.context.environment
+
+    @property
+    def _catalog(self) -> PlannerCatalog:
+        return self.context.catalog
 
     @property
     def _made(self) -> Set[GlobalId]:
@@ -304,8 +303,8 @@ class QueryExecution:
 
     @property
     def _catalog_ts(self) -> Timestamp:
-        assert self.catalog.snapshot is not None
-        return self.catalog.snapshot.content_upper
+        assert self._catalog.snapshot is not None
+        return self._catalog.snapshot.content_upper
 
     def _peek(self, ready: ReadPlan) -> Peek:
         """System relations as the rows they are now, or then; the rest is for the replica to read."""
@@ -322,20 +321,20 @@ class QueryExecution:
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id.is_transient:
-                rows[id] = self.temporary.rows(self.catalog.relation(id.source_id))
+                rows[id] = self.context.transactions.temporary.rows(self._catalog.relation(id.source_id))
             elif id.source_id in self._made and self.transaction is not None:
-                rows[id] = self.transaction.made_rows(self.catalog.relation(id.source_id))
+                rows[id] = self.transaction.made_rows(self._catalog.relation(id.source_id))
         return rows
 
     def _system_rows(self, id: GlobalId, at: Timestamp) -> pa.Table:
         def replica() -> Replica:
-            controller = self.environment.control_plane.compute_controller(self._active_cluster())
-            controller.await_frontier(self._catalog_ts, self.interruption.pause)
-            return controller.target(self.variables.get("cluster_replica"))
+            controller = self._environment.control_plane.compute_controller(self._active_cluster())
+            controller.await_frontier(self._catalog_ts, self.context.cancellation.pause)
+            return controller.target(self.context.variables.get("cluster_replica"))
 
-        assert self.catalog.snapshot is not None
-        reader = IntrospectionReader(self.catalog.snapshot, self.users.current_id, self.variables.process_id)
-        return system_rows(self.environment, self.catalog, id, reader, replica, at if self._is_as_of else None)
+        assert self._catalog.snapshot is not None
+        reader = IntrospectionReader(self._catalog.snapshot, self.context.users.current_id, self.context.variables.process_id)
+        return system_rows(self._environment, self._catalog, id, reader, replica, at if self._is_as_of else None)
 
 
 def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
@@ -360,14 +359,13 @@ def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool =
     return frozenset(id.group for id in read if id.source_id not in made)
 
 
-def text_result(tag: str, desc: RelationDesc | None, lines: list[str]) -> Result:
-    """Lines as rows of the one column of ``desc``."""
-    assert desc is not None
-    return Result(tag, desc, [pa.record_batch({desc.names[0]: pa.array(lines, pa.string())})])
-
-
 def _closing(batches: Iterator[pa.RecordBatch], active_peek: ActivePeek, scope: ExitStack) -> Iterator[pa.RecordBatch]:
     with scope:
         for batch in batches:
             active_peek.check()
             yield batch
+
+
+def run_query(context: StatementContext, select: Select, transaction: Transaction | None) -> Result:
+    """The rows of ``select``, with what ``transaction`` has written so far."""
+    return QueryExecution(context, select, transaction).run()

@@ -6,21 +6,18 @@ The law: what was sent for times up to `t`, summed, is what the query answers `A
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from reclock.adapter.context.cancellation import Interruption
 from reclock.adapter.context.results import Result
-from reclock.adapter.context.users import Users
-from reclock.adapter.context.variables import SessionVariables
 from reclock.adapter.query import envelopes
 from reclock.adapter.query.changelogs import Changelogs
 from reclock.adapter.query.queries import QueryExecution, arranged, groups_of
+from reclock.adapter.statement_context import StatementContext
 from reclock.adapter.timestamps import read_time
-from reclock.adapter.transaction.temporary import TemporaryObjects
 from reclock.algebra.ids import INTROSPECTION, CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
@@ -67,14 +64,8 @@ class Footing:
 class Subscription:
     """One SUBSCRIBE of one session, at the catalog as it was when it began."""
 
-    environment: Environment
-    catalog: PlannerCatalog
-    users: Users
-    variables: SessionVariables
+    context: StatementContext
     statement: SubscribeQuery
-    notice: Callable[[str], None]
-    temporary: TemporaryObjects
-    interruption: Interruption
     _definition: Footing = field(init=False)
     """The query over tables and sources alone, which are held at the last time that was sent."""
     _read: frozenset[GlobalId] = field(init=False)
@@ -88,10 +79,10 @@ class Subscription:
         read: set[GlobalId] = set()
 
         def note(collection: StorageCollectionId) -> None:
-            item = self.catalog.kept_in(collection)
+            item = self._catalog.kept_in(collection)
             read.update([item.id] if item is not None else [])
 
-        self._definition = Footing(expand(self.statement.select.plan, self.catalog, note))
+        self._definition = Footing(expand(self.statement.select.plan, self._catalog, note))
         self._read, self._held = frozenset(read), ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
@@ -121,13 +112,21 @@ class Subscription:
         finally:
             self._held.close()
 
+    @property
+    def _environment(self) -> Environment:
+        return self.context.environment
+
+    @property
+    def _catalog(self) -> PlannerCatalog:
+        return self.context.catalog
+
     # --- what the changes are made of ---
 
     def _footing(self, upper: Timestamp) -> Footing:
         """That for times from ``upper`` on, held from the one before: indexes of the active cluster that have all that was sent."""
         last = Timestamp(upper - 1)
         level = {index.on: (index, has) for index, has in self._indexes() if has.since <= last and self._is_level(has.upper, upper)}
-        plan, chosen = arranged(self.statement.select.plan, self.catalog, {on: index for on, (index, _) in level.items()})
+        plan, chosen = arranged(self.statement.select.plan, self._catalog, {on: index for on, (index, _) in level.items()})
         footing = Footing(plan, min((level[index.on][1].upper for index in chosen), default=None))
         try:
             self._hold(footing, last)
@@ -164,7 +163,7 @@ class Subscription:
         groups = self._definition.groups | footing.groups
         with ExitStack() as scope:
             if groups:
-                scope.enter_context(self.environment.stores.shared_holds.held(groups, at))
+                scope.enter_context(self._environment.stores.shared_holds.held(groups, at))
             self._held.close()
             self._held = scope.pop_all()
 
@@ -177,57 +176,57 @@ class Subscription:
                 raise UnsupportedSql("SUBSCRIBE to a temporary table is not supported", detail=_NO_TIMES)
             if not id.is_system:
                 continue
-            name = self.catalog.relation(id.source_id).name
+            name = self._catalog.relation(id.source_id).name
             if id.collection is not CollectionType.TABLE:
-                system = [each for each in self.catalog.relations() if each.is_system]
+                system = [each for each in self._catalog.relations() if each.is_system]
                 kept = sorted(each.name.item for each in system if each.collection.collection is CollectionType.TABLE)
                 hint = f"in mz_internal, these have times: {', '.join(kept)}"
                 raise UnsupportedSql(f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint)
-            if not self.environment.stores.managed.is_known(id.source_id):
+            if not self._environment.stores.managed.is_known(id.source_id):
                 raise UnsupportedSql(f'"{name}" cannot be subscribed to yet', detail="nothing was reported to it so far")
 
     def _begins_at(self) -> Timestamp:
         at, groups = self._query().time_of(self._definition.plan).at, self._definition.groups
         if self.statement.select.as_of is None and INTROSPECTION in groups:
-            return max(self._now(), self.environment.stores.frontiers.get(INTROSPECTION).since)
+            return max(self._now(), self._environment.stores.frontiers.get(INTROSPECTION).since)
         return at
 
     def _now(self) -> Timestamp:
         """The last time that can be over: the oracle's read timestamp, or that of what has nothing to do with it."""
         if self._definition.groups == {INTROSPECTION}:
-            return self.environment.stores.managed.newest()
-        return self.environment.stores.oracle.read_ts(EPOCH_MS)
+            return self._environment.stores.managed.newest()
+        return self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _is_over(self, at: Timestamp) -> bool:
-        return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self.environment, at))
+        return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self._environment, at))
 
     def _complete_below(self, footing: Footing) -> Timestamp:
         """Below which time everything is known of all groups; idle ones are as far as the oracle's read timestamp."""
         now = self._now()
-        frontiers = read_time.known(self.environment, footing.groups)
+        frontiers = read_time.known(self._environment, footing.groups)
         idle = [group for group, frontier in frontiers.items() if frontier.upper <= now and frontier.claim is None]
-        advanced = self.environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
+        advanced = self._environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
         uppers = [now + 1 if group in advanced else frontier.upper for group, frontier in frontiers.items()]
         complete = Timestamp(min(now + 1, *uppers))
         up_to = self.statement.up_to
         return complete if up_to is None else min(complete, up_to)
 
     def _check_not_dropped(self) -> None:
-        items = self.environment.stores.catalog.sync().items
+        items = self._environment.stores.catalog.sync().items
         for id in sorted(self.statement.select.depends_on):
-            if id not in items and not self.catalog.relation(id).is_system:
-                raise DroppedMeanwhile(str(self.catalog.relation(id).name))
+            if id not in items and not self._catalog.relation(id).is_system:
+                raise DroppedMeanwhile(str(self._catalog.relation(id).name))
 
     def _times(self, footing: Footing, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
         """The times in ``[lower, upper)`` at which something that the footing stands on changes."""
-        return Changelogs(self.environment).times(collections(footing.plan), lower, upper)
+        return Changelogs(self._environment).times(collections(footing.plan), lower, upper)
 
     # --- rows ---
 
     def _changes(self, footing: Footing, lower: Timestamp, upper: Timestamp) -> Iterator[pa.RecordBatch]:
         """What changes at times in ``[lower, upper)``, in order."""
         if footing.log is not None:
-            yield from self._sent(Changelogs(self.environment).updates(footing.log, lower, upper))
+            yield from self._sent(Changelogs(self._environment).updates(footing.log, lower, upper))
             return
         for at in self._times(footing, lower, upper):
             yield from self._computed(at, Timestamp(at - 1))
@@ -242,22 +241,11 @@ class Subscription:
 
     def _query(self, at: Timestamp | None = None, changes: Changes | None = None) -> QueryExecution:
         select = self.statement.select if at is None else replace(self.statement.select, as_of=AsOf(at))
-        return QueryExecution(
-            self.environment,
-            self.catalog,
-            self.users,
-            self.variables,
-            select,
-            self.notice,
-            self.temporary,
-            self.interruption,
-            changes=changes,
-            is_subscription=True,
-        )
+        return QueryExecution(self.context, select, changes=changes, is_subscription=True)
 
     def _indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
         """Those of the active cluster on what the query reads."""
-        on = {index.on for index in self.catalog.indexes()} & self._read
+        on = {index.on for index in self._catalog.indexes()} & self._read
         return [(index, frontier) for index, frontier in self._query().indexes() if index.on in on] if on else []
 
     def _progress(self, upper: Timestamp) -> Iterator[pa.RecordBatch]:
@@ -268,7 +256,7 @@ class Subscription:
     def _nothing_yet(self) -> Iterator[pa.RecordBatch]:
         """Whoever takes the rows comes first; then, if they come back, a while passes."""
         yield envelopes.nothing(self.statement)
-        self.interruption.pause(_POLL_S, "waiting for updates")
+        self.context.cancellation.pause(_POLL_S, "waiting for updates")
 
 
 def _timed(changed: pa.RecordBatch, at: Timestamp) -> pa.RecordBatch:

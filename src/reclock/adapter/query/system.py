@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from reclock.adapter.context.variables import VARIABLES
-from reclock.adapter.statements.constraints import constraint_facts
+from reclock.adapter.query.constraint_facts import constraint_facts
 from reclock.adapter.timestamps.readiness import broken_objects
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.index_keys import is_default_name

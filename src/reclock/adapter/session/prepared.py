@@ -1,4 +1,4 @@
-"""Prepared statements: parsed once, planned at each execution at the catalog as it is then, with the values as constants."""
+"""Prepared statements: parsed once, and planned at each execution, with the values of parameters as constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from reclock.adapter.context.results import result_desc
 from reclock.algebra.object_ids import type_oid
 from reclock.algebra.relations import RelationDesc, ScalarType
-from reclock.errors import SqlSyntaxError, UnsupportedSql, WrongNumberOfParameters
+from reclock.errors import DuplicatePrepared, SqlSyntaxError, UnknownPrepared, UnsupportedSql, WrongNumberOfParameters
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames
 from reclock.sql.parameters import NO_PARAMETERS, Parameters
@@ -19,7 +19,7 @@ from reclock.sql.syntax.parse import ParsedStatement, parse
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedStatement:
     """One statement, or none at all (``parsed`` is None). ``desc`` are its columns if it answers rows."""
 
     parsed: ParsedStatement | None
@@ -27,12 +27,14 @@ class Prepared:
     desc: RelationDesc | None = None
     name: str = ""
     declared_oids: tuple[int, ...] = ()
-    """The types that the client declared, by number; 0 leaves one to the context."""
+    """The types that the client declared, by number; 0 leaves one to be inferred."""
 
     @property
     def parameter_oids(self) -> tuple[int, ...]:
-        """What a client is told: the type it declared, though it may be one that Reclock holds as another, and the
-        inferred type of the others. Clients refuse a statement that changes a type they declared."""
+        """The parameter types that the client is told: its own declarations, and the inferred types of the others.
+
+        A client refuses a statement that changes a type it declared, even where Reclock stores that type as another.
+        """
         declared = chain(self.declared_oids, repeat(0))
         return tuple(oid or type_oid(type) for oid, type in zip(declared, self.parameter_types, strict=False))
 
@@ -47,11 +49,45 @@ class Prepared:
             raise WrongNumberOfParameters(self.name, given=given, wanted=len(self.parameter_types))
 
     def check_unchanged(self, desc: RelationDesc | None) -> None:
-        """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other columns than it did."""
+        """Raises ``UnsupportedSql`` if the catalog has changed so that the statement answers other columns than before."""
         if self.desc is not None and (
             desc is None or [type.name for type in desc.types] != [type.name for type in self.desc.types]
         ):
             raise UnsupportedSql("cached plan must not change result type", hint="prepare the statement again")
+
+
+class PreparedStatements:
+    """The prepared statements of a session, by name. Those of the wire protocol are here too: DEALLOCATE reaches them."""
+
+    def __init__(self) -> None:
+        self._statements: dict[str, PreparedStatement] = {}
+
+    def get(self, name: str) -> PreparedStatement:
+        """Raises ``UnknownPrepared``."""
+        if name not in self._statements:
+            raise UnknownPrepared(name)
+        return self._statements[name]
+
+    def add(self, prepared: PreparedStatement) -> None:
+        """Replaces the unnamed statement. Raises ``DuplicatePrepared`` for another name that is taken."""
+        if prepared.name and prepared.name in self._statements:
+            raise DuplicatePrepared(prepared.name)
+        self._statements[prepared.name] = prepared
+
+    def discard(self, name: str) -> None:
+        """Remove the statement if it exists."""
+        self._statements.pop(name, None)
+
+    def clear(self) -> None:
+        self._statements.clear()
+
+    def listing(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Name, text and parameter types of each statement that has a name."""
+        return [
+            (name, prepared.parsed.text, tuple(map(str, prepared.parameter_types)))
+            for name, prepared in list(self._statements.items())
+            if name and prepared.parsed is not None
+        ]
 
 
 def prepare(
@@ -60,15 +96,15 @@ def prepare(
     catalog: PlannerCatalog,
     names: SessionNames,
     name: str,
-    describe: Callable[..., Prepared],
-) -> Prepared:
-    """The only statement of ``text``, as ``describe`` has it. Parameters have ``types``, or those their places ask for.
+    describe: Callable[..., PreparedStatement],
+) -> PreparedStatement:
+    """The only statement of ``text``, described by ``describe``. None in ``types`` leaves a parameter's type to the context.
 
-    Statements that define something are not looked at before they are executed. Raises what parsing and planning raise.
+    Definitions are not planned before they are executed. Raises what parsing and planning raise.
     """
     statements = parse(text)
     if not statements:
-        return Prepared(None, name=name)
+        return PreparedStatement(None, name=name)
     if len(statements) > 1:
         raise SqlSyntaxError("cannot insert multiple commands into a prepared statement", position=statements[1].position)
     return describe(statements[0], types, catalog, names, name)
@@ -76,10 +112,10 @@ def prepare(
 
 def describe(
     parsed: ParsedStatement, types: Sequence[ScalarType | None], catalog: PlannerCatalog, names: SessionNames, name: str = ""
-) -> Prepared:
-    """As ``prepare``, of a statement that is parsed."""
+) -> PreparedStatement:
+    """Like ``prepare``, for a statement that is parsed already."""
     if not returns_rows(parsed.node):
-        return Prepared(parsed, name=name)
+        return PreparedStatement(parsed, name=name)
     parameters = Parameters(list(types))
     statement = plan_statement(parsed, catalog, replace(names, parameters=parameters))
-    return Prepared(parsed, parameters.settled(), result_desc(statement), name)
+    return PreparedStatement(parsed, parameters.settled(), result_desc(statement), name)

@@ -1,14 +1,16 @@
-"""Clusters and their replicas, as changes of one transaction.
+"""Clusters and their replicas: CREATE, ALTER and DROP.
 
-The rows of replicas are what compute controllers make real: one of another size is another replica, with an id of its own, under
-the old one's name.
+Compute controllers start what the catalog's rows of replicas say. A replica of another size is another replica: it has an id of its
+own, and the old one's name.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reclock.adapter.transaction.ddl import Change, define, drop_item
+from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.transaction.catalog_change import CatalogChange, defines
+from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Cluster, ClusterIntrospectionSourceIndex, ClusterReplica, Kind
 from reclock.catalog.roles import default_acl
 from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS, introspection_source_indexes
@@ -22,11 +24,36 @@ from reclock.sql.statements.clusters.plan import (
 )
 
 FIRST_REPLICA = "r1"
-"""What the first replica of a cluster is called."""
+"""The name of the first replica of a cluster."""
 
 
-@define.register
-def _(statement: CreateCluster, change: Change) -> None:
+@requires(CreateCluster)
+def _(statement: CreateCluster, context: AuthorizationContext) -> Requirements:
+    return context.require(context.need(None, Privilege.CREATECLUSTER))
+
+
+@requires(AlterCluster, RenameCluster)
+def _(statement: AlterCluster | RenameCluster, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=((Kind.CLUSTER, statement.id),))
+
+
+@requires(DropClusters)
+def _(statement: DropClusters, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=tuple((Kind.CLUSTER, id) for id in statement.ids))
+
+
+@requires(CreateClusterReplica)
+def _(statement: CreateClusterReplica, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=((Kind.CLUSTER, statement.cluster_id),))
+
+
+@requires(DropClusterReplicas)
+def _(statement: DropClusterReplicas, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=tuple((Kind.CLUSTER, cluster_id) for cluster_id, _ in statement.replicas))
+
+
+@defines(CreateCluster)
+def _(statement: CreateCluster, change: CatalogChange) -> None:
     id, owner = change.tx.allocate_cluster_id(), change.users.current_id
     privileges = default_acl(change.tx.snapshot, owner, "cluster", None, None)
     change.tx.insert(Cluster(id, statement.name, statement.size, owner, privileges))
@@ -37,8 +64,8 @@ def _(statement: CreateCluster, change: Change) -> None:
         _create_replica(id, FIRST_REPLICA, statement.size, change)
 
 
-@define.register
-def _(statement: AlterCluster, change: Change) -> None:
+@defines(AlterCluster)
+def _(statement: AlterCluster, change: CatalogChange) -> None:
     cluster = change.tx.snapshot.clusters[statement.id]
     change.tx.update(replace(cluster, size=statement.size))
     change.audit("alter", "cluster", cluster.name, id=cluster.id, size=statement.size)
@@ -51,18 +78,18 @@ def _(statement: AlterCluster, change: Change) -> None:
         _create_replica(cluster.id, FIRST_REPLICA, statement.size, change)
 
 
-@define.register
-def _(statement: RenameCluster, change: Change) -> None:
+@defines(RenameCluster)
+def _(statement: RenameCluster, change: CatalogChange) -> None:
     change.tx.update(replace(change.tx.snapshot.clusters[statement.id], name=statement.to))
     for id, create_sql in statement.create_sql:
         change.tx.update(replace(change.tx.snapshot.items[id], create_sql=create_sql))
     change.audit("alter", "cluster", statement.name, id=statement.id, renamed_to=statement.to)
 
 
-@define.register
-def _(statement: DropClusters, change: Change) -> None:
+@defines(DropClusters)
+def _(statement: DropClusters, change: CatalogChange) -> None:
     for item in statement.items:
-        drop_item(change, item)
+        change.drop_item(item)
     for id in statement.ids:
         for replica in _replicas(id, change):
             _drop_replica(replica, change)
@@ -75,33 +102,33 @@ def _(statement: DropClusters, change: Change) -> None:
         change.audit("drop", "cluster", cluster.name, id=id)
 
 
-@define.register
-def _(statement: CreateClusterReplica, change: Change) -> None:
+@defines(CreateClusterReplica)
+def _(statement: CreateClusterReplica, change: CatalogChange) -> None:
     _create_replica(statement.cluster_id, statement.name, statement.size, change)
 
 
-@define.register
-def _(statement: DropClusterReplicas, change: Change) -> None:
+@defines(DropClusterReplicas)
+def _(statement: DropClusterReplicas, change: CatalogChange) -> None:
     for _, id in statement.replicas:
         _drop_replica(change.tx.snapshot.cluster_replicas[id], change)
 
 
-def _replicas(cluster_id: int, change: Change) -> list[ClusterReplica]:
+def _replicas(cluster_id: int, change: CatalogChange) -> list[ClusterReplica]:
     replicas: list[ClusterReplica] = change.tx.snapshot.sorted(Kind.CLUSTER_REPLICA)
     return [replica for replica in replicas if replica.cluster_id == cluster_id]
 
 
-def _create_replica(cluster_id: int, name: str, size: str, change: Change) -> None:
+def _create_replica(cluster_id: int, name: str, size: str, change: CatalogChange) -> None:
     id = change.tx.allocate_cluster_replica_id()
     change.tx.insert(ClusterReplica(id, cluster_id, name, size))
     change.audit("create", "cluster-replica", _name(cluster_id, name, change), id=id, cluster_id=cluster_id, size=size)
 
 
-def _drop_replica(replica: ClusterReplica, change: Change) -> None:
+def _drop_replica(replica: ClusterReplica, change: CatalogChange) -> None:
     change.tx.delete(replica)
     name = _name(replica.cluster_id, replica.name, change)
     change.audit("drop", "cluster-replica", name, id=replica.id, cluster_id=replica.cluster_id)
 
 
-def _name(cluster_id: int, name: str, change: Change) -> str:
+def _name(cluster_id: int, name: str, change: CatalogChange) -> str:
     return f"{change.tx.snapshot.clusters[cluster_id].name}.{name}"

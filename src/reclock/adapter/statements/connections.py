@@ -1,31 +1,70 @@
-"""Secrets and connections, as changes of one transaction; and a look at the other end of a connection."""
+"""Secrets and connections: CREATE, ALTER and VALIDATE."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reclock.adapter.transaction.ddl import Change, define
-from reclock.catalog.objects import ItemType
-from reclock.sql.statements.connections.plan import AlterSecret, CreateConnection, CreateSecret
+from reclock.adapter.context.results import Result
+from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.definition import change_catalog, check_permanent
+from reclock.adapter.transaction.catalog_change import CatalogChange, defines
+from reclock.catalog.objects import ItemType, Kind
+from reclock.connectors.validation import validate
+from reclock.sql.statements.connections.plan import AlterSecret, CreateConnection, CreateSecret, ValidateConnection
 
 
-@define.register
-def _(statement: CreateSecret, change: Change) -> None:
-    change.keep_secret(statement.secret)
-    id_ = change.insert(statement.name, ItemType.SECRET, statement.create_sql)
-    change.audit("create", "secret", statement.name, id=id_)
+@requires(CreateSecret)
+def _(statement: CreateSecret, context: AuthorizationContext) -> Requirements:
+    return context.require(*context.creating(statement.name))
 
 
-@define.register
-def _(statement: AlterSecret, change: Change) -> None:
-    change.keep_secret(statement.secret)
+@defines(CreateSecret)
+def _(statement: CreateSecret, change: CatalogChange) -> None:
+    change.store_secret(statement.secret)
+    id = change.insert(statement.name, ItemType.SECRET, statement.create_sql)
+    change.audit("create", "secret", statement.name, id=id)
+
+
+@requires(AlterSecret)
+def _(statement: AlterSecret, context: AuthorizationContext) -> Requirements:
+    return context.require(owner_of=((Kind.ITEM, statement.id),))
+
+
+@defines(AlterSecret)
+def _(statement: AlterSecret, change: CatalogChange) -> None:
+    change.store_secret(statement.secret)
     item = change.tx.snapshot.items[statement.id]
-    change.forget_secret(item)
+    change.replace_secret(item)
     change.tx.update(replace(item, create_sql=statement.create_sql))
     change.audit("alter", "secret", statement.name, id=statement.id)
 
 
-@define.register
-def _(statement: CreateConnection, change: Change) -> None:
-    id_ = change.insert(statement.name, ItemType.CONNECTION, statement.create_sql)
-    change.audit("create", "connection", statement.name, id=id_, create_sql=statement.create_sql)
+@requires(CreateConnection)
+def _(statement: CreateConnection, context: AuthorizationContext) -> Requirements:
+    return context.require(*context.creating(statement.name), *context.using(statement.depends_on))
+
+
+@executes(CreateConnection)
+def _(statement: CreateConnection, context: StatementContext) -> Result:
+    check_permanent(statement, context)
+    if statement.is_validated:
+        validate(statement.connection, context.environment.runtime.connection_context.resolve_secret)
+    return change_catalog(statement, context)
+
+
+@defines(CreateConnection)
+def _(statement: CreateConnection, change: CatalogChange) -> None:
+    id = change.insert(statement.name, ItemType.CONNECTION, statement.create_sql)
+    change.audit("create", "connection", statement.name, id=id, create_sql=statement.create_sql)
+
+
+@requires(ValidateConnection)
+def _(statement: ValidateConnection, context: AuthorizationContext) -> Requirements:
+    return context.require(*context.using([statement.id]))
+
+
+@executes(ValidateConnection)
+def _(statement: ValidateConnection, context: StatementContext) -> Result:
+    validate(statement.connection, context.environment.runtime.connection_context.resolve_secret)
+    return Result(statement.tag)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from reclock.adapter.context.cancellation import Interruption
+from reclock.adapter.context.cancellation import Cancellation
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.processes.statuses import Status
@@ -69,7 +69,7 @@ def held_readable(
     at: Timestamp,
     groups: frozenset[str],
     *,
-    interruption: Interruption,
+    cancellation: Cancellation,
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> Iterator[None]:
@@ -83,7 +83,7 @@ def held_readable(
         yield
         return
     with environment.stores.shared_holds.held(groups, at):
-        _await_complete(environment, at, groups, interruption, notice, name_of)
+        _await_complete(environment, at, groups, cancellation, notice, name_of)
         yield
 
 
@@ -101,7 +101,7 @@ def _await_complete(
     environment: Environment,
     at: Timestamp,
     groups: frozenset[str],
-    interruption: Interruption,
+    cancellation: Cancellation,
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> None:
@@ -122,13 +122,13 @@ def _await_complete(
                 raise NotReadable(name_of(group), at=at, since=late[group].since, upper=late[group].upper)
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
             told = True
-        if interruption.is_late:
+        if cancellation.is_late:
             raise StatementTimeout(
-                interruption.timeout_ms,
+                cancellation.timeout_ms,
                 detail=f"waiting for {waiting}",
                 hint="read AS OF an earlier time, or SET transaction_isolation = 'serializable'",
             )
-        interruption.wait(_POLL_S)
+        cancellation.wait(_POLL_S)
 
 
 @dataclass(frozen=True, slots=True)

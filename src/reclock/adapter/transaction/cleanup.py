@@ -1,7 +1,7 @@
-"""What upstreams keep for sources that were dropped: the replication slots of publications, which hold the server's log.
+"""Pending cleanup: what upstreams still hold for dropped sources, such as replication slots, which retain the server's log.
 
-It is written down before the catalog says that the source is gone, tried at once after, and again by ticks and maintenance until
-the upstream was told. See ``mz_source_leftovers``.
+A task is durable before the catalog drops its source. It runs right after the drop; ticks and maintenance retry it until the
+upstream has answered. See ``mz_source_leftovers``.
 """
 
 from __future__ import annotations
@@ -23,67 +23,68 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 AGAIN_AFTER_MS = 600_000
-"""How long ticks leave an upstream alone that could not be told."""
+"""How long ticks wait before they retry an upstream that did not answer."""
 
 _log = structlog.get_logger(__name__)
 
 
-def of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[Leftover]:
-    """What the upstreams keep for those of ``ids`` that are sources of ``catalog``."""
-    now, found = environment.stores.clock(), []
+def pending_of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[Leftover]:
+    """What the upstreams hold for those of ``ids`` that are sources of ``catalog``."""
+    now, pending = environment.stores.clock(), []
     for entry in map(catalog.entry, ids):
         connector = entry.source.connector if isinstance(entry, RelationEntry) and entry.source is not None else None
         if entry is not None and isinstance(connector, PostgresConnector):
             what = f'replication slot "{connector.slot}" of publication "{connector.publication}"'
-            found.append(Leftover(entry.id, str(entry.name), what, wire.encode(connector).decode(), now))
-    return found
+            pending.append(Leftover(entry.id, str(entry.name), what, wire.encode(connector).decode(), now))
+    return pending
 
 
-def settle(environment: Environment, leftovers: Iterable[Leftover]) -> list[Leftover]:
-    """Have the upstreams let go of what they keep for sources that are dropped. Answers what is left, and why."""
-    left = []
-    for leftover in leftovers:
+def run(environment: Environment, pending: Iterable[Leftover]) -> list[Leftover]:
+    """Have the upstreams drop what they hold for dropped sources. Returns the tasks that failed, with their errors."""
+    failures = []
+    for task in pending:
         try:
-            _let_go(environment, _upstream(leftover))
+            _drop_slot(environment, _upstream(task))
         except ReclockError as error:
-            failed = leftover.failed(error.message, error.detail, environment.stores.clock())
+            failed = task.failed(error.message, error.detail, environment.stores.clock())
             environment.stores.pending_cleanup.failed(failed)
-            left.append(failed)
+            failures.append(failed)
         else:
-            environment.stores.pending_cleanup.forget(leftover.source_id)
-    return left
+            environment.stores.pending_cleanup.forget(task.source_id)
+    return failures
 
 
-def settle_all(environment: Environment, *, is_patient: bool = False) -> int:
-    """Try what is left of sources that are dropped; answers how many could not be told. With ``is_patient`` it asks one upstream
-    at most, and none that was asked a short while ago.
+def run_all(environment: Environment, *, is_patient: bool = False) -> int:
+    """Retry the pending cleanup of dropped sources; returns how many tasks failed.
+
+    With ``is_patient`` it calls one upstream at most, and none that failed a short while ago.
     """
-    known = environment.stores.pending_cleanup.get_all()
-    if not known:
+    pending = environment.stores.pending_cleanup.get_all()
+    if not pending:
         return 0
     snapshot = environment.stores.catalog.sync()
-    due = [own for own in known if is_dropped(snapshot, own.source_id)]
+    due = [task for task in pending if is_dropped(snapshot, task.source_id)]
     if is_patient:
-        due = [own for own in due if own.at + AGAIN_AFTER_MS <= environment.stores.clock()][:1]
-    left = settle(environment, due)
-    for own in left:
-        _log.warning("the upstream of a dropped source was not told", source=own.name, error=own.error, detail=own.detail)
-    return len(left)
+        due = [task for task in due if task.at + AGAIN_AFTER_MS <= environment.stores.clock()][:1]
+    failures = run(environment, due)
+    for task in failures:
+        _log.warning("cleanup at the upstream of a dropped source failed", source=task.name, error=task.error, detail=task.detail)
+    return len(failures)
 
 
-def secrets_of(leftovers: Iterable[Leftover]) -> set[str]:
-    """The references of the secrets that it takes to reach the upstreams."""
-    connections = (_upstream(own).connection for own in leftovers)
-    options = (value for own in connections if isinstance(own, Connection) for _, value in own.options)
+def secrets_of(pending: Iterable[Leftover]) -> set[str]:
+    """The references of the secrets that these tasks need to reach the upstreams."""
+    connections = (_upstream(task).connection for task in pending)
+    options = (value for connection in connections if isinstance(connection, Connection) for _, value in connection.options)
     return {value.reference for value in options if isinstance(value, SecretReference)}
 
 
-def _upstream(leftover: Leftover) -> PostgresConnector:
-    return wire.decode(leftover.upstream.encode(), PostgresConnector)
+def _upstream(task: Leftover) -> PostgresConnector:
+    return wire.decode(task.upstream.encode(), PostgresConnector)
 
 
-def _let_go(environment: Environment, upstream: PostgresConnector) -> None:
-    from reclock.connectors.postgres.connector import Postgres  # psycopg is a library that others need not load
+def _drop_slot(environment: Environment, upstream: PostgresConnector) -> None:
+    from reclock.connectors.postgres.connector import Postgres  # psycopg is imported only where it is needed
 
     Postgres(
         upstream, {}, postgres_parameters(upstream.connection, environment.runtime.connection_context.resolve_secret)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from reclock.adapter.context.cancellation import Interruption
+from reclock.adapter.context.cancellation import Cancellation
 from reclock.adapter.context.variables import (
     DEFAULT_READ_ONLY,
     READ_ONLY,
@@ -67,14 +67,14 @@ class Transactions:
         self,
         environment: Environment,
         variables: SessionVariables,
-        interruption: Interruption,
+        cancellation: Cancellation,
         notice: Callable[[str], None],
     ) -> None:
         self.status = TransactionStatus.IDLE
         self.temporary = TemporaryObjects(environment)
         self._environment = environment
         self._variables = variables
-        self._interruption = interruption
+        self._cancellation = cancellation
         self._notice = notice
         self._block: Transaction | None = None
         self._is_implicit = False
@@ -193,7 +193,7 @@ class Transactions:
             return work(self._block)
         if turn is None:
             return self._optimistically(work)
-        with self._interruption.in_consensus(), self._environment.stores.table_queues.taking(turn()):
+        with self._cancellation.in_consensus(), self._environment.stores.table_queues.taking(turn()):
             return self._optimistically(work)
 
     def _optimistically(self, work: Callable[[Transaction], T]) -> T:
@@ -201,13 +201,13 @@ class Transactions:
             transaction = self._new()
             result = work(transaction)
             try:
-                with self._interruption.in_consensus():  # the rows of a COPY come after its statement was begun
+                with self._cancellation.in_consensus():  # the rows of a COPY come after its statement was begun
                     transaction.commit()
                 return result
             except WriteConflict:
                 if attempt == ATTEMPTS:
                     raise
-                self._interruption.back_off(attempt)
+                self._cancellation.back_off(attempt)
         raise InternalError("a transaction neither committed nor failed")
 
     def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
@@ -233,7 +233,7 @@ class Transactions:
     # --- inside ---
 
     def _new(self, *, is_block: bool = False) -> Transaction:
-        definitions = Definitions(self._environment, self._interruption, self._notice)
+        definitions = Definitions(self._environment, self._cancellation, self._notice)
         return Transaction(
             self._environment, definitions, self.temporary, is_block=is_block, is_read_only=lambda: self._variables.is_read_only
         )
@@ -318,7 +318,7 @@ class Transactions:
             return self._rollback()
         block, alone = self._block, self._alone
         try:
-            with self._interruption.in_consensus():
+            with self._cancellation.in_consensus():
                 block.commit()
             if alone is not None:
                 alone[1]()

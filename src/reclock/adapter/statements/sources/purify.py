@@ -1,4 +1,4 @@
-"""Upstreams as definitions meet them: asked for what a statement leaves to them, such as tables, before a source is made."""
+"""Purification: completes a CREATE SOURCE with what it leaves to the upstream, such as tables and their columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ from reclock.formats import schema_registry as registry
 from reclock.formats.avro_schemas import row_columns_of, whole
 from reclock.formats.protobuf_schemas import compiled, messages_of
 from reclock.sql.names import fold, identifier, nearest
-from reclock.sql.planning.registry import PlannedStatement
 from reclock.sql.statements.sources.define import upstream_name
 from reclock.sql.statements.sources.formats_syntax import KeyValueFormat
 from reclock.sql.statements.sources.plan import CreateSource
@@ -37,36 +36,41 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.parse import ParsedStatement, parse_one
 
 if TYPE_CHECKING:
-    from reclock.connectors.postgres.connector import Described  # psycopg is a library that others need not load
+    from reclock.connectors.postgres.connector import Described  # psycopg is imported only where it is needed
 
 _PLAIN_TABLE = re.compile(r"[A-Za-z0-9_$-]+\.[A-Za-z0-9_$-]+")
 
 
-def purified(parsed: ParsedStatement, planned: PlannedStatement, resolve_secret: SecretResolver) -> ParsedStatement:
-    """The statement with what it leaves to the upstream, which is asked once: the catalog keeps the answer. ``planned`` is the
-    statement as it was planned without that.
+def purify(parsed: ParsedStatement, statement: CreateSource, resolve_secret: SecretResolver) -> ParsedStatement:
+    """The statement, completed with what it leaves to the upstream, such as columns; the catalog keeps the answer.
 
-    Raises a ``SourceError`` if that cannot be reached.
+    ``statement`` is the plan without that. Returns ``parsed`` itself if nothing was left open. Raises a ``SourceError`` if the
+    upstream cannot be reached.
     """
-    node = parsed.node
-    upstream = planned.source.connector if isinstance(planned, CreateSource) else None
-    if isinstance(node, CreateSourceStatement) and isinstance(upstream, PostgresConnector):
-        return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
-    if isinstance(planned, CreateSource) and isinstance(upstream, DebeziumConnector):
-        if not isinstance(planned.source.format, AvroFormat):
+    node, source = parsed.node, statement.source
+    match source.connector:
+        case PostgresConnector() as upstream if isinstance(node, CreateSourceStatement):
+            return replace(parsed, node=_of_publication(node.copy(), upstream, resolve_secret))
+        case DebeziumConnector() as upstream if isinstance(source.format, AvroFormat):
+            return replace(parsed, node=_of_registry(node.copy(), upstream, source.format, resolve_secret))
+        case KafkaConnector() as upstream:
+            return replace(parsed, node=_of_topic(node.copy(), upstream, source.format, resolve_secret))
+        case _:
             return parsed
-        return replace(parsed, node=_of_registry(node.copy(), upstream, planned.source.format, resolve_secret))
-    if isinstance(planned, CreateSource) and isinstance(upstream, KafkaConnector):
-        copy = node.copy()
-        for part, format in _formats(copy, planned.source.format, upstream):
-            if isinstance(format, SchemaFormat) and not format.schema:
-                _set_schema(part, format, upstream.topic, resolve_secret)
-        if upstream.end_timestamp is not None:
-            ends = _offsets_at(upstream, upstream.end_timestamp, resolve_secret)
-            copy.args["connector"].set("end_timestamp", None)
-            copy.args["connector"].set("end_offset", [exp.Literal.number(end) for end in ends])
-        return replace(parsed, node=copy)
-    return parsed
+
+
+def _of_topic(
+    node: nodes.Statement, upstream: KafkaConnector, value: Format | None, resolve_secret: SecretResolver
+) -> nodes.Statement:
+    """The schemas of keys and values, and where each partition is at END TIMESTAMP."""
+    for clause, format in _formats(node, value, upstream):
+        if isinstance(format, SchemaFormat) and not format.schema:
+            _set_schema(clause, format, upstream.topic, resolve_secret)
+    if upstream.end_timestamp is not None:
+        ends = _offsets_at(upstream, upstream.end_timestamp, resolve_secret)
+        node.args["connector"].set("end_timestamp", None)
+        node.args["connector"].set("end_offset", [exp.Literal.number(end) for end in ends])
+    return node
 
 
 def _formats(node: nodes.Statement, value: Format | None, upstream: KafkaConnector) -> list[tuple[exp.Expression, Format | None]]:

@@ -1,4 +1,4 @@
-"""What was planned before: the same words, said by the same roles at the same moment of the catalog, are the same plan."""
+"""The plan cache: the same text from the same roles at the same moment of the catalog has the same plan."""
 
 from __future__ import annotations
 
@@ -24,25 +24,29 @@ from reclock.sql.syntax.parse import ParsedStatement
 T = TypeVar("T")
 
 MOST_PLANS = 256
-"""At one moment of the catalog; when there are more, all are forgotten."""
+"""Plans at one moment of the catalog. When there would be more, all are dropped."""
 LONGEST_TEXT = 10_000
-"""Characters of a statement and of its parameters; what is longer is planned each time."""
+"""Characters of a statement and its parameters. Longer statements are not cached."""
 LARGEST_ANSWER_BYTES = 1 << 16
 
-_KINDS = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, ShowCreateStatement)
-"""Statements that clients repeat, and whose plans follow from what the key holds and the catalog alone."""
+_CACHED = (nodes.QueryStatement, ShowObjectsStatement, ShowColumnsStatement, ShowCreateStatement)
+"""Statements that clients repeat, and whose plans depend on the cache key and the catalog alone."""
 
 
 @dataclass(slots=True, eq=False)
-class Planned:
-    """A planned statement, shared by all who say it. ``answer`` is what it answered, if it reads nothing and that was short."""
+class CachedPlan:
+    """A planned statement, shared by all sessions that repeat it. ``answer`` holds its rows if it reads no collection and they
+    are small.
+    """
 
     statement: PlannedStatement
     answer: tuple[pa.RecordBatch, ...] | None = None
 
     def run(self, run: Callable[[], Result], limit_bytes: int) -> Result:
-        """What ``run`` answers, or answered: a plan that reads nothing has one answer, for what the moment and the session say is
-        in it as constants, and then it is not shared.
+        """The result of ``run``, or of an earlier run.
+
+        A plan that reads no collection has one answer: what it takes from the moment or the session is in it as constants, and
+        such a plan is not shared.
         """
         select = self.statement
         assert isinstance(select, Select)
@@ -51,24 +55,24 @@ class Planned:
         result = run()
         if collections(select.plan) or select.as_of is not None:
             return result
-        return replace(result, batches=self._remembered(result))
+        return replace(result, batches=self._recorded(result))
 
-    def _remembered(self, result: Result) -> Iterator[pa.RecordBatch]:
-        kept: list[pa.RecordBatch] | None = []
+    def _recorded(self, result: Result) -> Iterator[pa.RecordBatch]:
+        recorded: list[pa.RecordBatch] | None = []
         size = 0
         with closing(result):
             for batch in result.batches:
                 size += batch.nbytes
-                if kept is not None:
-                    kept = [*kept, batch] if size <= LARGEST_ANSWER_BYTES else None
+                if recorded is not None:
+                    recorded = [*recorded, batch] if size <= LARGEST_ANSWER_BYTES else None
                 yield batch
-        if kept is not None:
-            self.answer = tuple(kept)
+        if recorded is not None:
+            self.answer = tuple(recorded)
 
 
-def key_of(parsed: ParsedStatement, names: SessionNames, parameters: Parameters, users: Users) -> Hashable | None:
-    """All that planning and authorizing the statement depend on beside the catalog; None of what is not to be remembered."""
-    if not isinstance(parsed.node, _KINDS):
+def cache_key(parsed: ParsedStatement, names: SessionNames, parameters: Parameters, users: Users) -> Hashable | None:
+    """All that planning and authorizing the statement depend on, besides the catalog. None for statements that are not cached."""
+    if not isinstance(parsed.node, _CACHED):
         return None
     values: tuple[str, ...] = ()
     if parameters.values is not None:
@@ -80,24 +84,24 @@ def key_of(parsed: ParsedStatement, names: SessionNames, parameters: Parameters,
     return type(parsed.node), parsed.text, names, users, tuple(parameters.types), values, parameters.is_open
 
 
-def asked_of(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
-    """``names``, and whether since then anything was asked of them that is another in every session or statement."""
-    is_asked = False
+def watched(names: SessionNames) -> tuple[SessionNames, Callable[[], bool]]:
+    """``names``, and whether anything that differs between sessions or statements was read from them since."""
+    has_read = False
 
-    def noted(answer: Callable[[], T]) -> Callable[[], T]:
-        def asked() -> T:
-            nonlocal is_asked
-            is_asked = True
-            return answer()
+    def noting(read: Callable[[], T]) -> Callable[[], T]:
+        def noted() -> T:
+            nonlocal has_read
+            has_read = True
+            return read()
 
-        return asked
+        return noted
 
-    own = replace(names, settings=noted(names.settings), process_id=noted(names.process_id), now=noted(names.now))
-    return own, lambda: is_asked
+    watched_names = replace(names, settings=noting(names.settings), process_id=noting(names.process_id), now=noting(names.now))
+    return watched_names, lambda: has_read
 
 
-def remember(catalog: PlannerCatalog, key: Hashable, planned: Planned) -> None:
-    """Until the catalog changes, or there are too many."""
+def store(catalog: PlannerCatalog, key: Hashable, planned: CachedPlan) -> None:
+    """Keep the plan until the catalog changes, or the cache is full."""
     if len(catalog.planned) >= MOST_PLANS:
         catalog.planned.clear()
     catalog.planned[key] = planned

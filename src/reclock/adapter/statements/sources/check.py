@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 
-from reclock.adapter.statements.sources import source_specs
+from reclock.adapter.statements.sources.specs import source_specs
 from reclock.connectors.connector import RESTART_HINT, CheckResult, Checks, ReadsOnce, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.definitions.sources import SourceSpec

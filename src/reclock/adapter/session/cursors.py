@@ -1,0 +1,95 @@
+"""Cursors: the rows of queries that a session fetches in parts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.algebra.relations import RelationDesc
+from reclock.errors import DuplicateCursor, UnknownCursor
+
+
+class Cursor:
+    """The rows of a query that are not fetched yet."""
+
+    def __init__(self, desc: RelationDesc, result: Result, *, is_held: bool) -> None:
+        self.desc, self.is_held = desc, is_held
+        self._result = result
+        self._batches: Iterator[pa.RecordBatch] = iter(result.batches)
+        # Started at once: an iterator releases its read hold when it is closed, but only if it was started.
+        self._next_batch: pa.RecordBatch | None = next(self._batches, None)
+
+    def fetch(self, count: int | None, timeout: timedelta | None = None) -> list[pa.RecordBatch]:
+        """The next rows, at most ``count``. Raises what computing them raises.
+
+        Of a subscription, the rows that are known; if there are none, it waits for the first, at most for ``timeout``.
+        """
+        fetched: list[pa.RecordBatch] = []
+        missing = count
+        deadline = time.monotonic() + timeout.total_seconds() if timeout is not None else math.inf
+        while missing is None or missing > 0:
+            batch = self._next_batch if self._next_batch is not None else next(self._batches, None)
+            self._next_batch = None
+            if batch is None:
+                break
+            if self._result.is_live and not batch.num_rows:
+                if fetched or time.monotonic() >= deadline:
+                    break
+                continue
+            rows = batch if missing is None else batch.slice(0, missing)
+            if rows.num_rows < batch.num_rows:
+                self._next_batch = batch.slice(rows.num_rows)
+            missing = None if missing is None else missing - rows.num_rows
+            fetched.append(rows)
+        return fetched
+
+    def close(self) -> None:
+        self._result.close()
+
+
+class Cursors:
+    """The open cursors of a session, by name."""
+
+    def __init__(self) -> None:
+        self._cursors: dict[str, Cursor] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._cursors
+
+    def get(self, name: str) -> Cursor:
+        """Raises ``UnknownCursor``."""
+        if name not in self._cursors:
+            raise UnknownCursor("cursor", name)
+        return self._cursors[name]
+
+    def check_unused(self, name: str) -> None:
+        """Raises ``DuplicateCursor``."""
+        if name in self._cursors:
+            raise DuplicateCursor("cursor", name)
+
+    def open(self, name: str, cursor: Cursor) -> None:
+        self._cursors[name] = cursor
+
+    def close(self, name: str) -> None:
+        """Raises ``UnknownCursor``."""
+        self.get(name).close()
+        del self._cursors[name]
+
+    def close_all(self) -> None:
+        for cursor in self._cursors.values():
+            cursor.close()
+        self._cursors.clear()
+
+    def end_transaction(self) -> None:
+        """Close the cursors that belong to the transaction: all that are not WITH HOLD."""
+        for name in [name for name, cursor in self._cursors.items() if not cursor.is_held]:
+            self._cursors.pop(name).close()
+
+    def listing(self) -> list[tuple[str, bool]]:
+        """Name, and whether it is held, of each cursor."""
+        return [(name, cursor.is_held) for name, cursor in list(self._cursors.items())]

@@ -1,0 +1,57 @@
+"""What executing one statement needs of its session, and how families of statements register their execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.adapter.context.cancellation import Cancellation
+from reclock.adapter.context.registry import Registry
+from reclock.adapter.context.results import Result
+from reclock.adapter.context.users import Users
+from reclock.adapter.context.variables import SessionVariables
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.planning.plan_cache import CachedPlan
+from reclock.adapter.planning.statement_planner import StatementPlanner
+from reclock.adapter.transaction.transactions import Transactions
+from reclock.algebra.timestamps import Timestamp
+from reclock.runtime.environment import Environment
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.syntax.parse import ParsedStatement
+
+Answer = Result | CopyIn | CopyOut
+
+
+@dataclass(frozen=True, slots=True)
+class StatementContext:
+    """The session of a statement, at the catalog that the statement was planned at."""
+
+    environment: Environment
+    parsed: ParsedStatement
+    planned: CachedPlan
+    catalog: PlannerCatalog
+    read_ts: Timestamp | None
+    """The oracle's read timestamp at the moment of the catalog; None inside a block."""
+    planner: StatementPlanner
+    variables: SessionVariables
+    transactions: Transactions
+    cancellation: Cancellation
+    notice: Callable[[str], None]
+    current_users: Callable[[], Users]
+    """The roles of the session now: a later statement may have changed them while rows of this one are still fetched."""
+    set_role: Callable[[str | None], None]
+    """Gives the session the privileges of the role with this id; None goes back to its own role."""
+
+    @property
+    def users(self) -> Users:
+        """The roles that the statement runs as."""
+        return self.planner.users
+
+    def await_storage(self) -> None:
+        """Wait until the storage controller has carried out the catalog."""
+        self.environment.control_plane.await_storage(self.catalog, self.cancellation.pause)
+
+
+executes: Registry[Callable[[Any, StatementContext], Answer]] = Registry("an execution")
+"""Registers how statements of a type are executed, unless they only change the catalog."""

@@ -1,0 +1,66 @@
+"""COPY."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+
+from reclock.adapter.copy.transfer import CopyIn, CopyOut
+from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.query.queries import QueryExecution, run_query
+from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.subscribe import subscribe
+from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
+from reclock.adapter.transaction.transaction import Transaction
+from reclock.catalog.acl import Privilege
+from reclock.collections.table_queues import Turn
+from reclock.collections.text_lengths import within_limit
+from reclock.sql.statements.copy.plan import CopyFrom, CopyTo, defaults
+from reclock.sql.statements.subscribe.plan import SubscribeQuery
+
+
+@requires(CopyTo)
+def _(statement: CopyTo, context: AuthorizationContext) -> Requirements:
+    return context.of(statement.select)
+
+
+@executes(CopyTo)
+def _(statement: CopyTo, context: StatementContext) -> CopyOut:
+    if isinstance(statement.select, SubscribeQuery):
+        return CopyOut(subscribe(statement.select, context), statement.format)
+    query = QueryExecution(context, statement.select, context.transactions.block, read_ts=context.read_ts)
+    return CopyOut(query.run(), statement.format)
+
+
+@requires(CopyFrom)
+def _(statement: CopyFrom, context: AuthorizationContext) -> Requirements:
+    return context.require(*context.on_item(statement.table, Privilege.INSERT))
+
+
+@executes(CopyFrom)
+def _(statement: CopyFrom, context: StatementContext) -> CopyIn:
+    context.await_storage()
+    return CopyIn(statement, partial(_insert, statement, context), context.transactions.fail)
+
+
+def _insert(statement: CopyFrom, context: StatementContext, rows: pa.Table) -> None:
+    def work(transaction: Transaction) -> None:
+        _write(statement, rows, transaction, context)
+
+    context.transactions.run(work, lambda: Turn({}, frozenset({statement.table})))
+
+
+def _write(statement: CopyFrom, rows: pa.Table, transaction: Transaction, context: StatementContext) -> None:
+    """Write rows of the statement's columns; the other columns get their defaults. Raises ``NotNullViolation``."""
+    transaction.check_writable("INSERT")
+    table = context.catalog.relation(statement.table)
+    columns_at = dict(zip(statement.positions, rows.columns, strict=True))
+    if len(columns_at) < len(table.desc):
+        row = compute_rows(defaults(statement, table), lambda select: run_query(context, select, transaction))
+        repeated = {i: pa.chunked_array([pa.repeat(column[0], rows.num_rows)]) for i, column in enumerate(row.columns)}
+        columns_at = repeated | columns_at
+    columns = [within_limit(columns_at[i], column) for i, column in enumerate(table.desc.columns)]
+    added = with_diff(pa.table(columns, list(table.desc.names)), table.desc, 1)
+    check_not_null(added, table)
+    transaction.write(table, added, context.catalog)

@@ -1,0 +1,1 @@
+"""Queries: SELECT and EXPLAIN."""

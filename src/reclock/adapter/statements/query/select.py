@@ -1,0 +1,58 @@
+"""SELECT, and SHOW of objects, and EXPLAIN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reclock.adapter.context.results import Result, describes, text_desc, text_result
+from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.query.queries import QueryExecution
+from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.query.side_effects import set_config, signal, with_effects
+from reclock.algebra.relations import RelationDesc
+from reclock.sql.statements.query.values import Explain, Select
+
+
+@requires(Select)
+def _(statement: Select, context: AuthorizationContext) -> Requirements:
+    return context.require(*context.reading(statement.depends_on))
+
+
+@describes(Select)
+def _(statement: Select) -> RelationDesc:
+    return statement.desc
+
+
+@executes(Select)
+def _(statement: Select, context: StatementContext) -> Result:
+    def act(function: str, arguments: Sequence[str]) -> str | bool:
+        if function == "set_config":
+            return set_config(context.variables, *arguments, in_block=context.transactions.block is not None)
+        snapshot = context.environment.stores.catalog.sync()
+        return signal(
+            function, arguments[0], context.environment.runtime.backends, context.current_users(), snapshot, context.notice
+        )
+
+    query = QueryExecution(context, statement, context.transactions.block, read_ts=context.read_ts)
+    return with_effects(context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, act)
+
+
+@requires(Explain)
+def _(statement: Explain, context: AuthorizationContext) -> Requirements:
+    return context.of(statement.select)
+
+
+@describes(Explain)
+def _(statement: Explain) -> RelationDesc:
+    return _lines_desc(statement)
+
+
+@executes(Explain)
+def _(statement: Explain, context: StatementContext) -> Result:
+    query = QueryExecution(context, statement.select, context.transactions.block)
+    lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
+    return text_result(statement.tag, _lines_desc(statement), lines)
+
+
+def _lines_desc(statement: Explain) -> RelationDesc:
+    return text_desc("Timestamp" if statement.is_timestamp else "Plan")

@@ -1,0 +1,1 @@
+"""Roles, memberships and the defaults of variables; privileges; owners."""

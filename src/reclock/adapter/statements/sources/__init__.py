@@ -1,0 +1,1 @@
+"""Sources: CREATE, ALTER, the decisions about a stalled source, and the sources of the catalog."""

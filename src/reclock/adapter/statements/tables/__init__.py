@@ -1,0 +1,1 @@
+"""Tables: CREATE, INSERT, UPDATE, DELETE and TRUNCATE."""

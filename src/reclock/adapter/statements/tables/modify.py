@@ -1,0 +1,100 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE: compute the rows to remove and to add, and write them in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result, describes
+from reclock.adapter.planning.authorization import AuthorizationContext, Need, Requirements, requires
+from reclock.adapter.query.queries import run_query
+from reclock.adapter.statement_context import StatementContext, executes
+from reclock.adapter.statements.tables.rows import check_not_null, compute_rows, with_diff
+from reclock.adapter.transaction.transaction import Transaction, tables_read
+from reclock.algebra.ids import GlobalId
+from reclock.algebra.relations import RelationDesc
+from reclock.catalog.acl import Privilege
+from reclock.collections.keys import Keys
+from reclock.collections.table_queues import Turn
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.queries.views import expand
+from reclock.sql.statements.tables.modify_plan import Modify, Truncate
+
+
+@requires(Modify)
+def _(statement: Modify, context: AuthorizationContext) -> Requirements:
+    return context.require(*_needs(statement, context))
+
+
+def _needs(statement: Modify, context: AuthorizationContext) -> Iterator[Need]:
+    """The privilege of the statement, and SELECT where rows are read: by UPDATE, DELETE and RETURNING, and by the query."""
+    reads = set(statement.depends_on)
+    if statement.removes or statement.returning is not None:
+        reads.add(statement.table)
+    yield from context.on_item(statement.table, Privilege[statement.kind])
+    yield from context.reading(reads)
+
+
+@describes(Modify)
+def _(statement: Modify) -> RelationDesc | None:
+    return statement.returning
+
+
+@executes(Modify)
+def _(statement: Modify, context: StatementContext) -> Result:
+    context.await_storage()
+    turn = partial(_turn, (statement,), context.catalog)
+    return context.transactions.run(lambda transaction: _modify(statement, transaction, context), turn)
+
+
+@requires(Truncate)
+def _(statement: Truncate, context: AuthorizationContext) -> Requirements:
+    return context.require(*(need for part in statement.parts for need in context.on_item(part.table, Privilege.DELETE)))
+
+
+@executes(Truncate)
+def _(statement: Truncate, context: StatementContext) -> Result:
+    def work(transaction: Transaction) -> Result:
+        for part in statement.parts:
+            _modify(part, transaction, context)
+        return Result(statement.tag)
+
+    context.await_storage()
+    return context.transactions.run(work, partial(_turn, statement.parts, context.catalog))
+
+
+def _modify(statement: Modify, transaction: Transaction, context: StatementContext) -> Result:
+    """Raises ``NotNullViolation``, what the query raises, and what the transaction refuses."""
+    transaction.check_writable(statement.kind)
+    table = context.catalog.relation(statement.table)
+    rows = compute_rows(statement, lambda select: run_query(context, select, transaction))
+    width, at = len(statement.desc), 0
+    changes = []
+    if statement.removes:
+        changes.append(with_diff(_columns(rows, at, width), statement.desc, -1))
+        at += width
+    if statement.adds:
+        added = with_diff(_columns(rows, at, width), statement.desc, 1)
+        check_not_null(added, table)
+        changes.append(added)
+        at += width
+    transaction.write(table, pa.concat_tables(changes), context.catalog)
+    tag = f"{statement.tag} {rows.num_rows}"
+    if statement.returning is None:
+        return Result(tag)
+    returned = _columns(rows, at, len(statement.returning)).rename_columns(list(statement.returning.names))
+    return Result(tag, statement.returning, returned.to_batches())
+
+
+def _turn(parts: tuple[Modify, ...], catalog: PlannerCatalog) -> Turn:
+    """What the statement reads and writes, for the queues of tables."""
+    reads: dict[GlobalId, Keys | None] = {}
+    for part in parts:
+        reads |= tables_read(expand(part.plan, catalog))
+    return Turn(reads, frozenset(part.table for part in parts))
+
+
+def _columns(rows: pa.Table, start: int, width: int) -> pa.Table:
+    return rows.select(range(start, start + width))

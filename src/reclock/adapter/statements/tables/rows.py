@@ -1,0 +1,52 @@
+"""Rows on their way into a table: computed by a query, checked, and given a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result
+from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
+from reclock.collections.schema import arrow_schema
+from reclock.collections.tables import rows_schema
+from reclock.errors import NotNullViolation
+from reclock.plan.relational import Constant, Finishing
+from reclock.sql.catalog.entries import RelationEntry
+from reclock.sql.statements.query.values import Select
+from reclock.sql.statements.tables.modify_plan import Modify
+
+
+def compute_rows(statement: Modify, run: Callable[[Select], Result]) -> pa.Table:
+    """The rows of the statement's plan, with columns ``c0``, ``c1``, …; ``run`` runs a query in the transaction."""
+    plan = statement.plan
+    schema = pa.schema([pa.field(f"c{i}", field.type) for i, field in enumerate(arrow_schema(plan.desc, with_updates=False))])
+    if isinstance(plan, Constant):  # needs no engine
+        columns = zip(*plan.rows, strict=True) if plan.rows else [()] * len(schema)
+        return pa.table([pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)], schema)
+    return read_all(run(Select(plan, Finishing(), plan.desc, depends_on=statement.depends_on)), schema)
+
+
+def read_all(result: Result, schema: pa.Schema) -> pa.Table:
+    """All rows of the result, with the names and types of ``schema``."""
+    tables = [pa.table(dict(zip(schema.names, batch.columns, strict=True))).cast(schema) for batch in result.batches]
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def with_diff(rows: pa.Table, desc: RelationDesc, diff: int) -> pa.Table:
+    """Whole rows of a table in the shape that a commit takes."""
+    schema = rows_schema(desc)
+    diffs = pa.repeat(pa.scalar(diff, pa.int64()), rows.num_rows)
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    return pa.table([*rows.columns, diffs], schema=nullable)
+
+
+def check_not_null(rows: pa.Table, table: RelationEntry) -> None:
+    """Raises ``NotNullViolation`` for the first NULL in a column that is NOT NULL."""
+    for index, column in enumerate(table.desc.columns):
+        values = rows.column(index)
+        if not column.is_nullable and values.null_count:
+            first = values.is_null().index(True).as_py()
+            row = rows.slice(first, 1).drop_columns([DIFF_COLUMN]).to_pylist()[0]
+            written = ", ".join("null" if value is None else str(value) for value in row.values())
+            raise NotNullViolation(column.name, table.name.item, row=written)
