@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.forks import command
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
@@ -210,16 +209,22 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(days: Days, monkeypa
     assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
 
 
-def test_processes_that_are_killed_leave_nothing_half_done(days: Days) -> None:
-    """At points before Spark is needed, so that they are quick."""
+def backfill_killed_at(point: str, days: Days, *options: str) -> None:
+    variables = {"RECLOCK_FAILPOINT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
+    assert command("backfill", "s", *options, **variables) == -signal.SIGKILL, f"{point} was not reached"
+
+
+@pytest.mark.parametrize("killed_at", [("ingest.after_claim", "ingest.after_bind", "backfill.before_advance")], ids=["each"])
+def test_processes_that_are_killed_leave_nothing_half_done(days: Days, killed_at: tuple[str, ...]) -> None:
+    """At points before Spark is needed, and after an interval without rows, so that they are quick."""
     fill(days)
     days.create()
-    for point in ("ingest.after_claim", "ingest.after_bind"):
-        settings = os.environ | {"RECLOCK_FAILPOINT": point, "RECLOCK_CLAIM_LEASE_MS": "1", "RECLOCK_HOME": str(days.home)}
-        command = [sys.executable, "-c", "from reclock.cli import app; app()", "backfill", "s", "--to", "2026-03-04"]
-        done = subprocess.run(command, env=settings, capture_output=True, text=True)
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    assert [days.give(n).outcome for n in (1, 2, 3)] == [Outcome.DONE, Outcome.EMPTY, Outcome.BOUND]
+    *points, before_advance = killed_at
+    for point in points:
+        backfill_killed_at(point, days, "--to", "2026-03-04")
+    assert days.give(1).outcome is Outcome.DONE
+    backfill_killed_at(before_advance, days, "--to", "2026-03-04")
+    assert [days.give(n).outcome for n in (2, 3)] == [Outcome.EMPTY, Outcome.BOUND]
     assert [days.at(n) for n in range(4)] == [[], [0, 1], [0, 1], [0, 1, 3, 4]]
 
 
@@ -332,6 +337,18 @@ def test_a_rebuild_that_is_stopped_anywhere_shows_the_old_or_the_new(
         assert listed <= {file.path for file in stored(days).pin().all_files}
         assert backfill.rebuild(days.environment, "s").rows == 4
         assert updates(days) == before
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("killed_at", [("rebuild.after_stage", "rebuild.after_replace")], ids=["each"])
+def test_rebuilds_that_are_killed_show_the_old_or_the_new(days: Days, killed_at: tuple[str, ...]) -> None:
+    give_three_days(days)
+    before = updates(days)
+    for point in killed_at:
+        backfill_killed_at(point, days, "--rebuild")
+        assert updates(days) == before
+    assert backfill.rebuild(days.environment, "s").rows == 4
+    assert updates(days) == before
 
 
 def test_a_rebuild_that_others_overtake_begins_again(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from fixtures.lakes import DESC, FLIGHTS, put, update
@@ -54,6 +55,15 @@ def drop_table(url: str, root: str) -> None:
     open_tables(url, root)[0].drop(C)
 
 
-def define_role(home: Path) -> None:
+def lead_cluster(home: Path, cluster: str) -> None:
+    """Leads the cluster's compute controller for as long as the process lives."""
     with Environment.open(home) as environment:
-        list(Session(environment).execute("CREATE ROLE pam LOGIN PASSWORD 'pencil'"))
+        [id] = [found.id for found in environment.stores.catalog.sync().clusters.values() if found.name == cluster]
+        while True:
+            environment.control_plane.managed_controller(id).step(stays=True)
+            time.sleep(0.02)
+
+
+def execute(home: Path, text: str) -> None:
+    with Environment.open(home) as environment:
+        list(Session(environment).execute(text))

@@ -22,7 +22,7 @@ def append_once(collection: Collection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("point", "has_landed"),
+    ("killed_at", "has_landed"),
     [
         ("collections.append.before_write", False),
         ("collections.append.before_commit", False),
@@ -30,10 +30,10 @@ def append_once(collection: Collection) -> None:
         ("collections.append.after_commit", True),
     ],
 )
-def test_an_append_killed_anywhere_and_repeated_has_happened_once(tmp_path: Path, point: str, has_landed: bool) -> None:
+def test_an_append_killed_anywhere_and_repeated_has_happened_once(tmp_path: Path, killed_at: str, has_landed: bool) -> None:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     put(collection, update("a", 1, 0), to=5)
-    die_at(point, storage_worker.append, str(tmp_path))
+    die_at(killed_at, storage_worker.append, str(tmp_path))
     assert collection.upper() == (10 if has_landed else 5)
     assert rows_of(collection.pin().snapshot(MAXIMUM)) == ({("a", 1): 1, ("b", 1): 1} if has_landed else {("a", 1): 1})
     for _ in range(2):
@@ -54,15 +54,17 @@ def test_a_writer_that_was_only_asleep_fails_after_its_append_was_carried_out(tm
     assert rows_of(sleeper.pin().snapshot(MAXIMUM)) == {("b", 1): 1}
 
 
-def test_a_creation_killed_before_its_answer_is_repeated(tmp_path: Path) -> None:
-    die_at("collections.create.landed", storage_worker.create, str(tmp_path))
+@pytest.mark.parametrize("killed_at", ["collections.create.landed"])
+def test_a_creation_killed_before_its_answer_is_repeated(tmp_path: Path, killed_at: str) -> None:
+    die_at(killed_at, storage_worker.create, str(tmp_path))
     put(Lake(str(tmp_path)).create(FLIGHTS, DESC), update("a", 1, 0), to=5)
 
 
-def test_a_drop_killed_halfway_is_gone_for_readers_and_finished_by_repeating(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed_at", ["collections.drop.hidden"])
+def test_a_drop_killed_halfway_is_gone_for_readers_and_finished_by_repeating(tmp_path: Path, killed_at: str) -> None:
     lake = Lake(str(tmp_path))
     put(lake.create(FLIGHTS, DESC), update("a", 1, 0), to=5)
-    die_at("collections.drop.hidden", storage_worker.drop, str(tmp_path))
+    die_at(killed_at, storage_worker.drop, str(tmp_path))
     assert not lake.exists(FLIGHTS)
     assert Path(lake.root, str(FLIGHTS)).exists()
     lake.drop(FLIGHTS)
@@ -70,13 +72,13 @@ def test_a_drop_killed_halfway_is_gone_for_readers_and_finished_by_repeating(tmp
 
 
 @pytest.mark.parametrize(
-    "point", ["collections.compact.before_commit", "collections.commit.landed", "collections.compact.after_commit"]
+    "killed_at", ["collections.compact.before_commit", "collections.commit.landed", "collections.compact.after_commit"]
 )
-def test_a_compaction_killed_anywhere_changes_no_answer_and_leaves_nothing_for_good(tmp_path: Path, point: str) -> None:
+def test_a_compaction_killed_anywhere_changes_no_answer_and_leaves_nothing_for_good(tmp_path: Path, killed_at: str) -> None:
     collection = Lake(str(tmp_path)).create(FLIGHTS, DESC)
     for time in range(4):
         put(collection, update("a", time % 2, time), to=time + 1)
-    die_at(point, storage_worker.compact, str(tmp_path))
+    die_at(killed_at, storage_worker.compact, str(tmp_path))
     expected = {("a", 0): 2, ("a", 1): 2}
     assert rows_of(collection.pin().snapshot(Timestamp(3))) == expected
     vacuum(collection, before=MAXIMUM, claimed_staging=frozenset())

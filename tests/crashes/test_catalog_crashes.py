@@ -107,12 +107,12 @@ PLACES = [("stash", "sqlite"), ("stash", "postgresql"), ("persist", "sqlite"), (
 
 
 def each(points: Mapping[str, Mapping[str, object]]) -> list[Any]:
-    return [pytest.param(place, point, id="-".join([*place, point])) for place in PLACES for point in points[place[0]]]
+    return [pytest.param(place, killed_at, id="-".join([*place, killed_at])) for place in PLACES for killed_at in points[place[0]]]
 
 
-def crash(place: CatalogPlace, operation: str, point: str) -> None:
+def crash(place: CatalogPlace, operation: str, killed_at: str) -> None:
     """Run the operation in a process that dies at the point."""
-    die_at(point, work, place.implementation, place.url, place.home, operation)
+    die_at(killed_at, work, place.implementation, place.url, place.home, operation)
 
 
 def open_again(place: CatalogPlace) -> DurableCatalogState:
@@ -135,11 +135,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CatalogPla
 
 
 @pytest.mark.parametrize(
-    ("place", "point"), [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")], indirect=["place"]
+    ("place", "killed_at"), [*each(POINTS_OF_OPEN), (("persist", "sqlite"), "catalog.persist.create.landed")], indirect=["place"]
 )
-def test_a_first_open_happens_or_does_not(place: CatalogPlace, point: str) -> None:
-    reached = POINTS_OF_OPEN[place.implementation].get(point, BEFORE_EPOCH)
-    crash(place, "open", point)
+def test_a_first_open_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
+    reached = POINTS_OF_OPEN[place.implementation].get(killed_at, BEFORE_EPOCH)
+    crash(place, "open", killed_at)
     assert place.state().is_initialized() == (reached == OPENED)
     assert place.state().deploy_generation() == (None if reached == BEFORE_EPOCH else 0)
     state = open_again(place)
@@ -148,11 +148,11 @@ def test_a_first_open_happens_or_does_not(place: CatalogPlace, point: str) -> No
     assert [mapping.id for mapping in state.get_system_object_mappings()] == ["s8", "s9"]
 
 
-@pytest.mark.parametrize(("place", "point"), each(POINTS_OF_OPEN), indirect=["place"])
-def test_a_migration_happens_or_does_not(place: CatalogPlace, point: str) -> None:
-    reached = POINTS_OF_OPEN[place.implementation][point]
+@pytest.mark.parametrize(("place", "killed_at"), each(POINTS_OF_OPEN), indirect=["place"])
+def test_a_migration_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
+    reached = POINTS_OF_OPEN[place.implementation][killed_at]
     install(place, sample(1))
-    crash(place, "open", point)
+    crash(place, "open", killed_at)
     stored = {(update.kind, update.key): update.value for update in place.log().snapshot()[1]}
     expected = sample(CATALOG_VERSION if reached == OPENED else 1)
     builtin = {"id_allocator", "system_object_mapping"} if reached == OPENED else set()
@@ -165,13 +165,13 @@ def test_a_migration_happens_or_does_not(place: CatalogPlace, point: str) -> Non
     assert flights == 'CREATE DEFAULT INDEX IN CLUSTER default ON "reclock"."public"."flights"'
 
 
-@pytest.mark.parametrize(("place", "point"), each(IS_COMMITTED), indirect=["place"])
-def test_a_commit_happens_or_does_not(place: CatalogPlace, point: str) -> None:
+@pytest.mark.parametrize(("place", "killed_at"), each(IS_COMMITTED), indirect=["place"])
+def test_a_commit_happens_or_does_not(place: CatalogPlace, killed_at: str) -> None:
     place.state().open(BUILTINS)
-    crash(place, "commit", point)
+    crash(place, "commit", killed_at)
     follower = joined(place)
     assert place.oracle.read_ts(CATALOG) >= follower.upper
-    expected = {"one", "two"} if IS_COMMITTED[place.implementation][point] else set()
+    expected = {"one", "two"} if IS_COMMITTED[place.implementation][killed_at] else set()
     assert {schema.name for schema in follower.get_schemas() if schema.id > 5} == expected
     assert {event.object_name for event in follower.get_audit_logs()} == expected
     state = open_again(place)
@@ -187,7 +187,7 @@ def commit_until(state: DurableCatalogState, is_enough: Callable[[DeltaLog], boo
 
 @pytest.mark.parametrize("place", [("persist", "sqlite")], indirect=True)
 @pytest.mark.parametrize(
-    ("point", "is_next"),
+    ("killed_at", "is_next"),
     [
         ("catalog.persist.merge.files_written", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
         ("catalog.persist.merge.landed", lambda log: len(log.files()) == APPENDS_PER_MERGE - 1),
@@ -195,11 +195,13 @@ def commit_until(state: DurableCatalogState, is_enough: Callable[[DeltaLog], boo
         ("collections.checkpoint.written", lambda log: log.version % COMMITS_PER_CHECKPOINT == COMMITS_PER_CHECKPOINT - 1),
     ],
 )
-def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point: str, is_next: Callable[[DeltaLog], bool]) -> None:
+def test_tidying_up_changes_nothing_wherever_it_dies(
+    place: CatalogPlace, killed_at: str, is_next: Callable[[DeltaLog], bool]
+) -> None:
     state = place.state()
     state.open(BUILTINS)
     expected = commit_until(state, is_next, place) | {"one", "two"}
-    crash(place, "commit", point)
+    crash(place, "commit", killed_at)
     follower = joined(place)
     assert {event.object_name for event in follower.get_audit_logs()} == expected
     assert {name for name in expected if follower.snapshot().schema_by_name(1, name)} == expected
@@ -210,8 +212,8 @@ def test_tidying_up_changes_nothing_wherever_it_dies(place: CatalogPlace, point:
     assert open_again(place).get_audit_logs()[-1].object_name == "afterwards"
 
 
-@pytest.mark.parametrize(("place", "point"), each(POINTS_OF_COMPACTION), indirect=["place"])
-def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(place: CatalogPlace, point: str) -> None:
+@pytest.mark.parametrize(("place", "killed_at"), each(POINTS_OF_COMPACTION), indirect=["place"])
+def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes(place: CatalogPlace, killed_at: str) -> None:
     state = place.state()
     state.open(BUILTINS)
     behind = joined(place)
@@ -219,7 +221,7 @@ def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes
         create_schema(state, f"s{number}")
     before, at = state.dump(), state.upper
     kept, events = place.log().snapshot()[1], len(state.get_audit_logs())
-    crash(place, "compact", point)
+    crash(place, "compact", killed_at)
     log = place.log()
     assert log.since() == at
     assert place.state().dump() == before
@@ -231,7 +233,7 @@ def test_compaction_changes_no_answer_wherever_it_dies_and_the_next_one_finishes
     create_schema(behind, "one_more")
     assert log.snapshot(below=at)[1] != log.snapshot()[1]
     deleted = state.compact(at)
-    assert (deleted == 0) == POINTS_OF_COMPACTION[place.implementation][point]
+    assert (deleted == 0) == POINTS_OF_COMPACTION[place.implementation][killed_at]
     assert state.compact(at) == 0
     assert len(open_again(place).get_audit_logs()) == events + 2
 

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from crashes import storage_worker
 from fixtures.forks import die_at
+from fixtures.replicas import killing
 from fixtures.server import SqlServer
 
 from reclock.adapter.session.session import Session
@@ -39,26 +40,58 @@ def sql(environment: Environment, text: str) -> list[tuple]:
     return [row for result in Session(environment).execute(text) for row in result.rows()]
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(environment: Environment, tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize("killed_at", POINTS)
+def test_what_a_killed_leader_was_about_to_make_is_made_by_the_next(
+    environment: Environment, tmp_path: Path, killed_at: str
+) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int)")
-    die_at(point, storage_worker.lead, tmp_path)
+    die_at(killed_at, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); SELECT t.a, u.a FROM t, u") == [(1, 2)]
     [index] = [entry.id for entry in environment.stores.planner_catalog().indexes()]
     assert environment.stores.lake.exists(StorageCollectionId(index))
     assert index in environment.stores.frontiers.get_all()
 
 
-@pytest.mark.parametrize("point", ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"])
-def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Environment, tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize(
+    "killed_at", ["controllers.storage.before_command", "collections.drop.hidden", "tables.drop.before_forget"]
+)
+def test_what_a_killed_leader_was_about_to_drop_the_next_drops(environment: Environment, tmp_path: Path, killed_at: str) -> None:
     sql(environment, "CREATE TABLE t (a int); CREATE DEFAULT INDEX ON t; CREATE TABLE u (a int); INSERT INTO t VALUES (1)")
     sql(environment, "DROP TABLE t CASCADE")
-    die_at(point, storage_worker.lead, tmp_path)
+    die_at(killed_at, storage_worker.lead, tmp_path)
     assert sql(environment, "INSERT INTO u VALUES (2); CREATE TABLE v (a int); INSERT INTO v VALUES (3); SELECT a FROM u") == [(2,)]
     left = {entry.id for entry in environment.stores.planner_catalog().relations() if entry.table is not None}
     assert environment.stores.tables.log.known() == left
     assert environment.stores.frontiers.get_all().keys() == {"tables"}
     assert {id.source_id for id in environment.stores.lake.list()} == left
+
+
+@pytest.mark.parametrize("killed_at", ["controllers.compute.after_command", "controllers.compute.before_advance"])
+def test_a_reader_that_is_killed_takes_no_index_along(environment: Environment, tmp_path: Path, killed_at: str) -> None:
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE DEFAULT INDEX ON t")
+    die_at(killed_at, storage_worker.execute, tmp_path, "SELECT a FROM t")
+    assert sql(environment, "INSERT INTO t VALUES (2); SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "killed_at",
+    [
+        "controllers.sized.elected",
+        "controllers.sized.begun",
+        "controllers.sized.after_command",
+        "controllers.sized.before_advance",
+    ],
+)
+def test_what_a_killed_leader_of_a_cluster_had_begun_the_next_goes_on_with(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: str
+) -> None:
+    monkeypatch.setenv("RECLOCK_REPLICA_WARM_UP", "false")
+    monkeypatch.setenv("RECLOCK_REPLICA_START_MS", "3000")
+    sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE CLUSTER c SIZE '1'")
+    sql(environment, "CREATE DEFAULT INDEX IN CLUSTER c ON t")
+    with killing(tmp_path):
+        die_at(killed_at, storage_worker.lead_cluster, tmp_path, "c")
+        assert sql(environment, "SET cluster = c; SELECT a FROM t") == [(1,)]
 
 
 def test_a_peek_that_waits_for_a_server_that_is_killed_is_answered_by_another(

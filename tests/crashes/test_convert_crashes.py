@@ -44,7 +44,7 @@ BEFORE_SWITCH: dict[Implementation, tuple[str, ...]] = {
         *COPIED,
     ),
 }
-CASES = [(source, point) for source, points in BEFORE_SWITCH.items() for point in points]
+CASES = [(source, killed_at) for source, points in BEFORE_SWITCH.items() for killed_at in points]
 
 
 class Environment:
@@ -75,21 +75,21 @@ class Environment:
         settings = Settings.load(self.home)
         convert_catalog(to, settings, place.consensus, oracle=place.oracle, user="ada", occurred_at=NOW)
 
-    def crash(self, operation: str, point: str) -> None:
+    def crash(self, operation: str, killed_at: str) -> None:
         """Run the operation in a process that dies at the point."""
-        die_at(point, work, self.url, self.home, operation)
+        die_at(killed_at, work, self.url, self.home, operation)
 
 
 def names(state: DurableCatalogState) -> list[str]:
     return [event.object_name for event in state.get_audit_logs()]
 
 
-@pytest.mark.parametrize(("source", "point"), CASES)
-def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Implementation, point: str) -> None:
+@pytest.mark.parametrize(("source", "killed_at"), CASES)
+def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Implementation, killed_at: str) -> None:
     env = Environment(tmp_path, source)
     old = opened(env.place)
     create_schema(old, "before")
-    env.crash(OTHER[source], point)
+    env.crash(OTHER[source], killed_at)
     assert env.in_force.implementation == source
     state = env.started()
     assert names(state) == ["before"]
@@ -99,11 +99,11 @@ def test_before_the_switch_the_old_catalog_goes_on(tmp_path: Path, source: Imple
     assert names(env.started()) == ["before", "goes_on", OTHER[source]]
 
 
-@pytest.mark.parametrize(("source", "point"), CASES)
-def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: Implementation, point: str) -> None:
+@pytest.mark.parametrize(("source", "killed_at"), CASES)
+def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: Implementation, killed_at: str) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
-    env.crash(OTHER[source], point)
+    env.crash(OTHER[source], killed_at)
     env.convert(OTHER[source])
     assert env.in_force.implementation == OTHER[source]
     state = env.started()
@@ -114,10 +114,11 @@ def test_a_conversion_that_died_is_finished_by_the_next(tmp_path: Path, source: 
 
 
 @pytest.mark.parametrize("source", BEFORE_SWITCH)
-def test_after_the_switch_the_new_catalog_is_there(tmp_path: Path, source: Implementation) -> None:
+@pytest.mark.parametrize("killed_at", ["catalog.convert.after_switch"])
+def test_after_the_switch_the_new_catalog_is_there(tmp_path: Path, source: Implementation, killed_at: str) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
-    env.crash(OTHER[source], "catalog.convert.after_switch")
+    env.crash(OTHER[source], killed_at)
     assert env.in_force.implementation == OTHER[source]
     state = env.started()
     assert names(state) == ["before", OTHER[source]]
@@ -133,12 +134,12 @@ MENDING = {
 
 
 @pytest.mark.parametrize("source", BEFORE_SWITCH)
-@pytest.mark.parametrize("point", MENDING)
-def test_an_edit_by_hand_happens_or_does_not(tmp_path: Path, source: Implementation, point: str) -> None:
+@pytest.mark.parametrize("killed_at", MENDING)
+def test_an_edit_by_hand_happens_or_does_not(tmp_path: Path, source: Implementation, killed_at: str) -> None:
     env = Environment(tmp_path, source)
     create_schema(opened(env.place), "before")
-    env.crash("mend", point)
+    env.crash("mend", killed_at)
     state = env.started()
-    epoch, is_made = MENDING[point]
+    epoch, is_made = MENDING[killed_at]
     assert (state.epoch, len(state.get_settings()), len(state.get_audit_logs())) == (epoch, is_made, 1 + is_made)
     create_schema(state, "afterwards")

@@ -2,17 +2,15 @@
 run makes, every byte is there exactly once, and nothing could be seen early.
 
 Most stops are made within one process, by an exception that nothing handles: the next driver, with stores opened anew, finds
-what was durable. Three points are done again with processes that are really killed.
+what was durable. Every point is done again with a process that is really killed.
 """
 
 import os
-import signal
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from fixtures.debezium import Connector, event
+from fixtures.forks import die_at
 from fixtures.objects import EVENTS, World
 from fixtures.pubnub_server import channel_name
 
@@ -298,10 +296,7 @@ def test_a_stop_at_any_point_changes_nothing_of_the_outcome(tmp_path, spark, mon
     world.close()
 
     restarted = restart()
-    claim = restarted.frontiers.get("u4").claim
-    if claim is not None:
-        # as if the dead writer's lease had run out
-        restarted.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
+    lease_runs_out(restarted)
     restarted.tick(30, owner="second")
     restarted.tick(40, owner="second")
     upstream.check(restarted, 30 if point == "ingest.after_probe" else 20)
@@ -332,9 +327,7 @@ def test_a_stop_while_a_corrected_object_is_bound_anew_changes_nothing(tmp_path,
     world.close()
 
     restarted = World(tmp_path, lambda: spark)
-    claim = restarted.frontiers.get("u4").claim
-    if claim is not None:
-        restarted.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
+    lease_runs_out(restarted)
     restarted.tick(30, owner="second")
     assert restarted.visible() == [(1, "x", 10), (2, "y", 10), (3, "z", 10), (7, "u", 10)]
     assert restarted.mapping() == [("a.csv", 10, 12), ("b.csv", 10, 4)]
@@ -380,42 +373,67 @@ def test_a_second_stop_during_recovery_changes_nothing_either(tmp_path, spark, m
     world.close()
 
 
-TICK = """
-import sys
-from pathlib import Path
-from pyspark.sql import SparkSession
-from fixtures.objects import World
+def tick_in_process(home, at, source=EVENTS):
+    """One tick in a process of its own. A Spark that it leaves behind ends with its standard input."""
 
-def spark():
-    return (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m")
-            .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate())
+    def spark():
+        from pyspark.sql import SparkSession
 
-world = World(Path(sys.argv[1]), spark, lease_ms=200)
-world.tick(int(sys.argv[2]), owner=f"process {sys.argv[2]}")
-"""
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.driver.memory", "512m")
+        return builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+
+    World(home, spark, (source,), lease_ms=200).tick(at, owner=f"process {at}")
 
 
-def run_process(home: Path, at: int, crash_at: str | None) -> int:
-    """One tick in a process of its own; its exit status. A Spark it leaves behind ends with its standard input."""
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    environment.pop("RECLOCK_FAILPOINT", None)
-    if crash_at:
-        environment["RECLOCK_FAILPOINT"] = crash_at
-    return subprocess.run(
-        [sys.executable, "-c", TICK, str(home), str(at)], env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ).returncode
+def lease_runs_out(world):
+    claim = world.frontiers.get("u4").claim
+    if claim is not None:
+        world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("killed_at", [tuple(STEP_POINTS[:-1])], ids=["each"])
+def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark, killed_at):
+    """One after another dies a step further. The last one finishes."""
+    world = World(tmp_path, lambda: spark)
+    fill(world)
+    for number, point in enumerate(killed_at):
+        die_at(point, tick_in_process, tmp_path, 20 + number)
+        assert {row[2] for row in world.visible()} == ({10, 21} if point == "ingest.after_publish" else {10})
+        lease_runs_out(world)
+    world.tick(50, owner="survivor")
+    check(world, 21)
+    world.close()
 
 
 @pytest.mark.timeout(300)
-def test_processes_that_are_killed_leave_nothing_half_done(tmp_path, spark):
-    """One after another dies a step further: after binding, after staging, after the commit. The last one finishes."""
+@pytest.mark.parametrize("killed_at", [("ingest.after_reread", "collections.correct.before_commit")], ids=["each"])
+def test_processes_that_are_killed_while_they_bind_a_corrected_object_anew_change_nothing(tmp_path, spark, killed_at):
     world = World(tmp_path, lambda: spark)
-    fill(world)
-    for at, point in ((20, "ingest.after_bind"), (30, "ingest.after_stage"), (40, "ingest.after_commit")):
-        assert run_process(tmp_path, at, point) == -signal.SIGKILL
-        assert {row[2] for row in world.visible()} == {10}
-    claim = world.frontiers.get("u4").claim
-    world.frontiers.amend("u4", claim, claim.payload, lease_ms=0)
-    world.tick(50, owner="survivor")
-    check(world, 20)
+    world.write("a.csv", "1,x\nbad,y\n")
+    with pytest.raises(DecodeFailed):
+        world.ingest(10)
+    world.write("a.csv", "1,x\n2,y\n", mode="w")
+    world.frontiers.decide("u4", payload.retry)
+    for number, point in enumerate(killed_at):
+        lease_runs_out(world)
+        die_at(point, tick_in_process, tmp_path, 20 + number)
+        assert world.visible() == []
+    lease_runs_out(world)
+    world.tick(30, owner="survivor")
+    assert (world.visible(), world.mapping()) == ([(1, "x", 10), (2, "y", 10)], [("a.csv", 10, 8)])
+    world.close()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("killed_at", ["ingest.after_read_once"])
+def test_what_a_killed_process_heard_is_heard_again(tmp_path, spark, pubnub_service, killed_at):
+    upstream = Channel(pubnub_service)
+    world = World(tmp_path, lambda: spark, (upstream.source,))
+    upstream.fill(world)
+    die_at(killed_at, tick_in_process, tmp_path, 20, upstream.source)
+    lease_runs_out(world)
+    world.tick(30, owner="survivor")
+    upstream.check(world, 20)
     world.close()

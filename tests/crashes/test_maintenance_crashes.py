@@ -43,8 +43,8 @@ def maintain(home: Path, crash_at: str = "") -> int | None:
     return command("maintain", "--home", str(home), **settings, RECLOCK_FAILPOINT=crash_at)
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize("killed_at", POINTS)
+def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_path: Path, killed_at: str) -> None:
     world = World(tmp_path)
     group = world.create("words")
     world.sql("CREATE MATERIALIZED VIEW totals AS SELECT word, count(*) AS times FROM words GROUP BY word")
@@ -52,7 +52,7 @@ def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_pat
         world.write(group, 1_000 + 25 * number, "a", "b" if number % 2 else "c")
     world.refresh()
     before = answers(world)
-    assert maintain(tmp_path, point) == -signal.SIGKILL
+    assert maintain(tmp_path, killed_at) == -signal.SIGKILL
     assert answers(world) == before
     world.environment.stores.shared_holds.let_go(
         world.environment.stores.frontiers.get_all()

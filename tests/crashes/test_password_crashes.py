@@ -17,10 +17,10 @@ def credential(environment: Environment) -> Credential:
     return credential_of(environment.stores.catalog.sync().role_by_name("pam"), environment.stores.passwords.get_all())
 
 
-@pytest.mark.parametrize(("point", "is_there"), [("definitions.before_commit", False), ("definitions.after_commit", True)])
-def test_a_role_never_logs_in_without_the_password_it_was_made_with(tmp_path: Path, point: str, is_there: bool) -> None:
+@pytest.mark.parametrize(("killed_at", "is_there"), [("definitions.before_commit", False), ("definitions.after_commit", True)])
+def test_a_role_never_logs_in_without_the_password_it_was_made_with(tmp_path: Path, killed_at: str, is_there: bool) -> None:
     with Environment.initialise(tmp_path) as environment:
-        die_at(point, storage_worker.define_role, tmp_path)
+        die_at(killed_at, storage_worker.execute, tmp_path, "CREATE ROLE pam LOGIN PASSWORD 'pencil'")
         assert (environment.stores.catalog.sync().role_by_name("pam") is not None) is is_there
         found = credential(environment)
         assert not found.is_open

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
+from fixtures.forks import die_at
 
 from reclock import failpoints
 from reclock.algebra.ids import GlobalId, StorageCollectionId
@@ -50,16 +51,21 @@ class Replica:
     folder: Path
     now: int = 1_000_000
     times_limit: int = 16
+    is_new: bool = True
 
     def __post_init__(self) -> None:
         self.consensus = Consensus.connect(f"sqlite:///{self.folder / 'c.db'}", clock=lambda: Timestamp(self.now))
         self.leadership = Leadership(epoch=2, deploy_generation=0)
         self.consensus.transact(lambda connection: fence.advance(connection, self.leadership))
         self.lake = Lake(str(self.folder / "lake"))
-        self.lake.create(SOURCE, DESC, is_monotonic=True)
-        self.lake.create(INDEX, COUNTS)
         self.frontiers = Frontiers(self.consensus, self.leadership)
         self.holds = ReadHolds(self.consensus, self.leadership)
+        if self.is_new:
+            self.create()
+
+    def create(self) -> None:
+        self.lake.create(SOURCE, DESC, is_monotonic=True)
+        self.lake.create(INDEX, COUNTS)
         self.frontiers.create(SOURCE.source_id, since=Timestamp(10), upper=Timestamp(11))
         self.frontiers.create(INDEX.source_id, since=Timestamp(10), upper=Timestamp(10))
 
@@ -89,26 +95,21 @@ def replica(tmp_path: Path) -> Iterator[Replica]:
     made.consensus.close()
 
 
-@pytest.mark.parametrize("point", POINTS)
+def refresh(folder: Path, at: int) -> None:
+    Replica(folder, is_new=False).refresh(at)
+
+
+@pytest.mark.parametrize("killed_at", POINTS)
 @pytest.mark.parametrize("crash_at_refresh", [1, 2])
-def test_a_crash_leaves_what_the_next_refresh_finishes(
-    replica: Replica, point: str, crash_at_refresh: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_leaves_what_the_next_refresh_finishes(replica: Replica, killed_at: str, crash_at_refresh: int) -> None:
     replica.write(20, "a", "b")
     if crash_at_refresh == 2:
         replica.refresh(20)
         replica.write(30, "a")
     replica.frontiers.advance_idle([SOURCE.source_id], Timestamp(31))
 
-    def crash(name: str) -> None:
-        if name == point:
-            raise Crash(name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(failpoints, "on_reach", crash)
-        with pytest.raises(Crash):
-            replica.refresh(30)
-    if point == "refresh.after_claim":
+    die_at(killed_at, refresh, replica.folder, 30)
+    if killed_at == "refresh.after_claim":
         with pytest.raises(ClaimConflict):
             replica.refresh(30, owner="r2")  # its lease lasts
     replica.now += 3_600_000

@@ -62,15 +62,15 @@ def check(world: World, *, times: int) -> None:
     assert len(found) == times
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_point_it_repeats_and_loses_nothing(world: World, emitters: Emitters, point: str) -> None:
+@pytest.mark.parametrize("killed_at", POINTS)
+def test_killed_at_any_point_it_repeats_and_loses_nothing(world: World, emitters: Emitters, killed_at: str) -> None:
     change(world, *CHANGES)
-    assert emitters.emit(world, "k", points=(point,)) == [-signal.SIGKILL]
-    if not point.endswith("published"):
+    assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
+    if not killed_at.endswith("published"):
         with pytest.raises(ClaimConflict):
             tick.emit(world.environment, "k", world.now, owner="another")  # the lease of the dead lasts
     change(world, "INSERT INTO t VALUES (5, 'e')", "DELETE FROM t WHERE id = 2")
-    assert emitters.emit(world, "k", points=(point,)) == [-signal.SIGKILL]
+    assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
     tick.emit(world.environment, "k", world.now, owner="worker")
     check(world, times=6)
 

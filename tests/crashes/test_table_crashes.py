@@ -7,10 +7,12 @@ from crashes import storage_worker
 from fixtures.forks import die_at
 from fixtures.lakes import DESC
 from fixtures.tables import A, B, C, open_tables, read, write
+from stores.stores_of_home import sql
 
 from reclock.algebra.timestamps import MAXIMUM, Timestamp
 from reclock.collections.compaction import vacuum
 from reclock.collections.tables import Tables, table_id
+from reclock.runtime.environment import Environment
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def check_followed(tables: Tables, *expected: dict[tuple[str, int], int]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("point", "is_staged", "has_committed"),
+    ("killed_at", "is_staged", "has_committed"),
     [
         ("tables.commit.before", False, False),
         ("tables.commit.after", False, True),
@@ -45,11 +47,11 @@ def check_followed(tables: Tables, *expected: dict[tuple[str, int], int]) -> Non
     ],
 )
 def test_a_writer_killed_anywhere_has_committed_to_both_tables_or_to_none(
-    opened, point: str, is_staged: bool, has_committed: bool
+    opened, killed_at: str, is_staged: bool, has_committed: bool
 ) -> None:
     tables, url, lake = opened
     write(tables, a={("x", 1): 1})
-    die_at(point, storage_worker.write, url, lake, is_staged)
+    die_at(killed_at, storage_worker.write, url, lake, is_staged)
     if has_committed:
         check_followed(tables, {("x", 2): 1}, {("y", 1): 1})
     else:
@@ -57,7 +59,7 @@ def test_a_writer_killed_anywhere_has_committed_to_both_tables_or_to_none(
 
 
 @pytest.mark.parametrize(
-    ("point", "is_staged"),
+    ("killed_at", "is_staged"),
     [
         ("tables.apply.before_append", True),
         ("collections.append.before_write", False),
@@ -68,25 +70,36 @@ def test_a_writer_killed_anywhere_has_committed_to_both_tables_or_to_none(
         ("tables.apply.after_trim", True),
     ],
 )
-def test_an_applier_killed_anywhere_changes_no_answer_and_is_finished_by_any_other(opened, point: str, is_staged: bool) -> None:
+def test_an_applier_killed_anywhere_changes_no_answer_and_is_finished_by_any_other(opened, killed_at: str, is_staged: bool) -> None:
     tables, url, lake = opened
     write(tables, a={("x", 1): 1})
-    die_at(point, storage_worker.write, url, lake, is_staged, True)
+    die_at(killed_at, storage_worker.write, url, lake, is_staged, True)
     check_followed(tables, {("x", 2): 1}, {("y", 1): 1})
 
 
-def test_a_table_half_made_is_made_by_repeating(opened) -> None:
+@pytest.mark.parametrize("killed_at", ["tables.fill.reserved", "tables.fill.written"])
+def test_a_table_half_filled_is_not_there_and_is_made_by_repeating(tmp_path: Path, killed_at: str) -> None:
+    create = "CREATE TABLE filled AS SELECT 7 AS n"
+    with Environment.initialise(tmp_path) as environment:
+        die_at(killed_at, storage_worker.execute, tmp_path, create)
+        assert sql(environment, "SHOW TABLES") == []
+        assert sql(environment, f"{create}; SELECT n FROM filled") == [(7,)]
+
+
+@pytest.mark.parametrize("killed_at", ["tables.create.before_register"])
+def test_a_table_half_made_is_made_by_repeating(opened, killed_at: str) -> None:
     tables, url, lake = opened
-    die_at("tables.create.before_register", storage_worker.create_table, url, lake)
+    die_at(killed_at, storage_worker.create_table, url, lake)
     assert "u9" not in tables.log.known()
     tables.create("u9", DESC, at=Timestamp(5))
     assert "u9" in tables.log.known()
 
 
-def test_a_table_half_dropped_takes_nobody_along_and_is_dropped_by_repeating(opened) -> None:
+@pytest.mark.parametrize("killed_at", ["tables.drop.before_forget"])
+def test_a_table_half_dropped_takes_nobody_along_and_is_dropped_by_repeating(opened, killed_at: str) -> None:
     tables, url, lake = opened
     write(tables, a={("x", 1): 1}, c={("z", 1): 1})
-    die_at("tables.drop.before_forget", storage_worker.drop_table, url, lake)
+    die_at(killed_at, storage_worker.drop_table, url, lake)
     assert read(tables, A) == [{("x", 1): 1}]
     tables.apply()
     tables.drop(C)

@@ -136,9 +136,9 @@ def test_a_key_may_be_text_and_a_new_topic_is_made_as_it_is_said(kafka: Broker, 
     ]
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("killed_at", POINTS)
 def test_killed_at_any_point_it_repeats_and_loses_nothing(
-    kafka: Broker, world: World, topic: str, point: str, emitters: Emitters
+    kafka: Broker, world: World, topic: str, killed_at: str, emitters: Emitters
 ) -> None:
     create(world, kafka, topic, "FORMAT JSON ENVELOPE DEBEZIUM")
     change(
@@ -147,7 +147,7 @@ def test_killed_at_any_point_it_repeats_and_loses_nothing(
         "UPDATE t SET word = 'c' WHERE id = 2",
         "DELETE FROM t WHERE id = 1",
     )
-    assert emitters.emit(world, "k", points=(point,)) == [-signal.SIGKILL]
+    assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
     with pytest.raises(ClaimConflict):
         emit(world, owner="another")
     emit(world)

@@ -156,7 +156,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         [(sink,)] = sql(environment, "SELECT id FROM mz_sinks")
         held: list[bool] = []
         with monkeypatch.context() as patch:
-            patch.setattr(failpoints, "on_reach", lambda point: held.append(sink in environment.stores.holds.earliest()))
+            patch.setattr(failpoints, "on_reach", lambda killed_at: held.append(sink in environment.stores.holds.earliest()))
             back_up(environment, saved)
         assert held
         assert not any(held)  # the sink goes on beside the backup
@@ -216,10 +216,10 @@ def test_a_restore_fences_every_process_that_was_there(tmp_path: Path, saved: Pa
             sql(environment, "INSERT INTO t VALUES (4)")
 
 
-@pytest.mark.parametrize("point", RESTORE_POINTS)
-def test_a_restore_that_died_is_begun_again(tmp_path: Path, saved: Path, point: str) -> None:
+@pytest.mark.parametrize("killed_at", RESTORE_POINTS)
+def test_a_restore_that_died_is_begun_again(tmp_path: Path, saved: Path, killed_at: str) -> None:
     home = tmp_path / "home"
-    die_at(point, _restore, saved, home)
+    die_at(killed_at, _restore, saved, home)
     with pytest.raises(CatalogUninitialized):
         Environment.open(home)
     restore(saved, home, may_replace=True)
@@ -240,9 +240,10 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, saved: Path) -> N
             back_up(environment, saved)
 
 
-def test_a_backup_that_died_is_none(tmp_path: Path, saved: Path) -> None:
+@pytest.mark.parametrize("killed_at", ["backup.before_consensus", "backup.after_consensus", "backup.collection_copied"])
+def test_a_backup_that_died_is_none(tmp_path: Path, saved: Path, killed_at: str) -> None:
     home, unfinished = tmp_path / "home", tmp_path / "unfinished"
-    die_at("backup.collection_copied", _back_up, home, unfinished)
+    die_at(killed_at, _back_up, home, unfinished)
     with pytest.raises(ConfigurationError, match="no complete backup"):
         restore(unfinished, home, may_replace=True)
 
