@@ -20,6 +20,7 @@ def test_another_engine_reproduces_a_read_from_what_is_named(tmp_path: Path) -> 
         ada, bob = Session(environment), Session(environment)
         run(bob, "CREATE TABLE a (id int, n int); CREATE TABLE b (id int, n int); INSERT INTO a VALUES (1, 10), (2, 20), (2, 20)")
         run(bob, "UPDATE a SET n = n + 1 WHERE id = 1; INSERT INTO b SELECT * FROM a; DELETE FROM b WHERE id = 2")
+        environment.stores.tables.apply()
         lines = [line for (line,) in run(ada, "EXPLAIN TIMESTAMP FOR SELECT a.id, a.n, b.n FROM a JOIN b ON a.id = b.id")]
         at = int(lines[0].removeprefix("query timestamp: "))
         run(bob, "INSERT INTO a VALUES (9, 9); INSERT INTO b VALUES (9, 9); DELETE FROM a WHERE id = 1")

@@ -17,7 +17,7 @@ from reclock.sql.names import QualifiedName, SessionNames
 from reclock.sql.planning.registry import Skipped
 from reclock.sql.queries.views import expand
 from reclock.sql.statements.objects.plan import Drop, Rename
-from reclock.sql.statements.query.values import AsOf, Explain
+from reclock.sql.statements.query.values import AsOf, Explain, ExplainKind
 from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
 from reclock.sql.statements.sources.alter_plan import RetrySource, SkipRange, WaiveCheck
 from reclock.sql.statements.sources.plan import CreateSource
@@ -460,7 +460,7 @@ def test_a_time_to_read_at(world: World, text: str, at: int) -> None:
     assert world.select(f"SELECT 1 AS OF AT LEAST {text}").as_of == AsOf(at, is_at_least=True)  # type: ignore[arg-type]
     explain = world.plan(f"EXPLAIN TIMESTAMP FOR SELECT 1 AS OF {text}")
     assert isinstance(explain, Explain)
-    assert explain.is_timestamp
+    assert explain.kind is ExplainKind.TIMESTAMP
     assert explain.select.as_of == AsOf(at)  # type: ignore[arg-type]
 
 

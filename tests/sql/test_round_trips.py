@@ -217,6 +217,7 @@ STATEMENTS: dict[str, type[nodes.Statement]] = {
     "EXPLAIN SELECT 1": ExplainStatement,
     "EXPLAIN PLAN FOR SELECT a FROM t AS OF 5": ExplainStatement,
     "EXPLAIN TIMESTAMP FOR SELECT a FROM t": ExplainStatement,
+    "EXPLAIN OPTIMIZER TRACE FOR SELECT a FROM t": ExplainStatement,
     "CREATE ROLE r": CreateRoleStatement,
     'CREATE USER "R x" WITH SUPERUSER INHERIT': CreateRoleStatement,
     "ALTER ROLE r NOSUPERUSER LOGIN": AlterRoleStatement,

@@ -309,7 +309,10 @@ class ReclockParser(RoleParser, ClusterParser, TableParser, SinkParser, SessionP
         return {}
 
     def _explain(self) -> ExplainStatement:
-        kind = self._prev.text.upper() if self._match_texts(("PLAN", "TIMESTAMP")) else "PLAN"
+        if self._match_text_seq("OPTIMIZER", "TRACE"):
+            kind = "OPTIMIZER TRACE"
+        else:
+            kind = self._prev.text.upper() if self._match_texts(("PLAN", "TIMESTAMP")) else "PLAN"
         self._match_text_seq("FOR")
         if self._curr.token_type not in QUERY_STARTS:
             self.raise_error("Expected a query")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from textwrap import indent
 
 import pyarrow as pa
 
@@ -37,13 +38,14 @@ from reclock.errors import (
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.plan.explain import explain
 from reclock.plan.relational import Plan, collections
+from reclock.plan.rules import Stage, optimize, stages
 from reclock.protocol.compute import CancelPeek, Changes, Peek, Replica
 from reclock.runtime.control_plane import SYSTEM_CLUSTER_ID
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.entries import IndexEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.queries.views import expand
-from reclock.sql.statements.query.values import Select
+from reclock.sql.queries.views import expand, expand_views
+from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 
 _ATTEMPTS = 3
 """How often a query begins that maintenance overtakes."""
@@ -166,6 +168,29 @@ class QueryExecution:
         plan, chosen = arranged(self.select.plan, self._catalog, usable)
         return ReadPlan(time, plan, chosen, self._groups(plan))
 
+    def explain(self, statement: Explain) -> list[str]:
+        """The lines that ``EXPLAIN`` answers. Explaining writes nothing to any store."""
+        match statement.kind:
+            case ExplainKind.PLAN:
+                return self.explain_plan()
+            case ExplainKind.TIMESTAMP:
+                return self.explain_timestamp()
+            case ExplainKind.OPTIMIZER_TRACE:
+                return self.explain_optimizer(statement.planned)
+
+    def explain_optimizer(self, planned: Plan) -> list[str]:
+        """The plan as ``planned``, then over stored collections, each after every rule of the optimizer."""
+        indexes = {index.on: index for index in self.prepare().indexes}
+        expanded, _ = with_indexes(self.select.plan, self._catalog, indexes)
+        lines: list[str] = []
+        for start in (Stage("planned", planned), Stage("views and indexes", expanded)):
+            before = ""
+            for stage in (start, *stages(start.plan)):
+                plan = explain(stage.plan, self.select.finishing)
+                lines += [f"{stage.name}: no change"] if plan == before else [f"{stage.name}:", *indent(plan, "  ").splitlines()]
+                before = plan
+        return lines
+
     def explain_plan(self) -> list[str]:
         ready = self.prepare()
         lines = explain(ready.plan, self.select.finishing).splitlines()
@@ -182,9 +207,11 @@ class QueryExecution:
             f"oracle read timestamp: {ready.time.oracle_read_ts}",
         ]
         frontiers = read_time.known(self._environment, ready.groups)
-        if TABLES in ready.groups:
-            self._environment.stores.tables.apply(through=ready.time.at)  # so that the Delta tables are all there is
-        for collection in sorted(collections(ready.plan)):
+        read = sorted(collections(ready.plan))
+        tables = [collection.source_id for collection in read if collection.group == TABLES]
+        # The log is read before the versions: writes that leave it in between are in the version that is pinned then.
+        pending = self._environment.stores.tables.log.pending(tables, through=ready.time.at) if tables else []
+        for collection in read:
             frontier = frontiers.get(collection.group)
             if frontier is None or collection.source_id in self._made:
                 continue
@@ -196,6 +223,9 @@ class QueryExecution:
             if collection.guest is not None:
                 lines.append(f"  bound with the transactions of: {self._name_of(collection.group)}")
             lines.append(f"  table: {version.uri}, version: {version.number}")
+            writes = sum(write.table == collection.source_id and write.at >= version.upper for write in pending)
+            if writes:
+                lines.append(f"  writes in the table log that are not in this version yet: {writes}")
         return lines
 
     def _described(self, index: IndexEntry) -> str:
@@ -338,7 +368,15 @@ class QueryExecution:
 
 
 def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]) -> tuple[Plan, tuple[IndexEntry, ...]]:
-    """``plan`` over collections, those of ``indexes`` in the place of what they are on; and the ones that it reads then."""
+    """As ``with_indexes``, optimized."""
+    expanded, chosen = with_indexes(plan, catalog, indexes)
+    return optimize(expanded), chosen
+
+
+def with_indexes(
+    plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
+) -> tuple[Plan, tuple[IndexEntry, ...]]:
+    """``plan`` over stored collections, those of ``indexes`` in the place of what they are on; and the indexes it reads then."""
     chosen: dict[GlobalId, IndexEntry] = {}
     by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
 
@@ -349,7 +387,7 @@ def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, Ind
         chosen[index.on] = index
         return StorageCollectionId(index.id)
 
-    return expand(plan, catalog, instead), tuple(chosen.values())
+    return expand_views(plan, catalog, instead), tuple(chosen.values())
 
 
 def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:

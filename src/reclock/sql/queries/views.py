@@ -16,8 +16,13 @@ Instead = Callable[[StorageCollectionId], StorageCollectionId | None]
 
 
 def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
-    """``plan`` over collections that are kept. Where ``instead`` names another collection with the same rows (an index's), that
-    one is read; a view without one becomes its definition. Filters are then moved into what views were made of.
+    """As ``expand_views``, then optimized: predicates move into the definitions of views."""
+    return optimize(expand_views(plan, catalog, instead))
+
+
+def expand_views(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collection: None) -> Plan:
+    """``plan`` over stored collections. Where ``instead`` names another collection with the same rows (an index's), the plan
+    reads that one; a view without one becomes its definition.
     """
 
     def visit(plan: Plan) -> Plan:
@@ -35,7 +40,7 @@ def expand(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda collec
             case _:
                 return with_inputs(plan, [visit(each) for each in inputs(plan)])
 
-    return optimize(visit(plan))
+    return visit(plan)
 
 
 def _stored(relation: Get, collection: StorageCollectionId) -> Plan:

@@ -10,7 +10,7 @@ from reclock.adapter.query.queries import QueryExecution
 from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.statements.query.side_effects import set_config, signal, with_effects
 from reclock.algebra.relations import RelationDesc
-from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 
 
 @requires(Select)
@@ -50,9 +50,9 @@ def _(statement: Explain) -> RelationDesc:
 @executes(Explain)
 def _(statement: Explain, context: StatementContext) -> Result:
     query = QueryExecution(context, statement.select, context.transactions.block)
-    lines = query.explain_timestamp() if statement.is_timestamp else query.explain_plan()
+    lines = query.explain(statement)
     return text_result(statement.tag, _lines_desc(statement), lines)
 
 
 def _lines_desc(statement: Explain) -> RelationDesc:
-    return text_desc("Timestamp" if statement.is_timestamp else "Plan")
+    return text_desc("Timestamp" if statement.kind is ExplainKind.TIMESTAMP else "Plan")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from reclock.algebra.relations import RelationDesc
@@ -12,16 +14,22 @@ from reclock.sql.planning.registry import plans
 from reclock.sql.queries.query import new_context, plan_query, with_names
 from reclock.sql.statements.query.as_of import plan_as_of
 from reclock.sql.statements.query.syntax import ExplainStatement
-from reclock.sql.statements.query.values import Explain, Select
+from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 from reclock.sql.syntax import nodes
 
 
 def plan_query_statement(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    select = _planned(node, catalog, session)
+    return replace(select, plan=optimize(select.plan))
+
+
+def _planned(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
+    """The query before the optimizer's rules."""
     context = new_context(catalog, session)
     query = with_names(plan_query(node.this, context), context)
     as_of = plan_as_of(node.args["as_of"], session.parameters) if node.args.get("as_of") is not None else None
     desc = RelationDesc(query.plan.desc.columns[: query.visible])
-    return Select(optimize(query.plan), query.finishing, desc, as_of, frozenset(context.depends_on))
+    return Select(query.plan, query.finishing, desc, as_of, frozenset(context.depends_on))
 
 
 def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNames) -> Select:
@@ -31,4 +39,5 @@ def plan_bare_query(node: exp.Expr, catalog: PlannerCatalog, session: SessionNam
 
 @plans(ExplainStatement, returns_rows=True)
 def plan_explain(node: ExplainStatement, catalog: PlannerCatalog, session: SessionNames) -> Explain:
-    return Explain(plan_query_statement(node.this, catalog, session), is_timestamp=node.args["kind"] == "TIMESTAMP")
+    select = _planned(node.this, catalog, session)
+    return Explain(replace(select, plan=optimize(select.plan)), ExplainKind(node.args["kind"]), select.plan)

@@ -12,7 +12,7 @@ from reclock.sql.syntax.writing import writes
 
 
 class ExplainStatement(Statement):
-    """``kind`` is ``PLAN`` or ``TIMESTAMP``; ``this`` a ``QueryStatement``."""
+    """``kind`` is ``PLAN``, ``TIMESTAMP`` or ``OPTIMIZER TRACE``; ``this`` a ``QueryStatement``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
 

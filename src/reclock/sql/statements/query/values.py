@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import RelationDesc
@@ -44,10 +45,20 @@ class Select:
     """What the rows do; only of a statement of its own. ``desc`` has the columns as they are then."""
 
 
+class ExplainKind(StrEnum):
+    """What is explained, as the statement says it."""
+
+    PLAN = "PLAN"
+    TIMESTAMP = "TIMESTAMP"
+    OPTIMIZER_TRACE = "OPTIMIZER TRACE"
+
+
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """``is_timestamp`` asks for the time the query would be read at rather than for its plan."""
+    """What a SELECT would do, which ``kind`` of it: its plan, the time it would read at, or how it is optimized."""
 
     select: Select
-    is_timestamp: bool = False
+    kind: ExplainKind
+    planned: Plan
+    """The plan of the select before the optimizer's rules."""
     tag: str = "EXPLAIN"

@@ -1,0 +1,75 @@
+"""EXPLAIN tells and does nothing: no store differs afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from reclock.adapter.session.session import Session
+from reclock.runtime.environment import Environment
+
+QUERY = "SELECT t.id, v.n FROM t, (SELECT id, n FROM of_t WHERE n > 1) v WHERE t.id = v.id AND t.id > 0"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in ("TABLE_APPLY_DELAY_MS", "INTROSPECTION_APPLY_DELAY_MS"):
+        monkeypatch.setenv(f"RECLOCK_{setting}", "3600000")
+
+
+def run(session: Session, text: str) -> list[str]:
+    """The first column of the last statement."""
+    return [str(row[0]) for row in [list(result.rows()) for result in session.execute(text)][-1]]
+
+
+def stored(home: Path) -> dict[str, str]:
+    """Every file by a hash of its content; databases by that of their rows."""
+    found = {}
+    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+        if path.read_bytes()[:15] == b"SQLite format 3":
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+                content = "\n".join(connection.iterdump()).encode()
+        elif path.name.endswith(("-wal", "-shm", "-journal")):
+            continue
+        else:
+            content = path.read_bytes()
+        found[str(path.relative_to(home))] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["PLAN", "TIMESTAMP", "OPTIMIZER TRACE"])
+def test_explaining_writes_nothing(tmp_path: Path, kind: str) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT * FROM t")
+        run(session, "CREATE DEFAULT INDEX ON of_t; INSERT INTO t VALUES (1, 1), (2, 2); SELECT * FROM of_t, t")
+        before = stored(tmp_path)
+        assert any("consensus" in name or name.endswith(".db") for name in before)
+        assert run(session, f"EXPLAIN {kind} FOR {QUERY}")
+        assert stored(tmp_path) == before
+
+
+def test_what_the_table_log_holds_is_said_and_not_applied(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int, n int); INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (2, 2)")
+        logged = "  writes in the table log that are not in this version yet: 2"
+        assert run(session, "EXPLAIN TIMESTAMP FOR SELECT * FROM t")[-1] == logged
+        environment.stores.tables.apply()
+        assert "version: " in run(session, "EXPLAIN TIMESTAMP FOR SELECT * FROM t")[-1]
+
+
+def test_the_trace_has_the_plan_after_every_rule(tmp_path: Path) -> None:
+    with Environment.initialise(tmp_path) as environment:
+        session = Session(environment)
+        run(session, "CREATE TABLE t (id int, n int); CREATE VIEW of_t AS SELECT id, n + 1 AS n FROM t")
+        trace = run(session, f"EXPLAIN OPTIMIZER TRACE FOR {QUERY}")
+        heads = [line.removesuffix(": no change").removesuffix(":") for line in trace if not line.startswith(" ")]
+        rules = ["push_filters", "join_equalities", "merge_projections"]
+        assert heads == ["planned", *rules, "views and indexes", *rules]
+        plan = run(session, f"EXPLAIN {QUERY}")
+        plan = plan[: plan.index("")]
+        assert [line.removeprefix("  ") for line in trace if line.startswith(" ")][-len(plan) :] == plan
