@@ -12,8 +12,7 @@ from reclock.catalog.objects import Schema
 from reclock.catalog.persist import PersistLog, persist_folder
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership import fence, identity
 from reclock.consensus.leadership.identity import EnvironmentMark, switch_catalog
 from reclock.errors import CatalogUninitialized, ConfigurationError, Fenced, StoreRolledBack
 from reclock.runtime.environment import Environment
@@ -46,7 +45,7 @@ def test_settings_say_what_a_new_environment_is(consensus: Consensus, tmp_path: 
 def test_nobody_but_who_initialises_makes_a_mark(consensus: Consensus, tmp_path: Path) -> None:
     with pytest.raises(CatalogUninitialized):
         find_mark(settings(tmp_path), consensus, may_make=False)
-    assert consensus.read(environment.current) is None
+    assert consensus.read(identity.current) is None
 
 
 @pytest.mark.parametrize("wrong", [{"environment_id": "another"}, {"catalog": "persist"}, {"catalog": "shadow"}])
@@ -56,7 +55,7 @@ def test_settings_that_disagree_with_the_mark_are_refused(consensus: Consensus, 
         find_mark(settings(tmp_path, **wrong), consensus, may_make=True)
     assert next(iter(wrong)) in refused.value.message
     assert refused.value.hint
-    assert consensus.read(environment.current) == mark
+    assert consensus.read(identity.current) == mark
 
 
 def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(consensus: Consensus, tmp_path: Path) -> None:
@@ -65,7 +64,7 @@ def test_the_catalog_in_force_is_switched_by_who_knows_the_old_one(consensus: Co
     mark = find_mark(settings(tmp_path), consensus, may_make=True)
     for _ in range(2):
         consensus.transact(lambda connection: switch_catalog(connection, found="stash", to="persist"))
-        assert consensus.read(environment.current) == EnvironmentMark(mark.id, "persist")
+        assert consensus.read(identity.current) == EnvironmentMark(mark.id, "persist")
     with pytest.raises(ConfigurationError):
         consensus.transact(lambda connection: switch_catalog(connection, found="shadow", to="stash"))
 

@@ -76,10 +76,10 @@ def test_a_reader_that_is_killed_takes_no_index_along(environment: Environment, 
 @pytest.mark.parametrize(
     "killed_at",
     [
-        "controllers.sized.elected",
-        "controllers.sized.begun",
-        "controllers.sized.after_command",
-        "controllers.sized.before_advance",
+        "controllers.managed.elected",
+        "controllers.managed.begun",
+        "controllers.managed.after_command",
+        "controllers.managed.before_advance",
     ],
 )
 def test_what_a_killed_leader_of_a_cluster_had_begun_the_next_goes_on_with(

@@ -13,7 +13,7 @@ from reclock.catalog.convert import convert_catalog
 from reclock.catalog.durable import DurableCatalogState
 from reclock.catalog.implementations import Implementation
 from reclock.config import Settings
-from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership import identity
 from reclock.consensus.leadership.identity import EnvironmentMark
 
 OTHER: dict[Implementation, Implementation] = {"stash": "persist", "persist": "stash"}
@@ -53,11 +53,11 @@ class Environment:
     def __init__(self, home: Path, implementation: Implementation) -> None:
         self.url, self.home = f"sqlite:///{home / 'consensus.db'}", home
         self.place = CatalogPlace(implementation, self.url, home)
-        self.place.consensus.transact(lambda c: environment.establish(c, EnvironmentMark("tests", implementation)))
+        self.place.consensus.transact(lambda c: identity.establish(c, EnvironmentMark("tests", implementation)))
 
     @property
     def in_force(self) -> CatalogPlace:
-        mark = self.place.consensus.read(environment.current)
+        mark = self.place.consensus.read(identity.current)
         assert mark is not None
         return CatalogPlace(mark.catalog, self.url, self.home)
 

@@ -146,7 +146,7 @@ def test_a_dropped_source_leaves_no_slot_behind(upstream: Upstream, here: Lakeho
         with pytest.raises(Killed):
             here.sql("DROP SOURCE pg CASCADE")
     assert len(upstream.slots()) == 1
-    assert maintenance.sweep(here.environment).leftovers == 0
+    assert maintenance.sweep(here.environment).failed_cleanups == 0
     assert upstream.slots() == []
     here.create(upstream)
     assert here.tick() == []
@@ -188,7 +188,7 @@ def test_a_source_that_is_dropped_at_its_first_tick_leaves_no_slot(
             here.tick()
     assert len(upstream.slots()) == (moment != "before")
     monkeypatch.setattr(connector, "_LOCK_MS", 30_000)
-    assert maintenance.sweep(here.environment).leftovers == 0
+    assert maintenance.sweep(here.environment).failed_cleanups == 0
     assert upstream.slots() == []
 
 
@@ -207,7 +207,7 @@ def test_a_slot_whose_server_is_away_is_dropped_later(upstream: Upstream, here: 
         assert here.notices == [f'the upstream of "reclock.public.pg" still has the {kept}: it is away; the drop is retried later']
         query = "SELECT name, kept, error, detail FROM mz_source_leftovers"
         assert here.sql(query) == [("reclock.public.pg", kept, "it is away", "no route")]
-        assert maintenance.sweep(here.environment).leftovers == 1
+        assert maintenance.sweep(here.environment).failed_cleanups == 1
     assert here.tick() == []
     assert upstream.slots() == [(slot, upstream.slots()[0][1])]  # it was tried a moment ago
     monkeypatch.setattr(cleanup, "AGAIN_AFTER_MS", 0)

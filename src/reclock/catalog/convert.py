@@ -21,8 +21,7 @@ from reclock.catalog.objects import APPEND_ONLY, AuditEvent
 from reclock.catalog.upgrade import SEAL, leadership_objects, read_header, require_version, without_seal
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership import fence, identity
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogError, CatalogUninitialized, ConsensusOutcomeUnknown, UpperMismatch
 from reclock.failpoints import failpoint
@@ -57,7 +56,7 @@ def convert_catalog(
     A shadow's secondary lags and diverges while it is written, so from a shadow only its primary is moved. Raises what ``convert``
     raises, and ``CatalogError`` if the catalog is to move from a shadow to its own primary.
     """
-    mark = consensus.read(environment.current)
+    mark = consensus.read(identity.current)
     if mark is None:
         raise CatalogUninitialized()
     if mark.catalog == to:
@@ -81,7 +80,7 @@ def switch_mark(consensus: Consensus, *, found: str, to: str) -> Switch:
             if fence.current(connection) != following:
                 fence.check(connection, own)
             fence.advance(connection, following)
-            environment.switch_catalog(connection, found=found, to=to)
+            identity.switch_catalog(connection, found=found, to=to)
             failpoint("catalog.convert.before_switch_commit")
 
         try:

@@ -12,7 +12,7 @@ from reclock.catalog.stash import StashLog
 from reclock.collections.delta_log import DeltaLog
 from reclock.config import Settings
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.leadership import identity as environment
+from reclock.consensus.leadership import identity
 from reclock.consensus.leadership.identity import EnvironmentMark
 from reclock.errors import CatalogCorrupt, CatalogUninitialized, ConfigurationError
 
@@ -24,13 +24,13 @@ def find_mark(settings: Settings, consensus: Consensus, *, may_make: bool) -> En
 
     Raises ``CatalogUninitialized`` if there is none otherwise, ``ConfigurationError`` if the settings disagree with it.
     """
-    mark = consensus.read(environment.current)
+    mark = consensus.read(identity.current)
     if mark is None:
         if not may_make:
             raise CatalogUninitialized()
         _refuse_to_forget(settings)
         new = EnvironmentMark(settings.environment_id or str(uuid4()), settings.catalog or "stash")
-        mark = consensus.transact(lambda connection: environment.establish(connection, new))
+        mark = consensus.transact(lambda connection: identity.establish(connection, new))
     if settings.environment_id not in ("", mark.id):
         raise ConfigurationError(
             f'setting "environment_id" is "{settings.environment_id}", consensus belongs to environment "{mark.id}"',

@@ -105,9 +105,9 @@ def _source_progresses(state: SystemState) -> Rows:
             yield item.id, item.name, item.progress.source_id
 
 
-def _leftovers(state: SystemState) -> Rows:
+def _pending_cleanups(state: SystemState) -> Rows:
     """What upstreams still keep for sources that were dropped."""
-    for own in state.leftovers():
+    for own in state.pending_cleanups():
         if own.source_id not in state.catalog.items:
             yield own.source_id, own.name, own.what, _moment(own.at), own.error, own.detail
 
@@ -290,7 +290,7 @@ _RELATIONS: tuple[Builtin, ...] = (
         "mz_internal",
         "mz_source_leftovers",
         desc(source_id=TEXT, name=TEXT, kept=TEXT, tried_at=TIMESTAMPTZ, error=TEXT, detail=TEXT),
-        _leftovers,
+        _pending_cleanups,
     ),
     Builtin(
         "mz_internal",

@@ -14,7 +14,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.groups import GroupFrontier
-from reclock.consensus.objects.pending_cleanup import Leftover
+from reclock.consensus.objects.pending_cleanup import PendingCleanup
 from reclock.consensus.processes.statistics import Total
 from reclock.consensus.processes.statuses import Status
 from reclock.introspection.backends import Backend
@@ -115,7 +115,7 @@ class SystemState:
     """How far the collection of each object is."""
     statuses: Callable[[], Sequence[Status]]
     status_history: Callable[[], Sequence[Status]]
-    leftovers: Callable[[], Sequence[Leftover]]
+    pending_cleanups: Callable[[], Sequence[PendingCleanup]]
     audit_events: Callable[[], Sequence[AuditEvent]]
     storage_usages: Callable[[], Sequence[StorageUsage]]
     queries: Callable[[], Mapping[GlobalId, str]]

@@ -57,9 +57,9 @@ class GroupReport:
 
 @dataclass(frozen=True, slots=True)
 class SweepReport:
-    """What nobody will ask for any more: tables of dropped objects, read holds, entries of the status history, values of secrets
-    whose CREATE or ALTER was never committed, files of rows that nobody took, old measurements of storage usage. Of ``leftovers``,
-    what upstreams keep for dropped sources, as many are there still.
+    """How much garbage was deleted: tables of dropped objects, read holds, entries of the status history, values of secrets whose
+    CREATE or ALTER was never committed, files of results that no client fetched, old measurements of storage usage.
+    ``failed_cleanups`` is how many dropped sources their upstreams still keep something for.
     """
 
     orphans: tuple[StorageCollectionId, ...]
@@ -68,7 +68,7 @@ class SweepReport:
     secrets: int
     spooled: int
     storage_usages: int
-    leftovers: int
+    failed_cleanups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def sweep(environment: Environment) -> SweepReport:
         secrets=_sweep_secrets(environment),
         spooled=spooled,
         storage_usages=_expire_storage_usage(environment),
-        leftovers=failed_cleanups,
+        failed_cleanups=failed_cleanups,
     )
 
 

@@ -25,8 +25,7 @@ from reclock.config import Settings
 from reclock.consensus.database.copying import clear, copy_all
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.frontiers.holds import forget_readers
-from reclock.consensus.leadership import fence
-from reclock.consensus.leadership import identity as marks_of_environments
+from reclock.consensus.leadership import fence, identity
 from reclock.consensus.leadership.identity import EnvironmentMark
 from reclock.errors import ConfigurationError
 from reclock.failpoints import failpoint
@@ -78,7 +77,7 @@ def restore(backup: Path, home: Path | str | None, *, may_replace: bool) -> Rest
         epoch = _lead(settings, consensus, mark, above)
         failpoint("restore.led")
         lake.delete_folder("marks")  # of a process that was writing one when it was fenced
-        consensus.transact(lambda connection: marks_of_environments.establish(connection, mark))
+        consensus.transact(lambda connection: identity.establish(connection, mark))
     finally:
         consensus.close()
     _drop_strays(home)

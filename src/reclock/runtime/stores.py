@@ -30,7 +30,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.consensus.leadership.fence import Leadership, known_epoch
-from reclock.consensus.objects.pending_cleanup import Leftovers
+from reclock.consensus.objects.pending_cleanup import PendingCleanups
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.replicas import Replicas
 from reclock.consensus.processes.restarts import RestartRequests
@@ -164,8 +164,8 @@ class Stores:
         return RestartRequests(self.consensus, self.leadership)
 
     @property
-    def pending_cleanup(self) -> Leftovers:
-        return Leftovers(self.consensus, self.leadership)
+    def pending_cleanup(self) -> PendingCleanups:
+        return PendingCleanups(self.consensus, self.leadership)
 
     @property
     def statistics(self) -> Statistics:

@@ -69,7 +69,7 @@ def _state(
         frontiers=lambda: environment.control_plane.frontiers_of(catalog),
         statuses=lambda: list(environment.stores.statuses.current().values()),
         status_history=environment.stores.statuses.history,
-        leftovers=environment.stores.pending_cleanup.get_all,
+        pending_cleanups=environment.stores.pending_cleanup.get_all,
         audit_events=environment.stores.catalog.get_audit_logs,
         storage_usages=environment.stores.catalog.get_storage_usages,
         queries=lambda: _queries(catalog),

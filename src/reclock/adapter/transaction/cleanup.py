@@ -12,7 +12,7 @@ import structlog
 
 from reclock.algebra.ids import GlobalId
 from reclock.connectors.clients import postgres_parameters
-from reclock.consensus.objects.pending_cleanup import Leftover
+from reclock.consensus.objects.pending_cleanup import PendingCleanup
 from reclock.controllers.implied import is_dropped
 from reclock.definitions.connections import Connection, SecretReference
 from reclock.definitions.sources import PostgresConnector
@@ -28,18 +28,18 @@ AGAIN_AFTER_MS = 600_000
 _log = structlog.get_logger(__name__)
 
 
-def pending_of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[Leftover]:
+def pending_of(catalog: PlannerCatalog, ids: Iterable[GlobalId], environment: Environment) -> list[PendingCleanup]:
     """What the upstreams hold for those of ``ids`` that are sources of ``catalog``."""
     now, pending = environment.stores.clock(), []
     for entry in map(catalog.entry, ids):
         connector = entry.source.connector if isinstance(entry, RelationEntry) and entry.source is not None else None
         if entry is not None and isinstance(connector, PostgresConnector):
             what = f'replication slot "{connector.slot}" of publication "{connector.publication}"'
-            pending.append(Leftover(entry.id, str(entry.name), what, wire.encode(connector).decode(), now))
+            pending.append(PendingCleanup(entry.id, str(entry.name), what, wire.encode(connector).decode(), now))
     return pending
 
 
-def run(environment: Environment, pending: Iterable[Leftover]) -> list[Leftover]:
+def run(environment: Environment, pending: Iterable[PendingCleanup]) -> list[PendingCleanup]:
     """Have the upstreams drop what they hold for dropped sources. Returns the tasks that failed, with their errors."""
     failures = []
     for task in pending:
@@ -72,14 +72,14 @@ def run_all(environment: Environment, *, is_patient: bool = False) -> int:
     return len(failures)
 
 
-def secrets_of(pending: Iterable[Leftover]) -> set[str]:
+def secrets_of(pending: Iterable[PendingCleanup]) -> set[str]:
     """The references of the secrets that these tasks need to reach the upstreams."""
     connections = (_upstream(task).connection for task in pending)
     options = (value for connection in connections if isinstance(connection, Connection) for _, value in connection.options)
     return {value.reference for value in options if isinstance(value, SecretReference)}
 
 
-def _upstream(task: Leftover) -> PostgresConnector:
+def _upstream(task: PendingCleanup) -> PostgresConnector:
     return wire.decode(task.upstream.encode(), PostgresConnector)
 
 

@@ -1,7 +1,7 @@
-"""What upstreams may keep for sources that are no more, such as a replication slot, until they are told.
+"""What is still to be deleted upstream for dropped sources, such as a replication slot.
 
-It is written before a source is dropped, so that whoever is killed in between leaves it to others; what is written of a source that
-is still there means nothing. The row goes once the upstream was told.
+A row is written before its source is dropped, so that a process that is killed in between leaves the work to others; the row of a
+source that still exists means nothing. The row is deleted once the upstream has deleted its part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reclock.consensus.database.store import Consensus, metadata
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 
-_leftovers = sa.Table(
+_pending = sa.Table(
     "reclock_leftovers",
     metadata,
     sa.Column("source_id", sa.Text, primary_key=True),
@@ -31,9 +31,9 @@ _leftovers = sa.Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
-    """``what`` an upstream keeps for the source; ``upstream`` is how it is reached, as JSON, without secrets. ``at`` is when it was
-    last tried to tell it, or was going to be; ``error`` and ``detail`` say why that failed.
+class PendingCleanup:
+    """``what`` the upstream keeps for the source. ``upstream`` is its connector as JSON, without secrets. ``at`` is the time of the
+    last attempt, or of the entry before the first one; ``error`` and ``detail`` are of the last attempt, if it failed.
     """
 
     source_id: GlobalId
@@ -44,54 +44,55 @@ class Leftover:
     error: str | None = None
     detail: str | None = None
 
-    def failed(self, error: str, detail: str | None, at: Timestamp) -> Leftover:
+    def failed(self, error: str, detail: str | None, at: Timestamp) -> PendingCleanup:
         return replace(self, error=error, detail=detail, at=at)
 
 
-class Leftovers:
-    """Those of an environment, as an actor of one epoch writes them."""
+class PendingCleanups:
+    """The pending cleanup of an environment. Writes need the current epoch."""
 
     def __init__(self, consensus: Consensus, leadership: Leadership) -> None:
         self._consensus = consensus
         self._leadership = leadership
 
-    def get_all(self) -> list[Leftover]:
-        """In the order of their moments."""
-        rows = self._consensus.look(sa.select(_leftovers).order_by(_leftovers.c.at, _leftovers.c.source_id))
+    def get_all(self) -> list[PendingCleanup]:
+        """All entries, oldest attempt first."""
+        rows = self._consensus.look(sa.select(_pending).order_by(_pending.c.at, _pending.c.source_id))
         return [
-            Leftover(GlobalId(row.source_id), row.name, row.what, row.upstream, Timestamp(row.at), row.error, row.detail)
+            PendingCleanup(GlobalId(row.source_id), row.name, row.what, row.upstream, Timestamp(row.at), row.error, row.detail)
             for row in rows
         ]
 
-    def put(self, leftovers: Iterable[Leftover]) -> None:
-        """In place of what was written of their sources."""
-        found = list(leftovers)
+    def put(self, cleanups: Iterable[PendingCleanup]) -> None:
+        """Enter these, replacing earlier entries of their sources."""
+        cleanups = list(cleanups)
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.delete(_leftovers).where(_leftovers.c.source_id.in_([own.source_id for own in found])))
-            for own in found:
-                row = {column.name: getattr(own, column.name) for column in _leftovers.columns}
-                connection.execute(sa.insert(_leftovers).values(**row))
+            sources = [cleanup.source_id for cleanup in cleanups]
+            connection.execute(sa.delete(_pending).where(_pending.c.source_id.in_(sources)))
+            for cleanup in cleanups:
+                row = {column.name: getattr(cleanup, column.name) for column in _pending.columns}
+                connection.execute(sa.insert(_pending).values(**row))
 
-        if found:
+        if cleanups:
             self._consensus.transact(write)
 
-    def failed(self, leftover: Leftover) -> None:
-        """Why it is still there; unless another actor was there meanwhile, and it is gone."""
-        new = {"at": leftover.at, "error": leftover.error, "detail": leftover.detail}
+    def failed(self, cleanup: PendingCleanup) -> None:
+        """Record a failed attempt. Does nothing if another actor has forgotten the entry meanwhile."""
+        attempt = {"at": cleanup.at, "error": cleanup.error, "detail": cleanup.detail}
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.update(_leftovers).where(_leftovers.c.source_id == leftover.source_id).values(**new))
+            connection.execute(sa.update(_pending).where(_pending.c.source_id == cleanup.source_id).values(**attempt))
 
         self._consensus.transact(write)
 
     def forget(self, source_id: GlobalId) -> None:
-        """The upstream was told."""
+        """Delete the entry: the upstream keeps nothing for the source any more."""
 
         def write(connection: sa.Connection) -> None:
             fence.check(connection, self._leadership)
-            connection.execute(sa.delete(_leftovers).where(_leftovers.c.source_id == source_id))
+            connection.execute(sa.delete(_pending).where(_pending.c.source_id == source_id))
 
         self._consensus.transact(write)
