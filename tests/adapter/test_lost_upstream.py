@@ -9,8 +9,8 @@ import pytest
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.errors import InvalidOption, UpstreamChanged, UpstreamLost
+from reclock.ingest.failures import decode_failure, encode_failure
 from reclock.ingest.payload import Phase, Step
-from reclock.ingest.stage import decode_failure, encode_failure
 from reclock.runtime.environment import Environment
 
 LOST = UpstreamLost("0", 5, message='partition 0 of topic "t" was deleted and created again', detail="its id was a, now b")

@@ -32,7 +32,7 @@ from reclock.definitions.sources import (
 )
 from reclock.errors import DecodeFailed, InvalidOption
 from reclock.ingest import payload
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 
 pytestmark = pytest.mark.spark
 

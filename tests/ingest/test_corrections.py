@@ -7,7 +7,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ClaimConflict, DecodeFailed
 from reclock.ingest import payload
 from reclock.ingest.payload import Step
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 from reclock.reclocking.mint import Binding
 
 pytestmark = pytest.mark.spark

@@ -40,7 +40,7 @@ from reclock.errors import (
 from reclock.ingest import payload
 from reclock.ingest.audit import conclude_audit, open_audit
 from reclock.ingest.payload import Phase, Step
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 
 pytestmark = pytest.mark.spark
 
@@ -267,7 +267,7 @@ def test_an_audit_does_not_speak_for_what_was_decided_meanwhile(world):
     case = open_audit(EVENTS, "driver", frontiers=world.frontiers, lake=world.lake)
     decide(world, payload.skip, "a.csv", 0, 1)
     with pytest.raises(ClaimConflict):
-        conclude_audit(case, failed=(), report={}, frontiers=world.frontiers)
+        conclude_audit(case, failed=(), report={})
     world.tick(20)
     assert world.visible() == [(2, "y", 10)]
 

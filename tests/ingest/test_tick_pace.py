@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reclock.adapter.session.session import Session
-from reclock.ingest.step import IngestReport
+from reclock.ingest.report import IngestReport
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

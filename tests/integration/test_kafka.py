@@ -22,7 +22,7 @@ from reclock.definitions.sources import BytesFormat, CsvFormat, JsonFormat, Kafk
 from reclock.errors import DecodeFailed, InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
 from reclock.ingest.rebuild import Rebuilt
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

@@ -16,7 +16,7 @@ from reclock.connectors import kinesis as connector
 from reclock.definitions.sources import JsonFormat, KinesisConnector, SourceSpec, TextFormat
 from reclock.errors import DecodeFailed, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

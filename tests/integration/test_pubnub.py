@@ -16,7 +16,7 @@ from reclock.connectors.pubnub import CACHE_TIMETOKENS
 from reclock.definitions.sources import PubNubConnector, SourceSpec
 from reclock.errors import InvalidOption, UpstreamChanged, UpstreamUnavailable
 from reclock.ingest import payload
-from reclock.ingest.step import IngestState
+from reclock.ingest.report import IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

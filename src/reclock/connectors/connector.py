@@ -145,7 +145,7 @@ class SupportsGuests(Connector, Protocol):
     all of it that belongs to what was bound before, and no more. A probe is of those that have begun.
     """
 
-    def over(self, outputs: Mapping[str, RelationDesc]) -> Connector:
+    def with_outputs(self, outputs: Mapping[str, RelationDesc]) -> Connector:
         """The same for these outputs."""
 
     def begin(self, bound: Bound, skips: Sequence[Skip] = ()) -> tuple[list[Increment], Mapping[str, BlockedReason]]:

@@ -55,11 +55,11 @@ class Debezium:
 
     # --- in the driver ---
 
-    def over(self, outputs: Mapping[str, RelationDesc]) -> Debezium:
+    def with_outputs(self, outputs: Mapping[str, RelationDesc]) -> Debezium:
         return replace(self, outputs=outputs)
 
     def probe(self, bound: Bound, skips: Sequence[Skip] = ()) -> list[Increment]:
-        return self.over({output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)})._go_on(
+        return self.with_outputs({output: desc for output, desc in self.outputs.items() if not _is_late(output, bound)})._go_on(
             bound, skips
         )
 
@@ -71,7 +71,7 @@ class Debezium:
             if not _is_late(output, bound):
                 continue
             try:
-                increments += self.over({output: self.outputs[output]})._caught_up(output, bound, skips)
+                increments += self.with_outputs({output: self.outputs[output]})._caught_up(output, bound, skips)
             except _Waits as waits:  # nobody waits for it before it has begun
                 blocked[output] = str(waits)
             except UpstreamUnavailable as error:  # Debezium makes a topic with its first event

@@ -1,53 +1,53 @@
-"""The audit's two ends: what of a staged step is to be looked at, and writing down what was found."""
+"""The audit's two ends: which numbers of a staged step are checked, and the result in its claim."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from reclock.algebra.relations import DIFF_COLUMN
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.connectors.connector import format_partition
-from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict
+from reclock.ingest import effects, events
+from reclock.ingest.advance import Goal, Ingestion, drive
+from reclock.ingest.claim_effects import ClaimEffects
 from reclock.ingest.difference import RETRACTED
-from reclock.ingest.payload import Audit, Phase, Step
+from reclock.ingest.payload import Step
 from reclock.ingest.source_collections import SourceCollections
 from reclock.quality.slice import AuditSlice
-
-AUDITABLE = (Phase.STAGED, Phase.AUDITED)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditCase:
-    """A step that waits for its audit. ``claim`` ties the result to exactly what was looked at."""
+    """A step that waits for its audit, under a claim that ties the result to exactly what is audited."""
 
     source: SourceSpec
-    claim: Claim
-    step: Step
+    ingestion: Ingestion
     slice: AuditSlice
+    claim: ClaimEffects = field(repr=False)
+
+    @property
+    def step(self) -> Step:
+        return self.ingestion.held
 
 
 def open_audit(source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int = 60_000) -> AuditCase | None:
-    """The source's step, if it is staged; one that failed its audit before is looked at again. None if there is nothing to do."""
+    """The source's step, if it is staged; one that failed its audit before is audited again. None if there is nothing to audit."""
     frontier = frontiers.get(source.id)
-    if frontier.claim is None or Step.from_payload(frontier.claim.payload).phase not in AUDITABLE:
-        return None  # not taken over: its lease is its writer's, or nobody's
-    try:
-        claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
-    except ClaimConflict:
+    if frontier.claim is None:
         return None
-    if claim is None:
+    standing = events.Inspected(Step.from_payload(frontier.claim.payload))
+    claim = ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms)
+    ingestion, end = drive(Ingestion(source.id, source.name, standing.step.at, Goal.AUDIT), standing, claim.perform)
+    if not isinstance(end, effects.ReadyToAudit):
         return None
-    step = Step.from_payload(claim.payload)
-    collections = SourceCollections.open(lake, source)
-    if step.phase not in AUDITABLE or collections.is_committed(claim.at):
-        return None
-    return AuditCase(source, claim, step, audit_slice(source, step, frontier.upper, collections))
+    slice = audit_slice(source, end.step, frontier.upper, SourceCollections.open(lake, source))
+    return AuditCase(source, ingestion, slice, claim)
 
 
 def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: SourceCollections) -> AuditSlice:
@@ -77,14 +77,13 @@ def audit_slice(source: SourceSpec, step: Step, upper: Timestamp, collections: S
     )
 
 
-def conclude_audit(
-    case: AuditCase, *, failed: Sequence[str], report: Mapping[str, Any], frontiers: Frontiers, lease_ms: int = 60_000
-) -> Step:
-    """Write the result into the claim; ``failed`` names all checks that failed, waived or not. The step as it is now.
+def conclude_audit(case: AuditCase, *, failed: Sequence[str], report: Mapping[str, Any]) -> Step:
+    """Write the result into the claim; ``failed`` names all checks that failed, waived or not. Answers the step as it is now.
 
-    Raises ``ClaimConflict`` if something was decided meanwhile about what was audited: audit again. A step that may not go on
-    is left to whoever comes next.
+    Raises ``ClaimConflict`` if something was decided meanwhile about the audited step: audit again. A step that a check blocks is
+    left to the next writer.
     """
-    step = replace(case.step, phase=Phase.AUDITED, audit=Audit(tuple(failed), dict(report)))
-    frontiers.amend(case.source.id, case.claim, step.to_payload(), lease_ms=0 if step.blocking else lease_ms)
-    return step
+    ingestion, end = drive(case.ingestion, events.AuditConcluded(tuple(failed), report), case.claim.perform)
+    if isinstance(end, effects.NotReady):
+        raise end.conflict or ClaimConflict(case.source.id)
+    return ingestion.held

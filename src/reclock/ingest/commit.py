@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
@@ -11,10 +11,12 @@ from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.processes.statistics import Moved
 from reclock.definitions.sources import SourceSpec
-from reclock.errors import AuditFailed, ClaimConflict, ReclockError
+from reclock.errors import ClaimConflict, ReclockError
 from reclock.failpoints import failpoint
-from reclock.ingest.payload import PASSED, Phase, Step
-from reclock.ingest.source_collections import SourceCollections
+from reclock.ingest import effects
+from reclock.ingest.advance import Goal, Ingestion, drive
+from reclock.ingest.claim_effects import ClaimEffects
+from reclock.ingest.payload import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,43 +42,34 @@ def commit_and_publish(
 ) -> Published:
     """Commit the staged rows of every source whose step has passed its audit, then publish all of those in one transaction.
 
-    They are readable below one upper, beyond ``at`` and beyond the time of each step. A source that cannot be committed is
-    left claimed and reported, and holds back no other. Safe to repeat at any point; so must ``count`` be, which is told what each
-    source moves before it is published.
+    They are readable below one upper, beyond ``at`` and beyond the time of each step. A source that cannot be committed stays
+    claimed, is reported, and holds back no other. Safe to repeat at any point. ``count`` is called with what each source moves
+    before it is published: it may be called again with the same.
     """
     claims: dict[str, Claim] = {}
     steps: dict[str, Step] = {}
     failed: dict[str, ReclockError] = {}
     waiting: list[str] = []
     for source in sources:
+        claim = ClaimEffects(source, owner, frontiers=frontiers, lake=lake, lease_ms=lease_ms)
         try:
-            standing = frontiers.get(source.id).claim
+            standing = claim.inspect()
             if standing is None:
                 continue
-            collections = SourceCollections.open(lake, source)
-            # looked at before it is taken over: the lease of a step that cannot be committed is its writer's, or nobody's
-            if not _is_ready(source, standing, collections):
-                waiting.append(source.name)
-                continue
-            claim = frontiers.take_over(source.id, owner=owner, lease_ms=lease_ms)
-            if claim is None:
-                continue
-            if not _is_ready(source, claim, collections):
-                waiting.append(source.name)
-                continue
-            step = Step.from_payload(claim.payload)
-            commits = len({*step.staged, *step.revived}) + len(step.failed) + len(collections.begun_by(step.increments))
-            if commits > 1:  # one commit an output: from the first on there is no other way than forward
-                step = replace(step, phase=Phase.COMMITTING)
-                claim = frontiers.amend(source.id, claim, step.to_payload(), lease_ms=lease_ms)
-            failpoint("ingest.before_commit")
-            collections.commit(step.staged, step.increments, claim.at, step.failed, step.revived)
-            failpoint("ingest.after_commit")
-            claims[source.name], steps[source.name] = claim, step
+            ingestion = Ingestion(source.id, source.name, standing.step.at, Goal.PUBLISH)
+            _, end = drive(ingestion, standing, claim.perform)
         except ClaimConflict:
-            waiting.append(source.name)
+            end = effects.NotReady()
         except ReclockError as failure:  # the edge of the loop over sources: recorded, and the others go on
             failed[source.name] = failure
+            continue
+        match end:
+            case effects.ReadyToPublish(step):
+                claims[source.name], steps[source.name] = claim.held.claim, step
+            case effects.StallSource(error):
+                failed[source.name] = error
+            case effects.NotReady():
+                waiting.append(source.name)
     upper = Timestamp(max([at, *(claim.at for claim in claims.values())]) + 1)
     groups = {source.name: source.id for source in sources}
     are_sparse = {source.name: source.connector.reclocking.is_sparse for source in sources}
@@ -94,18 +87,9 @@ def _moved(at: Timestamp, step: Step, is_sparse: bool) -> Moved:
     return Moved(at, offsets, step.rows, sum(file.size_bytes for file in step.files))
 
 
-def _is_ready(source: SourceSpec, claim: Claim, collections: SourceCollections) -> bool:
-    """Whether the step may be committed, or was. Raises ``AuditFailed`` if a check stands against it."""
-    step = Step.from_payload(claim.payload)
-    if collections.is_committed(claim.at):
-        return True
-    if step.blocking:
-        raise AuditFailed(source.name, list(step.blocking))
-    return step.phase in PASSED
-
-
 def _publish(claims: dict[str, Claim], upper: Timestamp, frontiers: Frontiers) -> set[str]:
-    """All at one moment; if a claim went to another writer meanwhile, the others one by one. The groups that were lost."""
+    """Publish all claims at one moment; if another writer took one over meanwhile, the others one by one. Answers the groups that
+    were not published."""
     if not claims:
         return set()
     try:

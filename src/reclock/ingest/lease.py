@@ -1,4 +1,4 @@
-"""Holding a claim while working under it: its lease is renewed by a thread, so that long work is not taken for a death."""
+"""A claim that a writer works under: a thread renews its lease, so that long work is not taken for a death."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _logger = structlog.get_logger(__name__)
 
 
 class HeldClaim:
-    """A claim that stays this writer's for the time of a ``with`` block, unless somebody decides about it. Then the next ``amend``
-    raises ``ClaimConflict``."""
+    """A claim whose lease is renewed for the time of a ``with`` block. If somebody decides about the claim meanwhile, the next
+    ``amend`` raises ``ClaimConflict``."""
 
     def __init__(self, frontiers: Frontiers, group: str, claim: Claim, lease_ms: int) -> None:
         self._frontiers, self._group, self._lease_ms = frontiers, group, lease_ms
@@ -30,17 +30,21 @@ class HeldClaim:
     def claim(self) -> Claim:
         return self._claim
 
-    def amend(self, payload: Payload) -> None:
-        """Replace the payload, durably. Raises ``ClaimConflict`` if the claim is no longer ours."""
+    def amend(self, payload: Payload, *, has_lease: bool = True) -> None:
+        """Replace the payload, durably. Without a lease any writer may take the claim over.
+
+        Raises ``ClaimConflict`` if the claim is no longer this writer's.
+        """
         with self._lock:
-            self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=self._lease_ms)
+            lease_ms = self._lease_ms if has_lease else 0
+            self._claim = self._frontiers.amend(self._group, self._claim, payload, lease_ms=lease_ms)
 
     def renew(self) -> None:
-        """Raises ``ClaimConflict`` if the claim is no longer ours."""
+        """Raises ``ClaimConflict`` if the claim is no longer this writer's."""
         self.amend(self._claim.payload)
 
     def let_go(self, payload: Payload) -> None:
-        """Leave the claim, with this payload, to whoever comes next; if somebody has it already, to them."""
+        """Leave the claim, with this payload, to the next writer. Nothing happens if another writer has it already."""
         with self._lock:
             self._is_over.set()
             try:
@@ -49,7 +53,7 @@ class HeldClaim:
                 _logger.info("claim went to another writer", group=self._group, detail=conflict.detail)
 
     def abandon(self) -> None:
-        """Give the claim up. Nothing may have been appended under it."""
+        """End the claim. Nothing may have been appended under it."""
         with self._lock:
             self._is_over.set()
             self._frontiers.abandon(self._group, self._claim)
@@ -70,6 +74,6 @@ class HeldClaim:
                 try:
                     self._claim = self._frontiers.amend(self._group, self._claim, self._claim.payload, lease_ms=self._lease_ms)
                 except (ClaimConflict, Fenced):
-                    return  # the writer learns it at its next step
+                    return  # the writer's next amendment fails
                 except ReclockError as failure:  # the edge of a loop: consensus may be back in time
                     _logger.warning("lease could not be renewed", group=self._group, error=failure.message)

@@ -63,7 +63,7 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailureReason:
     """Why nothing is known of an output any more."""
 
     message: str
@@ -83,7 +83,7 @@ class Step:
     """The files of each output that has any."""
     is_read: bool = False
     """Whether they are there before they are bound, because they cannot be read twice."""
-    failed: Mapping[str, Failed] = field(default_factory=dict)
+    failed: Mapping[str, FailureReason] = field(default_factory=dict)
     """The outputs of which nothing is known from this step on."""
     revived: tuple[str, ...] = ()
     """The outputs that had failed, and have rows again from this step on."""
@@ -92,7 +92,7 @@ class Step:
     audit: Audit | None = None
     decisions: Decisions = Decisions()
     error: str | None = None
-    """Why the step does not go on, as ``reclock.ingest.stage`` encodes it."""
+    """Why the step does not go on, as ``reclock.ingest.failures`` encodes it."""
 
     @property
     def bindings(self) -> list[tuple[str, int]]:
@@ -117,6 +117,11 @@ class Step:
         """The failed checks that nobody has waived. A step without an audit is for its caller to refuse."""
         failed = self.audit.failed if self.audit else ()
         return tuple(name for name in failed if name not in self.decisions.waive)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether it may be committed."""
+        return self.phase in PASSED and not self.blocking
 
     def is_skipped(self, increment: Increment) -> bool:
         """Whether nothing of it is to be read."""
@@ -176,7 +181,7 @@ class Step:
             payload["staging"],
             {output: [StagedFile(**file) for file in files] for output, files in payload["staged"]["files"].items()},
             payload["staged"].get("once", False),
-            {output: Failed(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
+            {output: FailureReason(**failed) for output, failed in payload["staged"].get("failed", {}).items()},
             tuple(payload["staged"].get("revived", ())),
             payload["staged"].get("changes"),
             Audit(tuple(audit["failed"]), audit["report"]) if audit else None,
@@ -240,7 +245,7 @@ def retry(payload: Mapping[str, Any]) -> dict[str, Any]:
     which must match its bindings.
     """
     step = Step.from_payload(payload)
-    if step.phase is Phase.AUDITED and not step.blocking:
+    if step.has_passed:
         raise _too_late()
     return _restaged(replace(step, decisions=replace(step.decisions, is_reread=True))).to_payload()
 
@@ -249,7 +254,7 @@ def resnapshot(payload: Mapping[str, Any]) -> dict[str, Any]:
     """Bind and read nothing of what the step was about, but all that the upstream has now. Nobody has seen a step that is not
     published. Raises ``InvalidOption`` for a step that has passed its audit."""
     step = Step.from_payload(payload)
-    if step.phase in PASSED and not step.blocking:
+    if step.has_passed:
         raise _too_late()
     return Step(step.source, step.at, Phase.PROBING, staging=step.staging, decisions=Decisions(is_resnapshot=True)).to_payload()
 

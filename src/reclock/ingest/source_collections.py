@@ -21,7 +21,7 @@ from reclock.collections.version import OutputFailure, Version
 from reclock.connectors.connector import Bound, Increment
 from reclock.definitions.sources import PLACE_COLUMN, Reclocking, SourceSpec, collections_of
 from reclock.errors import ClaimConflict, InternalError, UpperMismatch
-from reclock.ingest.payload import Failed
+from reclock.ingest.payload import FailureReason
 from reclock.reclocking.digits import digits, worth
 from reclock.reclocking.frontiers import Partition, SourceFrontier
 from reclock.reclocking.mint import Binding
@@ -29,7 +29,7 @@ from reclock.reclocking.mint import Binding
 _read: WeakKeyDictionary[Version, Bound] = WeakKeyDictionary()
 """What `SourceCollections.read_bound` read of a version, which never changes: so a source where nothing is new reads nothing."""
 
-_NONE: Mapping[str, Failed] = {}
+_NONE: Mapping[str, FailureReason] = {}
 
 _Key = TypeVar("_Key")
 
@@ -160,7 +160,7 @@ class SourceCollections:
         staged: Mapping[str, Sequence[StagedFile]],
         increments: Sequence[Increment],
         at: Timestamp,
-        failed: Mapping[str, Failed] = _NONE,
+        failed: Mapping[str, FailureReason] = _NONE,
         revived: Sequence[str] = (),
     ) -> None:
         """The staged rows are in the outputs, and the evidence of the increments is what holds from ``at`` on, where those begin

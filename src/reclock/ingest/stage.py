@@ -23,16 +23,9 @@ from reclock.collections.files import parquet_writer
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
 from reclock.connectors.connector import OFFSET_COLUMN, ChangeCount, Connector, Read
-from reclock.errors import (
-    DecodeFailed,
-    InternalError,
-    OutputFailed,
-    SourceError,
-    UpstreamChanged,
-    UpstreamLost,
-    UpstreamUnavailable,
-)
-from reclock.ingest.payload import Failed
+from reclock.errors import InternalError, OutputFailed, SourceError
+from reclock.ingest.failures import decode_failure, encode_failure
+from reclock.ingest.payload import FailureReason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +37,7 @@ class StagingOutcome:
     ``failed``."""
 
     truncated: Collection[str] = ()
-    failed: Mapping[str, Failed] = field(default_factory=dict)
+    failed: Mapping[str, FailureReason] = field(default_factory=dict)
     changes: int | None = None
     """How many changes were found at the bound offsets, if the connector counts them."""
 
@@ -82,7 +75,7 @@ class StagingJob:
             raise min(failures, key=lambda failure: (getattr(failure, "partition", ""), getattr(failure, "offset", 0)))
         told = [json.loads(row.told) for row in outcome]
         truncated = frozenset(output for each in told for output in each["truncated"])
-        failed = {output: Failed(**failed) for each in told for output, failed in each["failed"].items()}
+        failed = {output: FailureReason(**failed) for each in told for output, failed in each["failed"].items()}
         counts = [each["changes"] for each in told if each["changes"] is not None]
         return StagingOutcome(truncated, failed, sum(counts) if counts else None)
 
@@ -98,7 +91,7 @@ class StagingJob:
         """Write the files of one task; answers what was wrong with the upstream, encoded, or None, and what it told of outputs."""
         writers: dict[tuple[str, bool], StagedWriter] = {}
         truncated: list[str] = []
-        failed: dict[str, Failed] = {}
+        failed: dict[str, FailureReason] = {}
         changes: int | None = None
         try:
             for output, rows in self._read(task):
@@ -110,7 +103,7 @@ class StagingJob:
                     if rows is None:
                         truncated.append(output)
                     else:
-                        failed[output] = Failed(rows.message, rows.detail)
+                        failed[output] = FailureReason(rows.message, rows.detail)
                 elif rows.num_rows:
                     key = output, OFFSET_COLUMN in rows.column_names
                     if key not in writers:
@@ -171,27 +164,3 @@ class StagedWriter:
         """What was written counts for nothing."""
         self._file.close()
         self._folder.delete([self._written])
-
-
-def encode_failure(failure: SourceError) -> str:
-    """A failure as text, from an executor to the driver and into a claim."""
-    fields: dict[str, Any] = {"message": failure.message, "detail": failure.detail}
-    if isinstance(failure, DecodeFailed | UpstreamChanged):
-        fields |= {"partition": failure.partition, "offset": failure.offset, "hint": failure.hint}
-    if isinstance(failure, DecodeFailed):
-        fields |= {"unit": failure.unit}
-    return json.dumps({"kind": type(failure).__name__, **fields})
-
-
-def decode_failure(text: str) -> SourceError:
-    """The failure that ``encode_failure`` wrote."""
-    fields = json.loads(text)
-    match fields["kind"]:
-        case "DecodeFailed":
-            return DecodeFailed(fields["partition"], fields["offset"], detail=fields["detail"], unit=fields["unit"])
-        case "UpstreamChanged" | "UpstreamLost" as kind:
-            error = UpstreamLost if kind == "UpstreamLost" else UpstreamChanged
-            told = {name: fields.get(name) for name in ("message", "detail", "hint")}
-            return error(fields["partition"], fields["offset"], **told)
-        case _:
-            return UpstreamUnavailable(fields["message"], detail=fields["detail"])

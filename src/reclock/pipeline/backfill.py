@@ -23,8 +23,8 @@ from reclock.definitions.sources import SourceSpec
 from reclock.errors import AuditFailed, BackfillRefused, ClaimConflict, SourceError, UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.ingest.rebuild import Rebuild, Rebuilt
+from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.source_collections import SourceCollections
-from reclock.ingest.step import IngestReport, IngestState
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

@@ -41,7 +41,7 @@ from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
 from reclock.ingest.commit import commit_and_publish
 from reclock.ingest.difference import Engines
 from reclock.ingest.payload import Step
-from reclock.ingest.step import IngestReport, IngestState
+from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.step import ingest as ingest_source
 from reclock.pipeline.tick_reports import AuditReport, ClusterReport, PublishReport, RefreshReport, TickFailure, TickReport
 from reclock.plan.relational import Plan, collections
@@ -232,11 +232,8 @@ def audit(environment: Environment, sources: Sequence[str], *, owner: str) -> li
 
 def _conclude(environment: Environment, case: AuditCase, result: AuditResult) -> AuditReport:
     failed = [*result.names("failed"), *result.names("waived")]
-    lease_ms = environment.stores.settings.claim_lease_ms
     try:
-        step = conclude_audit(
-            case, failed=failed, report={"docs": result.docs}, frontiers=environment.stores.frontiers, lease_ms=lease_ms
-        )
+        step = conclude_audit(case, failed=failed, report={"docs": result.docs})
     except ClaimConflict:
         # Somebody decided about the step meanwhile: it is audited again at the next tick.
         return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)

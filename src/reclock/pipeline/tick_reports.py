@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import ReclockError
-from reclock.ingest.step import IngestReport
+from reclock.ingest.report import IngestReport
 from reclock.protocol.compute import Emitted, Refreshed
 
 

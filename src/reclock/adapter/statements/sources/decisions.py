@@ -22,8 +22,8 @@ from reclock.connectors.connector import Skip, SupportsRestart
 from reclock.connectors.factory import open_connector
 from reclock.errors import ClaimConflict, InvalidOption, NothingClaimed, UpperMismatch, UpstreamChanged, UpstreamLost
 from reclock.ingest import payload
+from reclock.ingest.failures import decode_failure
 from reclock.ingest.source_collections import SourceCollections
-from reclock.ingest.stage import decode_failure
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.sources.alter_plan import ResnapshotSource, RestartPartition, RetrySource, SkipRange, WaiveCheck
 

@@ -1,0 +1,353 @@
+"""The protocol of an ingestion step as a pure function: from what happened to what a writer does next.
+
+The claim in consensus says how far a step has come. A phase is saved there only after its work is durable, and all work may be
+repeated. So a writer that takes a claim over goes on from its phase, and a restart at any point gives the same bindings.
+
+    phase       the writer's next work                            then the claim says
+    (none)      examine, probe; claim if there is something new   PROBING
+    PROBING     examine, probe unless that was done               CLAIMED, with the increments
+    CLAIMED     bind                                              BOUND
+    BOUND       name a staging folder, stage, seal                STAGED, with the files
+    STAGED      audit                                             AUDITED, with the failed checks
+    AUDITED     unless a check blocks: commit, publish            COMMITTING if there are several commits; (none)
+
+    what goes wrong                     what becomes of the claim
+    the upstream fails                  it says why, and any writer may take it over: the source is stalled
+    the writer dies                     another writer takes it over when the lease has run out, and goes on from its phase
+    it goes to another writer           the former writer does nothing more: each of its writes is conditional on the claim
+    somebody decides about the step     likewise; the next writer finds the decision in it
+
+A reading that cannot be repeated comes before its bindings: its rows are staged and sealed while the step is PROBING. It is BOUND
+afterwards with its rows. After ``retry`` the claimed ranges are read anew, and bound anew in place of the earlier bindings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import singledispatch
+from typing import TypeAlias
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.connector import Increment
+from reclock.errors import AuditFailed, ClaimConflict, DecodeFailed, InternalError, SourceError, UpstreamBusy
+from reclock.ingest import effects, events
+from reclock.ingest.effects import Effect, Failpoint, Final
+from reclock.ingest.events import Event
+from reclock.ingest.failures import decode_failure, encode_failure
+from reclock.ingest.payload import PASSED, Audit, Phase, Step
+from reclock.ingest.report import IngestState
+from reclock.reclocking.mint import mint
+
+AUDITABLE = (Phase.STAGED, Phase.AUDITED)
+
+
+class Goal(StrEnum):
+    """How far this writer brings a step."""
+
+    STAGE = "stage"
+    """To staged rows. A step that has passed its audit is published, and the next one begins."""
+    AUDIT = "audit"
+    PUBLISH = "publish"
+    """To rows that are committed, to be published with those of other sources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """What one writer knows of its work on a source."""
+
+    source: str
+    """The source's frontier group."""
+    name: str
+    at: Timestamp
+    """The time of a new step."""
+    goal: Goal = Goal.STAGE
+    step: Step | None = None
+    """The step of the claim that this writer holds, as it was saved, or is about to be; None without a claim."""
+    is_new: bool = False
+    """Whether this writer began the step."""
+    probed: events.Probed | None = None
+    """The probe from before the claim."""
+    examined: events.Examined | None = None
+    written: events.RowsStaged | None = None
+    """The rows that are to be sealed."""
+
+    @property
+    def held(self) -> Step:
+        if self.step is None:
+            raise InternalError(f'nothing of source "{self.name}" is claimed')
+        return self.step
+
+
+Next: TypeAlias = tuple[Ingestion, tuple[Effect, ...]]
+
+
+def advance(ingestion: Ingestion, event: Event) -> Next:
+    """What the writer knows after ``event``, and what it does next: in order, each effect only if those before it succeeded, up to
+    the first one that an event answers."""
+    return _on(event, ingestion)
+
+
+def drive(ingestion: Ingestion, event: Event, perform: Callable[[Effect], Event | None]) -> tuple[Ingestion, Final]:
+    """Advance until the work ends, with ``perform`` to carry effects out. A ``ClaimConflict`` or ``SourceError`` that it raises
+    is an event; any other error leaves the claim to the next writer as it is."""
+    while True:
+        ingestion, todo = advance(ingestion, event)
+        answer: Event | None = None
+        for effect in todo:
+            if isinstance(effect, Final):
+                return ingestion, effect
+            try:
+                answer = perform(effect)
+            except ClaimConflict as conflict:
+                answer = events.ClaimLost(conflict)
+            except SourceError as error:
+                answer = events.SourceFailed(error)
+            if answer is not None:
+                break
+        if answer is None:
+            raise InternalError(f'the ingestion of "{ingestion.name}" has nothing to do after {event}')
+        event = answer
+
+
+@singledispatch
+def _on(event: Event, ingestion: Ingestion) -> Next:
+    raise NotImplementedError(type(event).__name__)
+
+
+# --- the claim ---
+
+
+@_on.register
+def _(event: events.Started, ingestion: Ingestion) -> Next:
+    return ingestion, (effects.TakeOverClaim() if event.is_claimed else effects.ExamineSource(None),)
+
+
+@_on.register
+def _(event: events.Inspected, ingestion: Ingestion) -> Next:
+    """The lease of a step that is not ready stays its writer's: so it is looked at before it is taken over, and again after."""
+    return ingestion, (_refusal(ingestion, event) or effects.TakeOverClaim(),)
+
+
+@_on.register
+def _(event: events.TakenOver, ingestion: Ingestion) -> Next:
+    step = event.step
+    ingestion = replace(ingestion, step=step)
+    if ingestion.goal is Goal.STAGE and not event.is_committed and not step.has_passed:
+        return ingestion, (effects.ExamineSource(step),)
+    if (refusal := _refusal(ingestion, event)) is not None:
+        return ingestion, (refusal,)
+    if ingestion.goal is Goal.AUDIT:
+        return ingestion, (effects.ReadyToAudit(step),)
+    save: tuple[Effect, ...] = ()
+    if len({*step.staged, *step.revived}) + len(step.failed) + len(event.begins) > 1:
+        # one commit an output: decisions about the step come too late from the first one on
+        step = replace(step, phase=Phase.COMMITTING)
+        save = (effects.SaveStep(step),)
+    return replace(ingestion, step=step), (*save, Failpoint("ingest.before_commit"), effects.CommitRows(step))
+
+
+@_on.register
+def _(event: events.GroupUnclaimed, ingestion: Ingestion) -> Next:
+    return ingestion, (effects.ExamineSource(None) if ingestion.goal is Goal.STAGE else effects.End(IngestState.IDLE),)
+
+
+@_on.register
+def _(event: events.ClaimLost, ingestion: Ingestion) -> Next:
+    if ingestion.goal is Goal.STAGE:
+        return ingestion, (effects.End(IngestState.BUSY, conflict=event.conflict),)
+    return ingestion, (effects.NotReady(event.conflict),)
+
+
+def _refusal(ingestion: Ingestion, found: events.Inspected | events.TakenOver) -> Final | None:
+    """The end of an audit or a publication, if the step is not one for it."""
+    if ingestion.goal is Goal.AUDIT:
+        return None if found.step.phase in AUDITABLE and not found.is_committed else effects.NotReady()
+    if found.is_committed:
+        return None
+    if found.step.blocking:
+        return effects.StallSource(AuditFailed(ingestion.name, list(found.step.blocking)))
+    return None if found.step.phase in PASSED else effects.NotReady()
+
+
+# --- from nothing to increments ---
+
+
+@_on.register
+def _(event: events.Examined, ingestion: Ingestion) -> Next:
+    ingestion = replace(ingestion, examined=event)
+    step, probed = ingestion.step, ingestion.probed
+    if step is None:
+        # the probe comes before the claim, so that an idle source costs no write
+        return _claim(ingestion) if event.must_read_once else (ingestion, (effects.ProbeUpstream(_new_step(ingestion)),))
+    if step.phase is not Phase.PROBING:
+        return _go_on(ingestion)
+    if event.must_read_once or step.decisions.is_resnapshot:
+        return _read(ingestion, effects.ReadOnce)
+    if probed is not None and probed.upper == event.upper and not event.has_new_outputs:
+        return _bind_next(ingestion, step, probed.increments)  # no other step was published since
+    return ingestion, (effects.ProbeUpstream(step),)
+
+
+@_on.register
+def _(event: events.Probed, ingestion: Ingestion) -> Next:
+    if ingestion.step is not None:
+        return _bind_next(ingestion, ingestion.step, event.increments)
+    ingestion = replace(ingestion, probed=event)
+    if not event.increments:
+        return ingestion, (Failpoint("ingest.after_probe"), effects.End(IngestState.IDLE))
+    ingestion, claim = _claim(ingestion)
+    return ingestion, (Failpoint("ingest.after_probe"), *claim)
+
+
+def _claim(ingestion: Ingestion) -> Next:
+    step = _new_step(ingestion)
+    todo = (effects.ClaimGroup(step), Failpoint("ingest.after_claim"), effects.ExamineSource(step))
+    return replace(ingestion, step=step, is_new=True), todo
+
+
+def _new_step(ingestion: Ingestion) -> Step:
+    return Step(ingestion.source, ingestion.at, Phase.PROBING)
+
+
+def _bind_next(ingestion: Ingestion, step: Step, increments: tuple[Increment, ...]) -> Next:
+    """The increments are what the step binds; without any, there is no step."""
+    if not increments:
+        after = effects.End(IngestState.IDLE) if ingestion.is_new else effects.ExamineSource(None)
+        return replace(ingestion, step=None), (effects.AbandonClaim(), after)
+    step = replace(step, phase=Phase.CLAIMED, increments=increments, error=None)
+    return _save(ingestion, step, "ingest.after_claimed")
+
+
+# --- from increments to staged rows ---
+
+
+def _go_on(ingestion: Ingestion) -> Next:
+    """The work that a step has before it which is claimed, or further."""
+    step = ingestion.held
+    if step.decisions.is_reread and not step.is_read:
+        return ingestion, (effects.RereadRanges(step),)
+    if step.phase is Phase.CLAIMED:
+        reached = {increment.partition: increment.upper for increment in step.increments}
+        bound = {increment.partition: increment.lower for increment in step.increments}
+        return ingestion, (effects.WriteBindings(step, tuple(mint(reached, bound, step.at))),)
+    if step.phase is not Phase.BOUND:
+        return ingestion, (effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED),)
+    if step.is_read:
+        return _staged(ingestion, step)
+    known = decode_failure(step.error) if step.error is not None else None
+    assert ingestion.examined is not None
+    if isinstance(known, DecodeFailed) and ingestion.examined.error_stands:
+        return _stall(ingestion, step, known)  # the same bytes would not decode any better
+    return _read(ingestion, effects.StageRows)
+
+
+def _save(ingestion: Ingestion, step: Step, failpoint: str) -> Next:
+    """The claim says ``step``, then its next work begins."""
+    ingestion, todo = _go_on(replace(ingestion, step=step))
+    return ingestion, (effects.SaveStep(step), Failpoint(failpoint), *todo)
+
+
+@_on.register
+def _(event: events.RangesReread, ingestion: Ingestion) -> Next:
+    """What is not published may have been corrected. Ranges of a corrected partition that were skipped hold something else now:
+    they are read again."""
+    step = ingestion.held
+    unchanged = {increment.name for increment in event.increments if increment in step.increments}
+    skip = tuple(skip for skip in step.decisions.skip if skip[0] in unchanged)
+    decisions = replace(step.decisions, skip=skip, is_reread=False)
+    step = replace(step, phase=Phase.CLAIMED, increments=event.increments, decisions=decisions, error=None)
+    return _save(ingestion, step, "ingest.after_reread")
+
+
+@_on.register
+def _(event: events.BindingsWritten, ingestion: Ingestion) -> Next:
+    ingestion, todo = _save(ingestion, replace(ingestion.held, phase=Phase.BOUND), "ingest.after_bound")
+    return ingestion, (Failpoint("ingest.after_bind"), *todo)
+
+
+def _read(ingestion: Ingestion, read: type[effects.StageRows] | type[effects.ReadOnce]) -> Next:
+    """Read under a new staging name, in place of one that was never complete. The claim says the name first: staged files that a
+    claim names are not garbage."""
+    assert ingestion.examined is not None
+    step = ingestion.held
+    discard = (effects.DiscardStaged(step.staging),) if step.staging is not None else ()
+    step = replace(step, staging=ingestion.examined.new_staging, error=None)
+    return replace(ingestion, step=step), (*discard, effects.SaveStep(step), read(step))
+
+
+@_on.register
+def _(event: events.RowsStaged, ingestion: Ingestion) -> Next:
+    before = (Failpoint("ingest.after_read_once"),) if ingestion.held.phase is Phase.PROBING else ()
+    return replace(ingestion, written=event), (*before, effects.SealFiles(ingestion.held))
+
+
+@_on.register
+def _(event: events.FilesSealed, ingestion: Ingestion) -> Next:
+    assert ingestion.written is not None
+    outcome, increments = ingestion.written.outcome, ingestion.written.increments
+    files = {output: staged for output, staged in event.files.items() if output not in outcome.failed}
+    step = replace(ingestion.held, staged=files, failed=outcome.failed, changes=outcome.changes)
+    if step.phase is not Phase.PROBING:
+        return _staged(ingestion, step)
+    # an output that fails again has failed since then; one that does not has its rows back
+    failed = {output: failure for output, failure in step.failed.items() if output not in event.failed_before}
+    revived = tuple(sorted(event.failed_before - outcome.failed.keys()))
+    return _bind_next(ingestion, replace(step, is_read=True, failed=failed, revived=revived), increments)
+
+
+def _staged(ingestion: Ingestion, step: Step) -> Next:
+    ingestion, todo = _save(ingestion, replace(step, phase=Phase.STAGED), "ingest.after_staged")
+    return ingestion, (Failpoint("ingest.after_stage"), *todo)
+
+
+# --- failures ---
+
+
+@_on.register
+def _(event: events.SourceFailed, ingestion: Ingestion) -> Next:
+    step = ingestion.step
+    if step is None:
+        # a source that cannot be read is claimed nevertheless: it keeps its upper, and the decisions about it
+        step = replace(_new_step(ingestion), error=encode_failure(event.error))
+        return ingestion, (effects.ClaimGroup(step, has_lease=False), _end_of(event.error))
+    if ingestion.goal is not Goal.STAGE or step.phase in PASSED:
+        return ingestion, (effects.StallSource(event.error),)
+    ingestion, todo = _stall(ingestion, step, event.error)
+    is_staging = step.phase is Phase.BOUND and not step.decisions.is_reread
+    discard = (effects.DiscardStaged(step.staging),) if is_staging and step.staging is not None else ()
+    return ingestion, (*discard, *todo)
+
+
+def _stall(ingestion: Ingestion, step: Step, error: SourceError) -> Next:
+    return ingestion, (effects.ReleaseClaim(replace(step, error=encode_failure(error))), _end_of(error))
+
+
+def _end_of(error: SourceError) -> Final:
+    if isinstance(error, UpstreamBusy):
+        return effects.End(IngestState.WAITING, reason=f"{error.message}: {error.detail}" if error.detail else error.message)
+    return effects.StallSource(error)
+
+
+# --- from staged rows to a published step ---
+
+
+@_on.register
+def _(event: events.AuditConcluded, ingestion: Ingestion) -> Next:
+    """A step that a check blocks is left to the next writer."""
+    step = replace(ingestion.held, phase=Phase.AUDITED, audit=Audit(event.failed, dict(event.report)))
+    end = effects.End(IngestState.BLOCKED if step.blocking else IngestState.STAGED)
+    return replace(ingestion, step=step), (effects.SaveStep(step, has_lease=not step.blocking), end)
+
+
+@_on.register
+def _(event: events.RowsCommitted, ingestion: Ingestion) -> Next:
+    step = ingestion.held
+    publish = effects.PublishStep(step) if ingestion.goal is Goal.STAGE else effects.ReadyToPublish(step)
+    return ingestion, (Failpoint("ingest.after_commit"), publish)
+
+
+@_on.register
+def _(event: events.StepPublished, ingestion: Ingestion) -> Next:
+    return replace(ingestion, step=None), (Failpoint("ingest.after_publish"), effects.ExamineSource(None))

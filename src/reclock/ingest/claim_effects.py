@@ -1,0 +1,101 @@
+"""Carries out the effects of an ingestion step on its claim: claim, save, take over, release, commit, publish."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.collections.lake import Lake
+from reclock.consensus.frontiers.claims import Claim
+from reclock.consensus.frontiers.groups import Frontiers
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import InternalError
+from reclock.failpoints import failpoint
+from reclock.ingest import effects, events
+from reclock.ingest.effects import Effect
+from reclock.ingest.events import Event
+from reclock.ingest.lease import HeldClaim
+from reclock.ingest.payload import Step
+from reclock.ingest.source_collections import SourceCollections
+
+
+class ClaimEffects:
+    """The claim of one source, as ``owner`` sees and moves it. At the end of the ``with`` block its lease is renewed no more."""
+
+    def __init__(self, source: SourceSpec, owner: str, *, frontiers: Frontiers, lake: Lake, lease_ms: int) -> None:
+        self._source, self._owner = source, owner
+        self._frontiers, self._lake, self._lease_ms = frontiers, lake, lease_ms
+        self._held: HeldClaim | None = None
+        self._opened: SourceCollections | None = None
+        self._renewals = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._renewals.close()
+
+    @property
+    def held(self) -> HeldClaim:
+        if self._held is None:
+            raise InternalError(f'"{self._owner}" holds no claim of "{self._source.name}"')
+        return self._held
+
+    def hold(self, claim: Claim) -> None:
+        """Go on under this claim, which was taken over before."""
+        self._held = HeldClaim(self._frontiers, self._source.id, claim, self._lease_ms)
+
+    def keep_alive(self) -> None:
+        """Renew the lease from now on, so that long work is not taken for a death."""
+        self._renewals.enter_context(self.held)
+
+    def inspect(self) -> events.Inspected | None:
+        """The standing step, which is not taken over; None if there is none."""
+        claim = self._frontiers.get(self._source.id).claim
+        if claim is None:
+            return None
+        return events.Inspected(Step.from_payload(claim.payload), self._collections().is_committed(claim.at))
+
+    def perform(self, effect: Effect) -> Event | None:
+        """Raises ``ClaimConflict`` if the claim is another writer's, ``UpperMismatch`` if the time of a new one has passed."""
+        match effect:
+            case effects.Failpoint(name):
+                failpoint(name)
+            case effects.TakeOverClaim():
+                return self._take_over()
+            case effects.ClaimGroup(step, has_lease):
+                self.hold(self._claim(step, self._lease_ms if has_lease else 0))
+            case effects.SaveStep(step, has_lease):
+                self.held.amend(step.to_payload(), has_lease=has_lease)
+            case effects.ReleaseClaim(step):
+                self.held.let_go(step.to_payload())
+            case effects.AbandonClaim():
+                self.held.abandon()
+            case effects.CommitRows(step):
+                self._collections().commit(step.staged, step.increments, step.at, step.failed, step.revived)
+                return events.RowsCommitted()
+            case effects.PublishStep(step):
+                self._frontiers.publish({self._source.id: self.held.claim}, Timestamp(step.at + 1))
+                return events.StepPublished()
+            case _:
+                raise InternalError(f"no claim has to do with {effect}")
+        return None
+
+    def _take_over(self) -> Event:
+        claim = self._frontiers.take_over(self._source.id, owner=self._owner, lease_ms=self._lease_ms)
+        if claim is None:
+            return events.GroupUnclaimed()
+        self.hold(claim)
+        step, collections = Step.from_payload(claim.payload), self._collections()
+        return events.TakenOver(step, collections.is_committed(claim.at), collections.begun_by(step.increments))
+
+    def _claim(self, step: Step, lease_ms: int) -> Claim:
+        payload = step.to_payload()
+        return self._frontiers.claim(self._source.id, at=step.at, payload=payload, owner=self._owner, lease_ms=lease_ms)
+
+    def _collections(self) -> SourceCollections:
+        if self._opened is None:
+            self._opened = SourceCollections.open(self._lake, self._source)
+        return self._opened

@@ -1,0 +1,66 @@
+"""Reading a step's rows into staged files: as they come, or as the difference that they make to an output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reclock.algebra.timestamps import Timestamp
+from reclock.connectors.connector import Connector
+from reclock.definitions.sources import SourceSpec
+from reclock.ingest.difference import DifferenceJob, Engines
+from reclock.ingest.source_collections import SourceCollections
+from reclock.ingest.stage import StagingJob, StagingOutcome
+from reclock.ingest.upsert import replacement
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading of a step at ``at``: its rows go to files under the name ``staging``, which no version names yet."""
+
+    source: SourceSpec
+    at: Timestamp
+    staging: str
+    collections: SourceCollections
+    options: Mapping[str, str]
+    engines: Engines
+
+    def stage(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
+        """Stage the rows of the tasks. An output with a key gets the difference that they make to it, and a truncated output
+        also the retraction of its rows."""
+        rule = replacement(self.source.connector)
+        messages = {output: rule.message_desc(desc) for output, desc in self.source.outputs.items() if desc.key}
+        targets = self.collections.staging_uris(self.staging)
+        job = StagingJob(connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options, messages)
+        outcome = job.run(self.engines.spark)
+        for output, desc in self.source.outputs.items():
+            if output in outcome.failed:
+                continue
+            state = self.collections.outputs[output].pin() if output in messages or output in outcome.truncated else None
+            difference = DifferenceJob(desc, self.at, targets[output], self.options)
+            if output in outcome.truncated and state is not None:
+                difference.retract(self.engines.spark, state)
+                state = None
+            if output in messages:
+                difference.upsert(self.engines, rule, state)
+        return outcome
+
+    def stage_as_they_come(self, connector: Connector, tasks: Sequence[Any]) -> StagingOutcome:
+        """Stage the rows of the tasks."""
+        targets = self.collections.staging_uris(self.staging)
+        job = StagingJob(connector, _one_each(tasks, self.at), self.source.outputs, targets, self.options)
+        return job.run(self.engines.spark)
+
+    def replace_outputs(self, outcome: StagingOutcome) -> None:
+        """The staged rows are all that the upstream has: stage the difference between them and the outputs in their place."""
+        targets = self.collections.staging_uris(self.staging)
+        for output, desc in self.source.outputs.items():
+            if output in targets and output not in outcome.failed:
+                difference = DifferenceJob(desc, self.at, targets[output], self.options)
+                difference.replace(self.engines.spark, self.collections.outputs[output].pin().without_errors)
+
+
+def _one_each(tasks: Iterable[Any], at: Timestamp) -> list[list[tuple[Timestamp, Any]]]:
+    """Each piece of work is a task of its own."""
+    return [[(at, task)] for task in tasks]
