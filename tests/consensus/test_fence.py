@@ -13,7 +13,7 @@ from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
-from reclock.consensus.processes.statuses import Statuses
+from reclock.consensus.objects.statuses import Statuses
 from reclock.errors import Fenced, LeadershipUnknown
 from reclock.runtime.environment import Environment
 

@@ -5,7 +5,7 @@ import pytest
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.database.store import Consensus
 from reclock.consensus.leadership.fence import Leadership
-from reclock.consensus.processes.statuses import Status, Statuses
+from reclock.consensus.objects.statuses import Status, Statuses
 
 T = Timestamp
 

@@ -9,7 +9,7 @@ import pytest
 
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.consensus.processes.statistics import Moved, Total
+from reclock.consensus.objects.statistics import Moved, Total
 from reclock.pipeline import tick
 from reclock.runtime.environment import Environment
 

@@ -15,8 +15,8 @@ from reclock.collections.tables import Tables
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.input_holds import hold_inputs
+from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects, Unready
-from reclock.consensus.processes.statuses import Statuses
 from reclock.errors import ConsensusOutcomeUnknown, ConsensusUnavailable, Fenced, ReclockError, TermOver
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.storage import CreateCollections, DropCollections, NotCreated, NotDropped, StorageCommand

@@ -9,7 +9,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.lake import Lake
 from reclock.consensus.frontiers.claims import Claim
 from reclock.consensus.frontiers.groups import Frontiers
-from reclock.consensus.processes.statistics import Moved
+from reclock.consensus.objects.statistics import Moved
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import ClaimConflict, ReclockError
 from reclock.failpoints import failpoint

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.relations import BIGINT, TEXT, TIMESTAMPTZ
 from reclock.catalog.objects import ItemType
-from reclock.consensus.processes.statistics import Total
+from reclock.consensus.objects.statistics import Total
 from reclock.introspection.relation import Builtin, Rows, SystemState, desc
 from reclock.introspection.views import views
 

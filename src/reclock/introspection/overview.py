@@ -12,7 +12,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.catalog.objects import Item, ItemType
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.groups import GroupFrontier
-from reclock.consensus.processes.statuses import Status
+from reclock.consensus.objects.statuses import Status
 from reclock.protocol.introspection import IntrospectionType, Row
 from reclock.quality.docs_index import Entry
 from reclock.reclocking.remap import Remap

@@ -15,8 +15,8 @@ from reclock.catalog.objects import AuditEvent, StorageUsage
 from reclock.catalog.snapshot import CatalogSnapshot
 from reclock.consensus.frontiers.groups import GroupFrontier
 from reclock.consensus.objects.pending_cleanup import PendingCleanup
-from reclock.consensus.processes.statistics import Total
-from reclock.consensus.processes.statuses import Status
+from reclock.consensus.objects.statistics import Total
+from reclock.consensus.objects.statuses import Status
 from reclock.introspection.backends import Backend
 from reclock.introspection.privacy import IntrospectionReader
 from reclock.protocol.introspection import IntrospectionType, LogName, Row

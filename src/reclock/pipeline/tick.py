@@ -22,7 +22,7 @@ from reclock.algebra.ids import TABLES, GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.connectors.connector import RESTART_HINT
 from reclock.connectors.factory import open_connector
-from reclock.consensus.processes.statistics import Moved
+from reclock.consensus.objects.statistics import Moved
 from reclock.controllers.implied import is_dropped, sink_spec
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import (

@@ -16,9 +16,9 @@ from reclock.collections.tables import Tables
 from reclock.consensus.frontiers.groups import Frontiers, GroupFrontier
 from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.leadership.elections import Seat, Term
+from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.replicas import Registration, Replicas
-from reclock.consensus.processes.statuses import Statuses
 from reclock.controllers.active_peeks import ActivePeeks
 from reclock.controllers.compute import ClusterController, ComputeController
 from reclock.controllers.controller import Pause

@@ -31,11 +31,11 @@ from reclock.consensus.frontiers.holds import ReadHolds
 from reclock.consensus.frontiers.shared_holds import SharedHolds
 from reclock.consensus.leadership.fence import Leadership, known_epoch
 from reclock.consensus.objects.pending_cleanup import PendingCleanups
+from reclock.consensus.objects.restart_requests import RestartRequests
+from reclock.consensus.objects.statistics import Statistics
+from reclock.consensus.objects.statuses import Statuses
 from reclock.consensus.objects.stored_objects import StoredObjects
 from reclock.consensus.processes.replicas import Replicas
-from reclock.consensus.processes.restarts import RestartRequests
-from reclock.consensus.processes.statistics import Statistics
-from reclock.consensus.processes.statuses import Statuses
 from reclock.errors import CatalogSealed, CatalogUninitialized, ReclockError
 from reclock.introspection.managed import LakeManagedCollections
 from reclock.oracle.batching import BatchingOracle

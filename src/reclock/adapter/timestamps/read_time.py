@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from reclock.adapter.context.cancellation import Cancellation
 from reclock.algebra.timestamps import EPOCH_MS, MINIMUM, Timestamp
 from reclock.consensus.frontiers.groups import GroupFrontier
-from reclock.consensus.processes.statuses import Status
+from reclock.consensus.objects.statuses import Status
 from reclock.errors import InputStalled, NotReadable, StatementTimeout, UnknownCollection
 from reclock.runtime.environment import Environment
 from reclock.sql.statements.query.values import AsOf

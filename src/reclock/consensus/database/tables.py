@@ -54,7 +54,7 @@ backfills = sa.Table(  # the groups whose history is being given
     sa.Column("group_id", sa.Text, primary_key=True),
 )
 
-restarts = sa.Table(  # see ``reclock.consensus.processes.restarts``
+restarts = sa.Table(  # see ``reclock.consensus.objects.restart_requests``
     "reclock_restart",
     metadata,
     sa.Column("group_id", sa.Text, primary_key=True),

@@ -1,1 +1,1 @@
-"""Who may write: the epoch of the catalog, and elections of controllers."""
+"""Who may write: the mark of the environment, the epoch of its catalog, and elections of controllers."""

@@ -1,1 +1,1 @@
-"""What storage keeps for an object of the catalog, and what has to be deleted upstream."""
+"""What is known of each object of the catalog: its incarnation, status, statistics, requested restarts, pending cleanup."""

@@ -1,1 +1,1 @@
-"""What processes say of themselves: replicas, reporters, statuses, statistics."""
+"""Which processes serve as replicas, and which report introspection."""
