@@ -6,9 +6,12 @@ import psycopg
 import pytest
 from fixtures.server import SqlServer
 
-from reclock.errors import ReclockError
+from reclock.errors import InvalidOption, SqlSyntaxError
+from reclock.sql.catalog.planner_catalog import PlannerCatalog
+from reclock.sql.planning.statement import plan_statement
+from reclock.sql.statements.roles.plan import CreateRole
 from reclock.sql.syntax.dialect import to_sql
-from reclock.sql.syntax.parse import parse_one
+from reclock.sql.syntax.parse import parse, parse_one
 
 
 def comes_in(server: SqlServer, role: str, password: str) -> bool:
@@ -75,12 +78,20 @@ def test_a_password_is_in_no_log_no_catalog_and_no_file(sql_server: SqlServer) -
         assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
-def test_what_is_parsed_holds_a_verifier() -> None:
-    node = parse_one("CREATE ROLE u LOGIN PASSWORD 'pencil'")
-    text = to_sql(node)
-    assert "pencil" not in repr(node) + text
-    assert "SCRAM-SHA-256$4096:" in text
-    assert parse_one(text) == node
+def test_what_is_parsed_shows_no_password() -> None:
+    for text in ("CREATE ROLE u LOGIN PASSWORD 'pencil'", "PREPARE p AS ALTER ROLE u PASSWORD 'pencil'"):
+        [parsed] = parse(text)
+        assert "pencil" not in repr(parsed) + to_sql(parsed.node) + parsed.text
+        assert parse_one(parsed.text) == parsed.node
+
+
+def test_what_is_planned_holds_a_verifier() -> None:
+    planned = plan_statement(parse("CREATE ROLE u LOGIN PASSWORD 'pencil'")[0], PlannerCatalog())
+    assert isinstance(planned, CreateRole)
+    assert planned.password is not None
+    assert planned.password.verifier is not None
+    assert planned.password.verifier.startswith("SCRAM-SHA-256$4096:")
+    assert planned.password.verifier not in repr(planned)
 
 
 @pytest.mark.parametrize(
@@ -88,5 +99,5 @@ def test_what_is_parsed_holds_a_verifier() -> None:
     ["CREATE ROLE u PASSWORD", "CREATE ROLE u PASSWORD ''", "ALTER ROLE u PASSWORD 'a' PASSWORD 'b'", "ALTER ROLE u ENCRYPTED"],
 )
 def test_what_is_no_password_is_refused(text: str) -> None:
-    with pytest.raises(ReclockError):
-        parse_one(text)
+    with pytest.raises((SqlSyntaxError, InvalidOption)):
+        plan_statement(parse(text)[0], PlannerCatalog())

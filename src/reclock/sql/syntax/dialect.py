@@ -9,8 +9,11 @@ from sqlglot.dialects.materialize import Materialize
 from sqlglot.generators.materialize import MaterializeGenerator
 from sqlglot.tokenizer_core import TokenizerCore, TokenType
 
-from reclock.sql.grammar import ReclockParser
+from reclock.sql.syntax.families import load_syntax
+from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import WRITERS
+
+load_syntax()  # before the generator below takes their writers
 
 
 class _TokenizerCore(TokenizerCore):
@@ -43,7 +46,7 @@ class Reclock(Materialize):
             word: kind for word, kind in Materialize.Tokenizer.KEYWORDS.items() if kind is not TokenType.COMMAND
         }
 
-    Parser = ReclockParser
+    Parser = StatementParser
 
     class Generator(MaterializeGenerator):
         TRANSFORMS: ClassVar[dict[Any, Any]] = {

@@ -90,17 +90,17 @@ class QueryParser(MaterializeParser):
             self.raise_error("Expected AND")
         return between
 
-    def _expect(self, *words: str) -> None:
+    def expect(self, *words: str) -> None:
         if not self._match_text_seq(*words):
             self.raise_error(f"Expected {' '.join(words)}")
 
-    def _name(self) -> exp.Identifier:
+    def name(self) -> exp.Identifier:
         name = self._parse_id_var(any_token=False)
         if not isinstance(name, exp.Identifier):
             self.raise_error("Expected a name")
         return name
 
-    def _word(self, what: str) -> exp.Identifier:
+    def word(self, what: str) -> exp.Identifier:
         """A name, or any word of SQL's own: ``default`` is a good name for a cluster."""
         if not self._curr:
             self.raise_error(f"Expected {what}", self._curr)
@@ -111,38 +111,38 @@ class QueryParser(MaterializeParser):
             self.raise_error(f"Expected {what}", self._prev)
         return name
 
-    def _object_name(self) -> exp.Table:
-        parts = [self._name()]
+    def object_name(self) -> exp.Table:
+        parts = [self.name()]
         while self._match(TokenType.DOT):
-            parts.append(self._name())
+            parts.append(self.name())
         if len(parts) > 3:
             self.raise_error("A name has at most three parts", self._prev)
         item, schema, database = [*reversed(parts), None, None][:3]
         return exp.Table(this=item, db=schema, catalog=database)
 
-    def _is_string(self) -> bool:
+    def is_string(self) -> bool:
         return bool(self._curr) and self._curr.token_type in (TokenType.STRING, *_STRINGS)
 
-    def _text(self) -> exp.Literal:
-        if not self._is_string():
+    def text(self) -> exp.Literal:
+        if not self.is_string():
             self.raise_error("Expected a string")
         self._advance()
         return exp.Literal.string(self._prev.text)
 
-    def _integer(self) -> exp.Literal:
+    def integer(self) -> exp.Literal:
         number = self._parse_number()
         if not isinstance(number, exp.Literal) or not number.name.isdigit():
             self.raise_error("Expected a whole number", self._prev if number else None)
         return number
 
-    def _cluster(self) -> exp.Identifier | None:
-        return self._word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
+    def in_cluster(self) -> exp.Identifier | None:
+        return self.word("the name of a cluster") if self._match_text_seq("IN", "CLUSTER") else None
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
         if self._curr.token_type != TokenType.INTERVAL or self._next.token_type != TokenType.STRING:
             return None
         self._advance()
-        amount = self._text().name
+        amount = self.text().name
         unit = f" {self._prev.text.lower()}" if self._match_texts(_INTERVAL_UNITS) else ""
         return exp.Interval(this=exp.Literal.string(amount + unit))
 
@@ -199,16 +199,16 @@ class QueryParser(MaterializeParser):
     def _parse_window_spec(self) -> dict[str, str | exp.Expr | None]:
         bound = super()._parse_window_spec()
         if bound["value"] is None:
-            self._missing()
+            self.missing()
         if (bound["side"] is None) != (bound["value"] == "CURRENT ROW"):
             self.raise_error("Expected PRECEDING or FOLLOWING")
         return bound
 
     def _parse_type_size(self) -> exp.DataTypeParam:
-        return exp.DataTypeParam(this=self._integer())
+        return exp.DataTypeParam(this=self.integer())
 
     def _parse_function_parameter(self) -> exp.Expr:
-        return self._name()  # a column in an alias: no type, no mode
+        return self.name()  # a column in an alias: no type, no mode
 
     # --- queries ---
 
@@ -218,7 +218,7 @@ class QueryParser(MaterializeParser):
             self.raise_error("Expected a query")
         return super()._parse_statement()
 
-    def _query(self) -> exp.Expr:
+    def query(self) -> exp.Expr:
         query = self._parse_statement()
         if not isinstance(query, exp.Query | exp.Values):
             self.raise_error("Expected a query")
@@ -228,7 +228,7 @@ class QueryParser(MaterializeParser):
 
     # --- AS OF is no alias ---
 
-    def _is_as_of(self) -> bool:
+    def is_as_of(self) -> bool:
         if self._curr.token_type != TokenType.ALIAS or self._next.text.upper() != "OF":
             return False
         if self._next.token_type == TokenType.IDENTIFIER or self._index + 2 >= len(self._tokens):
@@ -238,47 +238,47 @@ class QueryParser(MaterializeParser):
         is_call = third.token_type == TokenType.VAR and fourth is not None and fourth.token_type == TokenType.L_PAREN
         return third.token_type in _AS_OF_STARTS or third.text.upper() in _AS_OF_WORDS or is_call
 
-    def _as_of(self) -> nodes.AsOfClause:
+    def as_of(self) -> nodes.AsOfClause:
         self._advance(2)
         at_least = self._match_text_seq("AT", "LEAST")
-        return nodes.AsOfClause(this=self._parse_disjunction() or self._missing(), at_least=at_least)
+        return nodes.AsOfClause(this=self._parse_disjunction() or self.missing(), at_least=at_least)
 
     def _parse_table_alias(self, alias_tokens: object = None) -> exp.TableAlias | None:
-        return None if self._is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
+        return None if self.is_as_of() else super()._parse_table_alias(alias_tokens)  # type: ignore[arg-type]
 
     def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
-        return this if self._is_as_of() else super()._parse_alias(this, explicit)
+        return this if self.is_as_of() else super()._parse_alias(this, explicit)
 
     # --- calls with a syntax of their own ---
 
     def _parse_substring_call(self) -> exp.Anonymous:
         arguments = self._parse_csv(self._parse_disjunction)
         if self._match(TokenType.FROM):
-            arguments += [self._parse_bitwise() or self._missing()]
+            arguments += [self._parse_bitwise() or self.missing()]
         elif self._match(TokenType.FOR):
             return exp.Anonymous(
-                this="substring", expressions=[*arguments, exp.Literal.number(1), self._parse_bitwise() or self._missing()]
+                this="substring", expressions=[*arguments, exp.Literal.number(1), self._parse_bitwise() or self.missing()]
             )
         if self._match(TokenType.FOR):
-            arguments += [self._parse_bitwise() or self._missing()]
+            arguments += [self._parse_bitwise() or self.missing()]
         return exp.Anonymous(this="substring", expressions=arguments)
 
     def _parse_trim_call(self) -> exp.Anonymous:
         name = "btrim"
         if self._match_texts(("BOTH", "LEADING", "TRAILING")):
             name = {"BOTH": "btrim", "LEADING": "ltrim", "TRAILING": "rtrim"}[self._prev.text.upper()]
-        first = None if self._match(TokenType.FROM, advance=False) else self._parse_bitwise() or self._missing()
+        first = None if self._match(TokenType.FROM, advance=False) else self._parse_bitwise() or self.missing()
         if self._match(TokenType.FROM):
-            value = self._parse_bitwise() or self._missing()
+            value = self._parse_bitwise() or self.missing()
             return exp.Anonymous(this=name, expressions=[value, first] if first else [value])
-        rest = [self._parse_bitwise() or self._missing()] if self._match(TokenType.COMMA) else []
-        return exp.Anonymous(this=name, expressions=[first or self._missing(), *rest])
+        rest = [self._parse_bitwise() or self.missing()] if self._match(TokenType.COMMA) else []
+        return exp.Anonymous(this=name, expressions=[first or self.missing(), *rest])
 
     def _parse_position_call(self) -> exp.Anonymous:
-        part = self._parse_bitwise() or self._missing()
+        part = self._parse_bitwise() or self.missing()
         if not self._match(TokenType.IN):
             self.raise_error("Expected IN")
-        return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self._missing(), part])
+        return exp.Anonymous(this="strpos", expressions=[self._parse_bitwise() or self.missing(), part])
 
-    def _missing(self) -> exp.Expr:
+    def missing(self) -> exp.Expr:
         self.raise_error("Expected an expression")

@@ -27,3 +27,12 @@ class WithOption(exp.Expression):
     """One ``name = value`` of a ``WITH`` clause."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "value": True}
+
+
+HIDDEN = "hidden"
+"""The key in a node's ``meta`` of a secret's value or a password. It is no argument: no text that is made of the node has it."""
+
+
+def hides_value(node: exp.Expr) -> bool:
+    """Whether ``node``, or a node below it, has a hidden value."""
+    return any(part._meta and HIDDEN in part._meta for part in node.walk())

@@ -9,20 +9,20 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from reclock.errors import SqlSyntaxError
-from reclock.sql.grammar import ReclockParser
-from reclock.sql.statements.connections.syntax import AlterSecretStatement, CreateSecretStatement
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import track
 from reclock.sql.syntax.dialect import Reclock, to_sql
 from reclock.sql.syntax.expressions import Rejected
 from reclock.sql.syntax.lexical import check_numbers, read_escapes
+from reclock.sql.syntax.parser import StatementParser
 
 _DIALECT = Reclock()
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedStatement:
-    """One statement of a text; ``position`` is where it begins, counted from 1. ``text`` never has the value of a secret."""
+    """One statement of a text; ``position`` is where it begins, counted from 1. ``text`` never has the value of a secret
+    or a password."""
 
     node: nodes.Statement
     text: str
@@ -84,7 +84,7 @@ def _statements(tokens: list[Token]) -> Iterator[list[Token]]:
 def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     start, end = tokens[0].start, tokens[-1].end + 1
     try:
-        node = ReclockParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE).parse_statement(tokens, text)
+        node = StatementParser(dialect=_DIALECT, error_level=ErrorLevel.IMMEDIATE).parse_statement(tokens, text)
     except Rejected as error:
         raise SqlSyntaxError(error.message, position=error.position or end + 1) from error
     except ParseError as error:
@@ -92,8 +92,7 @@ def _parse_one(tokens: list[Token], text: str) -> ParsedStatement:
     except RecursionError as error:
         raise SqlSyntaxError("the statement is nested too deeply", position=start + 1) from error
     track(node)
-    is_secret = isinstance(node, CreateSecretStatement | AlterSecretStatement)
-    return ParsedStatement(node, to_sql(node) if is_secret else text[start:end], start + 1)
+    return ParsedStatement(node, to_sql(node) if nodes.hides_value(node) else text[start:end], start + 1)
 
 
 def _first_line(error: Exception) -> str:

@@ -11,6 +11,14 @@ TEMPORARY_SCHEMA = "mz_temp"
 TEMPORARY_SCHEMAS = (TEMPORARY_SCHEMA, "pg_temp")
 """The names that it goes by."""
 
+TEMPORARY = "(LOCAL TEMP|LOCAL TEMPORARY|TEMP|TEMPORARY)"
+"""The modifier of CREATE in the phrases of ``registry.parses``."""
+
+
+def is_temporary(words: tuple[str, ...]) -> bool:
+    """Whether the words that a statement begins with have the modifier."""
+    return "TEMP" in words or "TEMPORARY" in words
+
 
 def make_temporary(name: exp.Table) -> None:
     """Bring what CREATE TEMPORARY names into the schema. Raises ``InvalidSchema`` if the name says another one."""

@@ -6,8 +6,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, listed, when, writes
 
 
@@ -43,6 +47,69 @@ class CreateClusterReplicaStatement(Statement):
 
 class DropClusterReplicasStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False}
+
+
+@parses("CREATE CLUSTER")
+def create_cluster(parser: StatementParser, words: tuple[str, ...]) -> CreateClusterStatement | CreateClusterReplicaStatement:
+    if _is_replica(parser):
+        return CreateClusterReplicaStatement(this=_replica_name(parser), options=_options(parser, "WITH"))
+    return CreateClusterStatement(this=parser.cluster_name(), options=_options(parser, "WITH"))
+
+
+@parses("ALTER CLUSTER")
+def alter_cluster(
+    parser: StatementParser, words: tuple[str, ...]
+) -> AlterClusterStatement | RenameClusterStatement | AlterOwnerStatement:
+    name = parser.cluster_name()
+    if parser.accept("OWNER", "TO"):
+        return AlterOwnerStatement(kind="CLUSTER", this=name, to=parser.role_name())
+    if parser.accept("RENAME"):
+        parser.expect("TO")
+        return RenameClusterStatement(this=name, to=parser.cluster_name())
+    return AlterClusterStatement(this=name, options=_options(parser, "SET"))
+
+
+@parses("DROP CLUSTER")
+def drop_clusters(parser: StatementParser, words: tuple[str, ...]) -> DropClustersStatement | DropClusterReplicasStatement:
+    is_replica = _is_replica(parser)
+    exists = parser.if_exists()
+    if is_replica:
+        return DropClusterReplicasStatement(names=parser.comma_list(_replica_name), exists=exists)
+    names = parser.comma_list(StatementParser.cluster_name)
+    behavior = parser.drop_behavior()
+    return DropClustersStatement(names=names, exists=exists, behavior=behavior)
+
+
+def _is_replica(parser: StatementParser) -> bool:
+    is_word = bool(parser.token) and parser.token.token_type != TokenType.IDENTIFIER
+    return is_word and bool(parser.accept("REPLICA"))
+
+
+def _replica_name(parser: StatementParser) -> exp.Table:
+    cluster = parser.cluster_name()
+    if not parser.accept_token(TokenType.DOT):
+        parser.raise_error("Expected the name of a replica, as in cluster.replica")
+    return exp.Table(this=parser.word("the name of a replica"), db=cluster)
+
+
+def _options(parser: StatementParser, introduction: str) -> list[ClusterOption] | None:
+    is_introduced = parser.accept(introduction)
+    if not parser.token and not is_introduced:
+        return None
+    if not parser.accept_token(TokenType.L_PAREN):
+        return parser.comma_list(_option)
+    options = parser.comma_list(_option)
+    parser.close_parenthesis()
+    return options
+
+
+def _option(parser: StatementParser) -> ClusterOption:
+    if parser.accept("VIRTUAL"):
+        return ClusterOption(this="VIRTUAL")
+    if not parser.accept("SIZE"):
+        parser.raise_error("Expected VIRTUAL or SIZE")
+    parser.accept_token(TokenType.EQ)
+    return ClusterOption(this="SIZE", value=parser.text())
 
 
 @writes(ClusterOption)

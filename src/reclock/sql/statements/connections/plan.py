@@ -13,7 +13,6 @@ from reclock.errors import InvalidOption
 from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
 from reclock.sql.catalog.lookups import find
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
-from reclock.sql.connection_grammar import VALUE
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
 from reclock.sql.planning.definitions import skip_existing, stored
 from reclock.sql.planning.registry import Skipped, defines, plans
@@ -26,6 +25,7 @@ from reclock.sql.statements.connections.syntax import (
 )
 from reclock.sql.syntax import nodes
 from reclock.sql.syntax.consumption import tracked_copy
+from reclock.sql.syntax.nodes import HIDDEN
 
 # --- secrets ---
 
@@ -48,9 +48,9 @@ def alter_secret(node: AlterSecretStatement, catalog: PlannerCatalog, session: S
 
 
 def _new(node: nodes.Statement) -> NewSecret:
-    if VALUE not in node.meta:
+    if HIDDEN not in node.meta:
         raise InvalidOption("a secret needs a value", hint="write AS '…'")
-    return NewSecret(node.args["reference"].name, node.meta[VALUE])
+    return NewSecret(node.args["reference"].name, node.meta[HIDDEN])
 
 
 def _secret_text(name: exp.Table, secret: NewSecret) -> str:

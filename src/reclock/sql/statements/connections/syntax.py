@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import secrets
+from typing import ClassVar, TypeVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql.syntax.nodes import Statement
+from reclock.definitions.connections import ALIASES, OPTIONS
+from reclock.errors import SqlSyntaxError
+from reclock.sql.syntax.nodes import HIDDEN, Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import alters, parses
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -47,6 +53,76 @@ class CreateConnectionStatement(Statement):
 
 class ValidateConnectionStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+_SecretNode = TypeVar("_SecretNode", CreateSecretStatement, AlterSecretStatement)
+
+
+@parses("CREATE SECRET")
+def create_secret(parser: StatementParser, words: tuple[str, ...]) -> CreateSecretStatement:
+    exists = parser.if_not_exists()
+    return _with_value(parser, CreateSecretStatement(this=parser.object_name(), exists=exists))
+
+
+@alters("SECRET")
+def alter_secret(parser: StatementParser, name: exp.Table, exists: bool) -> AlterSecretStatement:
+    if exists:
+        parser.raise_error("Expected RENAME TO")
+    return _with_value(parser, AlterSecretStatement(this=name))
+
+
+def _with_value(parser: StatementParser, node: _SecretNode) -> _SecretNode:
+    """``AS 'value'``, or ``STORED AS 'reference'``, as the catalog keeps it. No error repeats what stands here."""
+    is_stored = parser.accept("STORED")
+    if not parser.accept_token(TokenType.ALIAS) or not parser.is_string():
+        raise SqlSyntaxError("the value of a secret is a string: AS '…'", position=parser.last_token.start + 1)
+    position, text = parser.last_token.start + 1, parser.text().name
+    if parser.token:
+        raise SqlSyntaxError("nothing follows the value of a secret, which is one string", position=position)
+    node.set("reference", exp.Literal.string(text if is_stored else secrets.token_hex(16)))
+    if not is_stored:
+        node.meta[HIDDEN] = text
+    return node
+
+
+@parses("CREATE CONNECTION")
+def create_connection(parser: StatementParser, words: tuple[str, ...]) -> CreateConnectionStatement:
+    exists = parser.if_not_exists()
+    name = parser.object_name()
+    parser.expect("TO")
+    kind = parser.accept_first(*OPTIONS)
+    if kind is None:
+        parser.raise_error(f"Expected {', '.join(OPTIONS)}")
+    options = parser.wrapped_list(lambda parser: _option(parser, kind))
+    with_ = parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None
+    return CreateConnectionStatement(this=name, exists=exists, kind=kind, connection_options=options, options=with_)
+
+
+def _option(parser: StatementParser, kind: str) -> ConnectionOption:
+    aliases = ALIASES.get(kind, {})
+    words = sorted((*OPTIONS[kind], *aliases), key=lambda name: -len(name.split()))
+    name = parser.accept_first(*words)
+    if name is None:
+        parser.raise_error(f"Expected an option of {kind}: {', '.join(OPTIONS[kind])}")
+    parser.accept_token(TokenType.EQ)
+    return ConnectionOption(name=aliases.get(name, name), value=_option_value(parser))
+
+
+def _option_value(parser: StatementParser) -> exp.Expr:
+    if parser.accept("SECRET"):
+        return SecretName(this=parser.object_name())
+    if parser.sees_token(TokenType.L_PAREN):
+        return exp.Literal.string(",".join(each.name for each in parser.wrapped_list(StatementParser.text)))
+    if parser.is_string():
+        return parser.text()
+    number = parser.number()
+    return exp.Literal.string(number.name) if number is not None else exp.Literal.string(parser.word("a value").name)
+
+
+@parses("VALIDATE")
+def validate_connection(parser: StatementParser, words: tuple[str, ...]) -> ValidateConnectionStatement:
+    parser.expect("CONNECTION")
+    return ValidateConnectionStatement(this=parser.object_name())
 
 
 @writes(CreateSecretStatement)

@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import alteration_of, parses
 from reclock.sql.syntax.writing import joined, listed, when, writes
 
 
@@ -30,6 +32,43 @@ class AlterOwnerStatement(Statement):
     """``kind`` is ``SOURCE``, ``VIEW``, ``MATERIALIZED VIEW``, ``INDEX``, ``SCHEMA``, ``DATABASE`` or ``CLUSTER``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "to": True}
+
+
+_KINDS = "SOURCE|TABLE|VIEW|INDEX|SINK|SECRET|CONNECTION"
+
+
+@parses(f"DROP {_KINDS}", "DROP MATERIALIZED VIEW")
+def drop(parser: StatementParser, words: tuple[str, ...]) -> DropStatement:
+    exists = parser.if_exists()
+    names = parser.comma_list(StatementParser.object_name)
+    return DropStatement(kind=" ".join(words[1:]), names=names, exists=exists, behavior=parser.drop_behavior())
+
+
+@parses(f"ALTER {_KINDS}", "ALTER MATERIALIZED VIEW")
+def alter(parser: StatementParser, words: tuple[str, ...]) -> Statement:
+    """RENAME TO and OWNER TO; the family of the kind has what else can be altered."""
+    kind = " ".join(words[1:])
+    exists = parser.if_exists()
+    name = parser.object_name()
+    if not exists and parser.accept("OWNER", "TO"):
+        return AlterOwnerStatement(kind=kind, this=name, to=parser.role_name())
+    if parser.accept("RENAME"):
+        parser.expect("TO")
+        return AlterRenameStatement(kind=kind, this=name, exists=exists, to=parser.name())
+    alteration = alteration_of(kind)
+    if alteration is None:
+        parser.raise_error("Expected RENAME TO")
+    return alteration(parser, name, exists)
+
+
+@parses("ALTER SCHEMA|DATABASE")
+def alter_namespace(parser: StatementParser, words: tuple[str, ...]) -> AlterOwnerStatement:
+    start = parser.index
+    name = parser.object_name()
+    if not parser.accept("OWNER", "TO"):
+        parser.retreat(start - 1)
+        parser.unsupported("ALTER")
+    return AlterOwnerStatement(kind=words[1], this=name, to=parser.role_name())
 
 
 @writes(DropStatement)

@@ -12,7 +12,7 @@ from reclock.catalog.kinds import identity, spec_of
 from reclock.catalog.objects import ROLE_ATTRIBUTES, Cluster, Database, DefaultPrivilege, Item, Kind, Role, Schema, SystemPrivilege
 from reclock.catalog.roles import memberships
 from reclock.catalog.snapshot import CatalogSnapshot
-from reclock.consensus.credentials.verifiers import NewPassword
+from reclock.consensus.credentials.verifiers import NewPassword, stored_password
 from reclock.errors import DuplicateObject, InvalidGrant, ReservedName, RoleHasDependents, SystemObjectProtected, UnknownObject
 from reclock.sql.catalog.lookups import snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
@@ -27,6 +27,8 @@ from reclock.sql.statements.roles.syntax import (
     DropRolesStatement,
 )
 from reclock.sql.syntax import nodes
+from reclock.sql.syntax.consumption import consume
+from reclock.sql.syntax.nodes import HIDDEN, Statement
 
 _RESERVED = ("public", "none", "current_user", "current_role", "session_user")
 _RESERVED_PREFIXES = ("mz_", "pg_")
@@ -90,11 +92,13 @@ def alter_role(node: AlterRoleStatement, catalog: PlannerCatalog, session: Sessi
     return AlterRole(role.id, role.name, _attributes(node, role.attributes), role.attributes, _password(node))
 
 
-def _password(node: nodes.Statement) -> NewPassword | None:
-    given = node.args.get("password")
-    if given is None:
+def _password(node: Statement) -> NewPassword | None:
+    """The verifier of the password that the statement hides. Raises ``InvalidOption`` for one that cannot be used."""
+    password = node.args.get("password")
+    if password is None:
         return None
-    return NewPassword(given.name if isinstance(given, exp.Literal) else None)
+    consume(password)
+    return NewPassword(stored_password(password.meta.get(HIDDEN, "")) if isinstance(password, exp.Literal) else None)
 
 
 def _attributes(node: nodes.Statement, before: Sequence[str]) -> tuple[str, ...]:

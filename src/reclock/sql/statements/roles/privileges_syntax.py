@@ -6,8 +6,14 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.catalog.acl import Privilege
+from reclock.errors import SqlSyntaxError, UnsupportedSql
+from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, listed, when, writes
 
 
@@ -45,6 +51,143 @@ class DefaultPrivilegesStatement(Statement):
         "kind": True,
         "grantees": True,
     }
+
+
+_GRANTED = ("TABLE", "SECRET", "CONNECTION", "SCHEMA", "DATABASE", "CLUSTER")
+
+
+PLURALS = {f"{kind}S": kind for kind in _GRANTED}
+
+
+@parses("REASSIGN")
+def reassign_owned(parser: StatementParser, words: tuple[str, ...]) -> ReassignOwnedStatement:
+    parser.expect("OWNED", "BY")
+    roles = parser.comma_list(StatementParser.role_name)
+    parser.expect("TO")
+    return ReassignOwnedStatement(roles=roles, to=parser.role_name())
+
+
+@parses("DROP OWNED BY")
+def drop_owned(parser: StatementParser, words: tuple[str, ...]) -> DropOwnedStatement:
+    roles = parser.comma_list(StatementParser.role_name)
+    behavior = parser.drop_behavior()
+    return DropOwnedStatement(roles=roles, behavior=behavior)
+
+
+@parses("GRANT")
+def grant(parser: StatementParser, words: tuple[str, ...]) -> nodes.Statement:
+    return _change_of_privileges(parser, "GRANT")
+
+
+@parses("REVOKE")
+def revoke(parser: StatementParser, words: tuple[str, ...]) -> nodes.Statement:
+    if (
+        parser.token
+        and parser.token.text.upper() in ("GRANT", "ADMIN")
+        and parser.next_token
+        and parser.next_token.text.upper() == "OPTION"
+    ):
+        raise UnsupportedSql(f"{parser.token.text.upper()} OPTION is not supported")
+    return _change_of_privileges(parser, "REVOKE")
+
+
+def _change_of_privileges(parser: StatementParser, verb: str) -> nodes.Statement:
+    if _is_all(parser):
+        privileges = None
+    else:
+        named = parser.comma_list(_privilege_or_role)
+        if not parser.sees("ON"):
+            return MembershipStatement(verb=verb, roles=named, members=_grantees(parser, verb))
+        privileges = [_privilege(parser, name) for name in named]
+    parser.expect("ON")
+    kind, names = _targets(parser)
+    return PrivilegesStatement(verb=verb, privileges=privileges, kind=kind, names=names, grantees=_grantees(parser, verb))
+
+
+def _is_all(parser: StatementParser) -> bool:
+    if not parser.accept("ALL"):
+        return False
+    parser.accept("PRIVILEGES")
+    return True
+
+
+def _privilege_or_role(parser: StatementParser) -> exp.Identifier:
+    is_select = parser.accept_token(TokenType.SELECT)
+    name = exp.to_identifier("select") if is_select else parser.word("a privilege or the name of a role")
+    if parser.sees_token(TokenType.L_PAREN):
+        raise UnsupportedSql("a privilege on columns is not supported")
+    return name
+
+
+def _privilege(parser: StatementParser, name: exp.Identifier) -> exp.Var:
+    if name.args.get("quoted") or name.name.upper() not in Privilege.__members__:
+        raise SqlSyntaxError(f'unrecognized privilege "{name.name}"', hint=f"privileges are {', '.join(Privilege.__members__)}")
+    return exp.Var(this=name.name.upper())
+
+
+def _targets(parser: StatementParser) -> tuple[str, list[exp.Expression] | None]:
+    """The kind of what privileges are on, and its names."""
+    if parser.accept("SYSTEM"):
+        return "SYSTEM", None
+    if parser.accept("ALL"):
+        if not parser.accept("TABLES", "IN", "SCHEMA"):
+            parser.raise_error("Expected TABLES IN SCHEMA")
+        return "ALL TABLES IN SCHEMA", parser.comma_list(StatementParser.object_name)
+    after = parser.next_token.text.upper() if parser.next_token else ""
+    is_name = after in (".", ",", "TO", "FROM")
+    kind = parser.last_word if not is_name and parser.accept_any(_GRANTED) else "TABLE"
+    if kind == "CLUSTER":
+        return kind, parser.comma_list(lambda parser: parser.word("the name of a cluster"))
+    return kind, parser.comma_list(StatementParser.object_name)
+
+
+def _grantees(parser: StatementParser, verb: str) -> list[exp.Identifier]:
+    parser.expect("TO" if verb == "GRANT" else "FROM")
+    grantees = parser.comma_list(_grantee)
+    if parser.accept("WITH"):
+        raise UnsupportedSql(f"WITH {parser.token.text.upper()} OPTION is not supported")
+    return grantees
+
+
+def _grantee(parser: StatementParser) -> exp.Identifier:
+    parser.accept("GROUP")
+    return parser.role_name()
+
+
+@parses("ALTER DEFAULT PRIVILEGES")
+def alter_default_privileges(parser: StatementParser, words: tuple[str, ...]) -> DefaultPrivilegesStatement:
+    owners, is_for_all = None, False
+    if parser.accept("FOR"):
+        if parser.accept("ALL", "ROLES"):
+            is_for_all = True
+        elif parser.accept_any(("ROLE", "USER")):
+            owners = parser.comma_list(StatementParser.role_name)
+        else:
+            parser.raise_error("Expected ROLE or ALL ROLES")
+    within, names = None, None
+    if parser.accept("IN"):
+        if not parser.accept_any(("SCHEMA", "DATABASE")):
+            parser.raise_error("Expected SCHEMA or DATABASE")
+        within = parser.last_word
+        names = parser.comma_list(StatementParser.object_name)
+    if not parser.accept_any(("GRANT", "REVOKE")):
+        parser.raise_error("Expected GRANT or REVOKE")
+    verb = parser.last_word
+    privileges = None if _is_all(parser) else [_privilege(parser, name) for name in parser.comma_list(_privilege_or_role)]
+    parser.expect("ON")
+    if not parser.accept_any(PLURALS):
+        parser.raise_error(f"Expected {', '.join(PLURALS)}")
+    kind = PLURALS[parser.last_word]
+    return DefaultPrivilegesStatement(
+        owners=owners,
+        is_for_all=is_for_all,
+        within=within,
+        names=names,
+        verb=verb,
+        privileges=privileges,
+        kind=kind,
+        grantees=_grantees(parser, verb),
+    )
 
 
 def _write_grantees(write: Generator, node: exp.Expression, name: str) -> str:

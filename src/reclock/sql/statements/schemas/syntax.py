@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, listed, when, writes
 
 
@@ -19,6 +21,26 @@ class DropSchemasStatement(Statement):
     """``behavior`` is ``CASCADE``, ``RESTRICT`` or not said."""
 
     arg_types: ClassVar[dict[str, bool]] = {"names": True, "exists": False, "behavior": False}
+
+
+@parses("CREATE SCHEMA")
+def create_schema(parser: StatementParser, words: tuple[str, ...]) -> CreateSchemaStatement:
+    exists = parser.if_not_exists()
+    return CreateSchemaStatement(this=_schema_name(parser), exists=exists)
+
+
+@parses("DROP SCHEMA")
+def drop_schemas(parser: StatementParser, words: tuple[str, ...]) -> DropSchemasStatement:
+    exists = parser.if_exists()
+    names = parser.comma_list(_schema_name)
+    return DropSchemasStatement(names=names, exists=exists, behavior=parser.drop_behavior())
+
+
+def _schema_name(parser: StatementParser) -> exp.Table:
+    name = parser.object_name()
+    if name.args.get("catalog"):
+        parser.raise_error("The name of a schema has at most two parts", parser.last_token)
+    return name
 
 
 @writes(CreateSchemaStatement)

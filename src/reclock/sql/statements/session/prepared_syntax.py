@@ -6,8 +6,13 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.statements.subscribe.syntax import subscribe
+from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, listed, when, writes
 
 
@@ -55,6 +60,92 @@ class DiscardStatement(Statement):
     """``kind`` is ``ALL``, ``PLANS``, ``SEQUENCES`` or ``TEMP``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True}
+
+
+@parses("PREPARE")
+def prepare(parser: StatementParser, words: tuple[str, ...]) -> PrepareStatement:
+    name, types = parser.name(), None
+    if parser.sees_token(TokenType.L_PAREN):
+        types = parser.wrapped_list(lambda parser: parser.data_type() or parser.missing())
+    if not parser.accept_token(TokenType.ALIAS):
+        parser.raise_error("Expected AS")
+    if not parser.token:
+        parser.raise_error("Expected a statement")
+    return PrepareStatement(this=name, types=types, statement=parser.statement())
+
+
+@parses("EXECUTE")
+def execute(parser: StatementParser, words: tuple[str, ...]) -> ExecuteStatement:
+    name, values = parser.name(), None
+    if parser.sees_token(TokenType.L_PAREN):
+        values = parser.wrapped_list(lambda parser: parser.value())
+    return ExecuteStatement(this=name, values=values)
+
+
+@parses("DEALLOCATE")
+def deallocate(parser: StatementParser, words: tuple[str, ...]) -> DeallocateStatement:
+    parser.accept("PREPARE")
+    return DeallocateStatement(this=None if parser.accept("ALL") else parser.name())
+
+
+@parses("DECLARE")
+def declare(parser: StatementParser, words: tuple[str, ...]) -> DeclareStatement:
+    name = parser.name()
+    while parser.accept_any(("BINARY", "INSENSITIVE", "ASENSITIVE")) or parser.accept("NO", "SCROLL"):
+        if parser.last_word == "BINARY":
+            parser.raise_error("Expected CURSOR", parser.last_token)
+    parser.expect("CURSOR")
+    is_held = parser.accept("WITH", "HOLD")
+    if not is_held:
+        parser.accept("WITHOUT", "HOLD")
+    if not parser.accept_token(TokenType.FOR):
+        parser.raise_error("Expected FOR")
+    if parser.accept_any(("SUBSCRIBE", "TAIL")):
+        return DeclareStatement(this=name, is_held=is_held, query=subscribe(parser))
+    if parser.token.token_type not in QUERY_STARTS:
+        parser.raise_error("Expected a query")
+    return DeclareStatement(this=name, is_held=is_held, query=parser.query_statement())
+
+
+@parses("FETCH")
+def fetch(parser: StatementParser, words: tuple[str, ...]) -> FetchStatement:
+    """Forwards alone: a count, NEXT or ALL."""
+    parser.accept("FORWARD")
+    count: exp.Expr | None = exp.Literal.number(1)
+    if parser.accept("ALL"):
+        count = None
+    elif parser.token.token_type == TokenType.NUMBER:
+        count = parser.integer()
+    else:
+        parser.accept("NEXT")
+    parser.accept_any(("FROM", "IN"))
+    name, timeout = parser.name(), None
+    if parser.accept_token(TokenType.WITH):
+        timeout = parser.wrapped(_fetch_timeout)
+    return FetchStatement(this=name, count=count, timeout=timeout)
+
+
+def _fetch_timeout(parser: StatementParser) -> exp.Expr:
+    parser.expect("TIMEOUT")
+    parser.accept_token(TokenType.EQ)
+    return parser.text()
+
+
+@parses("CLOSE")
+def close(parser: StatementParser, words: tuple[str, ...]) -> CloseStatement:
+    return CloseStatement(this=None if parser.accept("ALL") else parser.name())
+
+
+@parses("UNLISTEN")
+def unlisten(parser: StatementParser, words: tuple[str, ...]) -> UnlistenStatement:
+    return UnlistenStatement(this=None if parser.accept_token(TokenType.STAR) else parser.name())
+
+
+@parses("DISCARD")
+def discard(parser: StatementParser, words: tuple[str, ...]) -> DiscardStatement:
+    if not parser.accept_any(("ALL", "PLANS", "SEQUENCES", "TEMP", "TEMPORARY")):
+        parser.raise_error("Expected ALL")
+    return DiscardStatement(kind=parser.last_word)
 
 
 @writes(PrepareStatement)

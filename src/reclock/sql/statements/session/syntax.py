@@ -6,8 +6,11 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import clause, joined, listed, writes
 
 
@@ -33,6 +36,71 @@ class SetDefaultStatement(Statement):
     """``ALTER ROLE … SET | RESET``, or without ``role`` ``ALTER SYSTEM``. Without ``values`` it is RESET; without ``this``, ALL."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": False, "role": False, "values": False}
+
+
+@parses("ALTER SYSTEM")
+def alter_system(parser: StatementParser, words: tuple[str, ...]) -> SetDefaultStatement:
+    if parser.accept("RESET"):
+        return SetDefaultStatement(this=variable_or_all(parser))
+    parser.expect("SET")
+    variable, values = assignment(parser)
+    return SetDefaultStatement(this=variable, values=values)
+
+
+def _variable(parser: StatementParser) -> exp.Identifier:
+    return parser.word("the name of a variable")
+
+
+@parses("SET")
+def set_variable(parser: StatementParser, words: tuple[str, ...]) -> SetVariableStatement:
+    scope = parser.last_word if parser.accept_any(("SESSION", "LOCAL")) else None
+    if parser.token and parser.token.text.upper() == "ROLE" and not _is_assignment(parser):
+        parser.advance()
+        role = exp.to_identifier("role")
+        return SetVariableStatement(this=role, scope=scope, values=[parser.word("the name of a role")])
+    name, values = assignment(parser)
+    return SetVariableStatement(this=name, scope=scope, values=values)
+
+
+def _is_assignment(parser: StatementParser) -> bool:
+    """Whether the word here is followed by = or TO."""
+    return bool(parser.next_token) and (parser.next_token.token_type == TokenType.EQ or parser.next_token.text.upper() == "TO")
+
+
+def assignment(parser: StatementParser) -> tuple[exp.Identifier, list[exp.Expr] | None]:
+    """The variable, and the values given to it; None is DEFAULT."""
+    if parser.accept("TIME", "ZONE"):
+        name = exp.to_identifier("timezone")
+    else:
+        name = _variable(parser)
+        if not parser.accept_token(TokenType.EQ) and not parser.accept("TO"):
+            parser.raise_error("Expected = or TO")
+    return name, None if parser.accept("DEFAULT") else parser.comma_list(_setting)
+
+
+def _setting(parser: StatementParser) -> exp.Expr:
+    if parser.accept_token(TokenType.DASH):
+        return exp.Literal.number(f"-{(parser.number() or parser.missing()).name}")
+    literal = parser.string() or parser.number() or parser.boolean()
+    return literal or parser.any_name() or parser.missing()
+
+
+@parses("SHOW")
+def show_variable(parser: StatementParser, words: tuple[str, ...]) -> ShowVariableStatement:
+    if parser.accept("ALL"):
+        return ShowVariableStatement()
+    if parser.accept("TRANSACTION", "ISOLATION", "LEVEL"):
+        return ShowVariableStatement(this=exp.to_identifier("transaction_isolation"))
+    return ShowVariableStatement(this=_variable(parser))
+
+
+@parses("RESET")
+def reset_variable(parser: StatementParser, words: tuple[str, ...]) -> ResetVariableStatement:
+    return ResetVariableStatement(this=variable_or_all(parser))
+
+
+def variable_or_all(parser: StatementParser) -> exp.Identifier | None:
+    return None if parser.accept("ALL") else _variable(parser)
 
 
 @writes(ShowVariableStatement)

@@ -7,7 +7,10 @@ from typing import ClassVar
 from sqlglot import exp
 from sqlglot.generator import Generator
 
+from reclock.sql.statements.roles.privileges_syntax import PLURALS
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import clause, joined, when, writes
 
 
@@ -15,6 +18,18 @@ class ShowPrivilegesStatement(Statement):
     """``kind`` is a plural, as it is written after ON, or ``SYSTEM``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"is_default": False, "kind": False, "role": False, "where": False}
+
+
+@parses("SHOW [DEFAULT] PRIVILEGES")
+def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPrivilegesStatement:
+    kind = None
+    if parser.accept("ON"):
+        if not parser.accept_any((*PLURALS, "SYSTEM")):
+            parser.raise_error(f"Expected {', '.join(PLURALS)} or SYSTEM")
+        kind = parser.last_word
+    role = parser.role_name() if parser.accept("FOR") else None
+    where = parser.value() if parser.accept("WHERE") else None
+    return ShowPrivilegesStatement(is_default="DEFAULT" in words, kind=kind, role=role, where=where)
 
 
 @writes(ShowPrivilegesStatement)

@@ -8,6 +8,8 @@ from sqlglot import exp
 from sqlglot.generator import Generator
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import clause, joined, writes
 
 
@@ -23,6 +25,60 @@ class ShowColumnsStatement(Statement):
 
 class ShowCreateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True}
+
+
+_CREATED = ("MATERIALIZED VIEW", "SOURCE", "TABLE", "VIEW", "INDEX", "SINK", "CONNECTION")
+
+
+@parses("SHOW CREATE")
+def show_create(parser: StatementParser, words: tuple[str, ...]) -> ShowCreateStatement:
+    kind = parser.accept_first(*_CREATED)
+    if kind is not None:
+        return ShowCreateStatement(kind=kind, this=parser.object_name())
+    if parser.accept("CLUSTER"):
+        return ShowCreateStatement(kind="CLUSTER", this=parser.cluster_name())
+    return parser.unsupported("SHOW CREATE")
+
+
+@parses("SHOW COLUMNS")
+def show_columns(parser: StatementParser, words: tuple[str, ...]) -> ShowColumnsStatement:
+    if not parser.accept_any(("FROM", "IN")):
+        parser.raise_error("Expected FROM")
+    return ShowColumnsStatement(this=parser.object_name(), **_filter(parser))
+
+
+@parses(
+    "SHOW SECRETS|CONNECTIONS|SOURCES|TABLES|VIEWS|INDEXES|SINKS|OBJECTS|DATABASES|SCHEMAS|CLUSTERS|ROLES",
+    "SHOW CLUSTER REPLICAS",
+)
+def show_objects(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
+    return _objects(parser, " ".join(words[1:]))
+
+
+@parses("SHOW MATERIALIZED")
+def show_materialized_views(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
+    parser.expect("VIEWS")
+    return _objects(parser, "MATERIALIZED VIEWS")
+
+
+@parses("SHOW INDEX|KEYS")
+def show_indexes(parser: StatementParser, words: tuple[str, ...]) -> ShowObjectsStatement:
+    return _objects(parser, "INDEXES")
+
+
+def _objects(parser: StatementParser, kind: str) -> ShowObjectsStatement:
+    within = None
+    if not parser.sees("IN", "CLUSTER") and parser.accept_any(("FROM", "IN")):
+        within = parser.object_name()
+    return ShowObjectsStatement(kind=kind, within=within, cluster=parser.in_cluster(), **_filter(parser))
+
+
+def _filter(parser: StatementParser) -> dict[str, exp.Expr | None]:
+    if parser.accept("LIKE"):
+        return {"like": parser.text()}
+    if parser.accept_any(("WHERE", "EXPR")):
+        return {"where": parser.value()}
+    return {}
 
 
 def write_filter(write: Generator, node: exp.Expression) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
 
-from reclock.sql.statements.sources.formats_syntax import write_formats
+from reclock.sql.statements.sources.formats_syntax import formats, one_format, write_formats
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import alters, parses
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -47,6 +49,73 @@ class CreateSinkStatement(Statement):
         "options": False,
         "as_of": False,
     }
+
+
+@parses("CREATE SINK")
+def create_sink(parser: StatementParser, words: tuple[str, ...]) -> CreateSinkStatement:
+    exists = parser.if_not_exists()
+    name = parser.object_name()
+    cluster = parser.in_cluster()
+    parser.expect("FROM")
+    on = parser.object_name()
+    parser.expect("INTO")
+    return CreateSinkStatement(
+        this=name,
+        exists=exists,
+        cluster=cluster,
+        on=on,
+        target=_target(parser),
+        options=parser.wrapped_list(StatementParser.with_option) if parser.accept("WITH") else None,
+        as_of=parser.as_of() if parser.is_as_of() else None,
+    )
+
+
+@alters("SINK")
+def alter_sink(parser: StatementParser, name: exp.Table, exists: bool) -> NoReturn:
+    parser.unsupported("ALTER SINK")
+
+
+def _target(parser: StatementParser) -> exp.Expression:
+    if parser.accept("DELTA"):
+        return DeltaInto(path=parser.text())
+    if not parser.accept("KAFKA"):
+        parser.unsupported("CREATE SINK INTO")
+    found: dict[str, object] = {}
+    if parser.accept("CONNECTION"):
+        found["connection"] = parser.object_name()
+        parser.options(
+            {
+                "TOPIC PARTITION COUNT": lambda: found.update(partitions=parser.integer()),
+                "TOPIC REPLICATION FACTOR": lambda: found.update(replicas=parser.integer()),
+                "COMPRESSION TYPE": lambda: found.update(compression=parser.text()),
+                "TOPIC": lambda: found.update(topic=parser.text()),
+                "PROGRESS TOPIC": lambda: found.update(progress_topic=parser.text()),
+            }
+        )
+    else:
+        parser.expect("BROKER")
+        found["broker"] = parser.text()
+        parser.expect("TOPIC")
+        found["topic"] = parser.text()
+        found["progress_topic"] = parser.text() if parser.accept("PROGRESS", "TOPIC") else None
+    key, is_not_enforced = None, False
+    if parser.sees("KEY", "("):
+        parser.expect("KEY")
+        key = parser.wrapped_list(StatementParser.name)
+        is_not_enforced = bool(parser.accept("NOT", "ENFORCED"))
+    if parser.sees("HEADERS"):
+        parser.unsupported("CREATE SINK")
+    format = formats(parser) or one_format(parser)
+    parser.expect("ENVELOPE")
+    if not parser.accept_any(("DEBEZIUM", "UPSERT")):
+        parser.raise_error("Expected DEBEZIUM or UPSERT")
+    return KafkaInto(
+        **found,
+        key=key,
+        is_not_enforced=is_not_enforced,
+        format=format,
+        envelope=parser.last_word,
+    )
 
 
 @writes(KafkaInto)

@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import clause, joined, when, writes
 
 
@@ -49,6 +51,60 @@ class KeyValueFormat(exp.Expression):
     """``KEY FORMAT … VALUE FORMAT …``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"key": True, "value": True}
+
+
+def formats(parser: StatementParser) -> exp.Expression | None:
+    if parser.accept("KEY"):
+        key = one_format(parser)
+        parser.expect("VALUE")
+        return KeyValueFormat(key=key, value=one_format(parser))
+    return one_format(parser) if parser.sees("FORMAT") else None
+
+
+def one_format(parser: StatementParser) -> exp.Expression:
+    parser.expect("FORMAT")
+    if parser.accept("JSON"):
+        return JsonFormatClause()
+    if parser.accept_any(("TEXT", "BYTES")):
+        return PlainFormatClause(kind=parser.last_word)
+    if parser.accept_any(("AVRO", "PROTOBUF")):
+        return _schema_format(parser, parser.last_word)
+    if not parser.accept("CSV"):
+        parser.unsupported("FORMAT")
+    header, columns = False, None
+    if parser.accept("WITH", "HEADER"):
+        header = True
+    elif parser.token.text.upper() == "WITH" and parser.next_token.token_type == TokenType.NUMBER:
+        parser.advance()
+        columns = parser.integer()
+        parser.expect("COLUMNS")
+    delimiter = parser.text() if parser.accept("DELIMITED", "BY") else None
+    null_text = parser.text() if parser.accept("NULL", "AS") else None
+    return CsvFormatClause(header=header, columns=columns, delimiter=delimiter, null_text=null_text)
+
+
+def _schema_format(parser: StatementParser, kind: str) -> exp.Expression:
+    message = parser.text() if kind == "PROTOBUF" and parser.accept("MESSAGE") else None
+    parser.expect("USING")
+    if message is not None and parser.accept("SCHEMA"):
+        return ProtobufFormatClause(message=message, schema=parser.text())
+    parser.expect("CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
+    found: dict[str, object] = {"connection": parser.object_name()}
+    if kind == "AVRO" and parser.sees_token(TokenType.L_PAREN):
+        parser.options(
+            {
+                "AVRO KEY FULLNAME": lambda: found.update(key_name=parser.text()),
+                "AVRO VALUE FULLNAME": lambda: found.update(value_name=parser.text()),
+                "NULL DEFAULTS": lambda: found.update(null_defaults=_is_on(parser)),
+            }
+        )
+    seed = parser.text() if parser.accept("SEED", "SCHEMA") else None
+    return RegistryFormatClause(kind=kind, message=message, seed=seed, **found)
+
+
+def _is_on(parser: StatementParser) -> bool:
+    """A switch, which need not say that it is on."""
+    return not (parser.accept_any(("TRUE", "FALSE")) and parser.last_word == "FALSE")
 
 
 def write_formats(write: Generator, node: exp.Expression) -> str:

@@ -6,9 +6,18 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
-from reclock.sql.statements.sources.formats_syntax import write_formats
+from reclock.sql.statements.sources.formats_syntax import (
+    PlainFormatClause,
+    formats,
+    write_formats,
+)
+from reclock.sql.statements.sources.upstreams_syntax import ObjectsFrom, upstream
+from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import alters, parses
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -91,6 +100,148 @@ class AlterSourceRetainStatement(Statement):
     """``history`` is a ``RetainHistoryClause``, or nothing to reset it."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "history": False}
+
+
+_METADATA = ("KEY", "PARTITION", "OFFSET", "TIMESTAMP", "HEADERS")
+
+
+@parses("CREATE [MATERIALIZED] SOURCE")
+def create_source(parser: StatementParser, words: tuple[str, ...]) -> CreateSourceStatement:
+    materialized = "MATERIALIZED" in words
+    exists = parser.if_not_exists()
+    name = parser.object_name()
+    cluster = parser.in_cluster() if materialized else None
+    columns = parser.wrapped_list(_column) if parser.sees_token(TokenType.L_PAREN) else None
+    place = parser.token
+    parser.expect("FROM")
+    created = CreateSourceStatement(
+        this=name,
+        exists=exists,
+        materialized=materialized,
+        cluster=cluster,
+        columns=columns,
+        connector=upstream(parser),
+        format=formats(parser),
+        include=parser.comma_list(_metadata) if parser.accept("INCLUDE") else None,
+        envelope=_envelope(parser),
+        **_subsources(parser),
+        progress=parser.object_name() if parser.accept("EXPOSE", "PROGRESS", "AS") else None,
+        options=parser.wrapped_list(_option) if parser.accept("WITH") else None,
+    )
+    has_fields = not isinstance(created.args["format"], PlainFormatClause)
+    if columns is None and isinstance(created.args["connector"], ObjectsFrom) and has_fields:
+        parser.raise_error("Expected the list of columns", place)
+    return created
+
+
+@parses("CREATE SUBSOURCE")
+def create_subsource(parser: StatementParser, words: tuple[str, ...]) -> CreateSubsourceStatement:
+    name = parser.object_name()
+    parser.expect("FROM", "SOURCE")
+    source = parser.object_name()
+    parser.expect("TABLE")
+    return CreateSubsourceStatement(this=name, source=source, table=parser.text())
+
+
+def _column(parser: StatementParser) -> SourceColumn:
+    name = parser.name()
+    kind = parser.data_type()
+    if kind is None:
+        parser.raise_error("Expected a type")
+    not_null = parser.accept("NOT", "NULL")
+    if not not_null:
+        parser.accept("NULL")
+    return SourceColumn(this=name, kind=kind, not_null=not_null)
+
+
+def _metadata(parser: StatementParser) -> Metadata:
+    if not parser.accept_any(_METADATA):
+        parser.raise_error(f"Expected {', '.join(_METADATA[:-1])} or {_METADATA[-1]}")
+    kind = parser.last_word
+    return Metadata(kind=kind, alias=parser.name() if parser.accept_token(TokenType.ALIAS) else None)
+
+
+def _envelope(parser: StatementParser) -> str | None:
+    if not parser.accept("ENVELOPE"):
+        return None
+    if not parser.accept_any(("NONE", "UPSERT", "DEBEZIUM")):
+        parser.unsupported("ENVELOPE")
+    return parser.last_word
+
+
+def _subsources(parser: StatementParser) -> dict[str, object]:
+    if not parser.accept("FOR"):
+        return {}
+    if parser.accept("ALL"):
+        parser.expect("TABLES")
+        return {"all_tables": True}
+    parser.expect("TABLES")
+    return {"tables": parser.wrapped_list(_subsource)}
+
+
+def _subsource(parser: StatementParser) -> SubsourceOf:
+    schema, table = None, parser.name()
+    if parser.accept_token(TokenType.DOT):
+        schema, table = table, parser.name()
+    alias = parser.object_name() if parser.accept_token(TokenType.ALIAS) else None
+    columns = parser.wrapped_list(_column) if parser.sees_token(TokenType.L_PAREN) else None
+    key = parser.wrapped_list(StatementParser.name) if columns and parser.accept("KEY") else None
+    oid = parser.number() if columns and parser.accept("OID") else None
+    entries = parser.wrapped_list(StatementParser.number) if oid and parser.accept("ENTRY") else None
+    return SubsourceOf(this=table, schema=schema, alias=alias, columns=columns, key=key, oid=oid, entries=entries)
+
+
+def _option(parser: StatementParser) -> nodes.WithOption | RetainHistoryClause:
+    if parser.accept("RETAIN", "HISTORY"):
+        return _retain_history(parser)
+    return parser.with_option()
+
+
+def _retain_history(parser: StatementParser) -> RetainHistoryClause:
+    parser.accept_token(TokenType.EQ)
+    parser.accept("FOR")
+    return RetainHistoryClause(this=parser.text())
+
+
+@alters("SOURCE")
+def alter_source(parser: StatementParser, name: exp.Table, exists: bool) -> Statement:
+    if exists:
+        parser.raise_error("Expected RENAME TO")
+    match parser.accept_first("RETRY", "RESNAPSHOT", "WAIVE", "RESTART", "SKIP", "SET", "RESET"):
+        case "RETRY":
+            return AlterSourceRetryStatement(this=name)
+        case "RESNAPSHOT":
+            return AlterSourceResnapshotStatement(this=name)
+        case "WAIVE":
+            return AlterSourceWaiveStatement(this=name, check=parser.text())
+        case "RESTART":
+            return AlterSourceRestartStatement(this=name, partition=parser.text())
+        case "SKIP":
+            return _skip(parser, name)
+        case "SET":
+            return _alter_retention(parser, name, is_set=True)
+        case "RESET":
+            return _alter_retention(parser, name, is_set=False)
+        case _:
+            return parser.raise_error("Expected RETRY, RESNAPSHOT, RESTART, WAIVE, SKIP, SET, RESET or RENAME TO")
+
+
+def _skip(parser: StatementParser, name: exp.Table) -> AlterSourceSkipStatement:
+    partition, lower, upper = parser.text(), None, None
+    if parser.accept("FROM"):
+        lower = parser.integer()
+        parser.expect("TO")
+        upper = parser.integer()
+    return AlterSourceSkipStatement(this=name, partition=partition, lower=lower, upper=upper)
+
+
+def _alter_retention(parser: StatementParser, name: exp.Table, *, is_set: bool) -> AlterSourceRetainStatement:
+    """``SET (RETAIN HISTORY FOR …)``, ``RESET (RETAIN HISTORY)``."""
+    parser.open_parenthesis()
+    parser.expect("RETAIN", "HISTORY")
+    history = _retain_history(parser) if is_set else None
+    parser.close_parenthesis()
+    return AlterSourceRetainStatement(this=name, history=history)
 
 
 @writes(RetainHistoryClause)

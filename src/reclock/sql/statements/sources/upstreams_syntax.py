@@ -6,7 +6,10 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.definitions.sources import COMPRESSIONS
+from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import clause, joined, listed, writes
 
 
@@ -88,6 +91,198 @@ class PostgresFrom(exp.Expression):
         "text_columns": False,
         "exclude_columns": False,
     }
+
+
+def _objects(parser: StatementParser) -> ObjectsFrom:
+    connection = parser.object_name() if parser.accept("CONNECTION") else None
+    parser.expect("DISCOVER", "OBJECTS")
+    pattern = parser.text() if parser.accept("MATCHING") else None
+    parser.expect("USING")
+    found: dict[str, object] = {}
+    while True:
+        word = "bucket" if parser.accept("BUCKET", "SCAN") else "queue"
+        if word == "queue":
+            parser.expect("SQS", "NOTIFICATIONS")
+        if word in found:
+            parser.raise_error("Expected one BUCKET SCAN, and one SQS NOTIFICATIONS at most", parser.last_token)
+        found[word] = parser.text()
+        if not parser.accept_token(TokenType.COMMA):
+            break
+    if "bucket" not in found:
+        parser.raise_error("Expected BUCKET SCAN")
+    compression = None
+    if parser.accept("COMPRESSION"):
+        if not parser.accept_any(COMPRESSIONS):
+            parser.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
+        compression = parser.last_word
+    return ObjectsFrom(connection=connection, pattern=pattern, **found, compression=compression)
+
+
+def _kinesis(parser: StatementParser) -> KinesisFrom:
+    found: dict[str, object] = {}
+    if parser.accept("CONNECTION"):
+        found["connection"] = parser.object_name()
+    if parser.accept("ARN"):
+        found["arn"] = parser.text()
+        if parser.accept("ENDPOINT"):
+            found["endpoint"] = parser.text()
+    else:
+        if not parser.accept_token(TokenType.L_PAREN):
+            parser.raise_error("Expected ARN, or STREAM and REGION in parentheses")
+        while True:
+            if not parser.accept_any(("STREAM", "REGION", "ENDPOINT")):
+                parser.raise_error("Expected STREAM, REGION or ENDPOINT")
+            word = parser.last_token.text.lower()
+            if word in found:
+                parser.raise_error(f"{word.upper()} is given twice", parser.last_token)
+            found[word] = parser.text()
+            if not parser.accept_token(TokenType.COMMA):
+                break
+        parser.close_parenthesis()
+    return KinesisFrom(**found, start=_stream_start(parser))
+
+
+def _pubnub(parser: StatementParser) -> PubNubFrom:
+    parser.expect("SUBSCRIBE", "KEY")
+    key = parser.text()
+    parser.expect("CHANNEL")
+    channel = parser.text()
+    origin = parser.text() if parser.accept("ORIGIN") else None
+    return PubNubFrom(subscribe_key=key, channel=channel, origin=origin)
+
+
+def _stream_start(parser: StatementParser) -> StreamStart | None:
+    if not parser.accept("START"):
+        return None
+    if parser.accept("TRIM", "HORIZON"):
+        return StreamStart(kind="TRIM HORIZON")
+    if parser.accept("LATEST"):
+        return StreamStart(kind="LATEST")
+    if parser.accept("TIMESTAMP"):
+        return StreamStart(kind="TIMESTAMP", timestamp=parser.integer())
+    if not parser.accept_any(("AT", "AFTER")):
+        parser.raise_error("Expected TRIM HORIZON, LATEST, TIMESTAMP, AT or AFTER")
+    kind = parser.last_word
+    parser.expect("SEQUENCE", "NUMBER")
+    return StreamStart(kind=kind, numbers=parser.wrapped_list(_shard_start))
+
+
+def _shard_start(parser: StatementParser) -> ShardStart:
+    shard = parser.integer()
+    if not parser.accept_token(TokenType.EQ):
+        parser.raise_error("Expected =")
+    return ShardStart(this=shard, number=parser.integer())
+
+
+_GENERATORS = ("COUNTER", "AUCTION", "TPCH")
+
+
+def upstream(parser: StatementParser) -> exp.Expression:
+    if parser.accept("LOAD", "GENERATOR"):
+        return _load_generator(parser)
+    if parser.accept("KAFKA"):
+        return _kafka(parser)
+    if parser.accept("KINESIS"):
+        return _kinesis(parser)
+    if parser.accept("PUBNUB"):
+        return _pubnub(parser)
+    if parser.accept("POSTGRES"):
+        return _postgres(parser)
+    if not parser.accept("S3"):
+        parser.unsupported("CREATE SOURCE FROM")
+    return _objects(parser)
+
+
+def _load_generator(parser: StatementParser) -> LoadGeneratorFrom:
+    if not parser.accept_any(_GENERATORS):
+        parser.unsupported("LOAD GENERATOR")
+    found: dict[str, exp.Expr | str] = {"kind": parser.last_word}
+    if parser.accept_token(TokenType.L_PAREN):
+        while True:
+            if parser.accept("TICK", "INTERVAL"):
+                found["tick_interval"] = parser.text()
+            elif parser.accept("MAX", "CARDINALITY"):
+                found["max_cardinality"] = parser.integer()
+            elif parser.accept("SCALE", "FACTOR"):
+                found["scale_factor"] = parser.number() or parser.missing()
+            else:
+                parser.raise_error("Expected TICK INTERVAL, MAX CARDINALITY or SCALE FACTOR")
+            if not parser.accept_token(TokenType.COMMA):
+                break
+        parser.close_parenthesis()
+    return LoadGeneratorFrom(**found)
+
+
+def _kafka(parser: StatementParser) -> KafkaFrom:
+    if parser.accept("CONNECTION"):
+        return _kafka_connection(parser)
+    parser.expect("BROKER")
+    broker = parser.text()
+    parser.expect("TOPIC")
+    found: dict[str, object] = {"broker": broker, "topic": parser.text()}
+    for bound in ("START", "END"):
+        if parser.accept(bound, "OFFSET"):
+            found[f"{bound.lower()}_offset"] = parser.wrapped_list(StatementParser.integer)
+        elif parser.accept(bound, "TIMESTAMP"):
+            found[f"{bound.lower()}_timestamp"] = parser.integer()
+    if parser.accept("GROUP", "ID"):
+        found["group"] = parser.text()
+    return KafkaFrom(**found)
+
+
+def _kafka_connection(parser: StatementParser) -> KafkaFrom:
+    found: dict[str, object] = {"connection": parser.object_name()}
+    parser.options(
+        {
+            "TOPIC": lambda: found.update(topic=parser.text()),
+            "TRANSACTION TOPIC": lambda: found.update(transactions=parser.text()),
+            "START OFFSET": lambda: found.update(start_offset=parser.wrapped_list(StatementParser.integer)),
+            "START TIMESTAMP": lambda: found.update(start_timestamp=parser.integer()),
+            "END OFFSET": lambda: found.update(end_offset=parser.wrapped_list(StatementParser.integer)),
+            "END TIMESTAMP": lambda: found.update(end_timestamp=parser.integer()),
+            "GROUP ID": lambda: found.update(group=parser.text()),
+        }
+    )
+    return KafkaFrom(**found)
+
+
+def _postgres(parser: StatementParser) -> PostgresFrom:
+    parser.expect("CONNECTION")
+    if not parser.is_string():
+        named: dict[str, object] = {"connection": parser.object_name()}
+        parser.options(
+            {
+                "PUBLICATION": lambda: named.update(publication=parser.text()),
+                "SLOT": lambda: named.update(slot=parser.text()),
+                "TEXT COLUMNS": lambda: named.update(text_columns=_upstream_columns(parser)),
+                "EXCLUDE COLUMNS": lambda: named.update(exclude_columns=_upstream_columns(parser)),
+            }
+        )
+        return PostgresFrom(**named)
+    connection = parser.text()
+    parser.expect("PUBLICATION")
+    publication = parser.text()
+    return PostgresFrom(
+        connection=connection,
+        publication=publication,
+        slot=parser.text() if parser.accept("SLOT") else None,
+        text_columns=_upstream_columns(parser) if parser.accept("TEXT", "COLUMNS") else None,
+        exclude_columns=_upstream_columns(parser) if parser.accept("EXCLUDE", "COLUMNS") else None,
+    )
+
+
+def _upstream_columns(parser: StatementParser) -> list[exp.Column]:
+    """``([schema.]table.column, …)``"""
+    return list(parser.wrapped_list(_upstream_column))
+
+
+def _upstream_column(parser: StatementParser) -> exp.Column:
+    names = [parser.name()]
+    while parser.accept_token(TokenType.DOT):
+        names.append(parser.name())
+    if not 2 <= len(names) <= 3:
+        parser.raise_error("Expected table.column or schema.table.column")
+    return exp.Column(this=names[-1], table=names[-2], db=names[0] if len(names) == 3 else None)
 
 
 @writes(LoadGeneratorFrom)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, when, writes
 
 
@@ -29,6 +33,63 @@ class SubscribeStatement(Statement):
         "key": False,
         "order": False,
     }
+
+
+@parses("SUBSCRIBE", "TAIL")
+def subscribe(parser: StatementParser, words: tuple[str, ...] = ()) -> SubscribeStatement:
+    parser.accept("TO")
+    name = query = None
+    if parser.accept_token(TokenType.L_PAREN):
+        query = parser.query()
+        if not parser.accept_token(TokenType.R_PAREN):
+            parser.raise_error("Expected )")
+    else:
+        name = parser.object_name()
+    given: dict[str, Any] = {}
+    while parser.token and parser.token.token_type != TokenType.R_PAREN:
+        if "as_of" not in given and parser.is_as_of():
+            given["as_of"] = parser.as_of()
+        elif "up_to" not in given and parser.accept("UP", "TO"):
+            given["up_to"] = nodes.AsOfClause(this=parser.value())
+        elif not given.keys() & {"snapshot", "progress"} and parser.accept_any(("WITH", "WITHOUT")):
+            given |= _options(parser, is_with=parser.last_word == "WITH")
+        elif not given.keys() & {"envelope", "order"} and parser.accept("ENVELOPE"):
+            given |= _envelope(parser)
+        elif not given.keys() & {"envelope", "order"} and parser.accept("WITHIN", "TIMESTAMP"):
+            given["order"] = parser.order() or parser.missing()
+        else:
+            parser.raise_error("Expected WITH, AS OF, UP TO, ENVELOPE or WITHIN TIMESTAMP ORDER BY")
+    return SubscribeStatement(this=name, query=query, **given)
+
+
+def _envelope(parser: StatementParser) -> dict[str, Any]:
+    if not parser.accept_any(("UPSERT", "DEBEZIUM")):
+        parser.raise_error("Expected UPSERT or DEBEZIUM")
+    envelope = parser.last_word
+    if not parser.accept_token(TokenType.L_PAREN) or not parser.accept("KEY"):
+        parser.raise_error("Expected (KEY (…))")
+    key = parser.wrapped_list(StatementParser.name)
+    if not parser.accept_token(TokenType.R_PAREN):
+        parser.raise_error("Expected )")
+    return {"envelope": envelope, "key": key}
+
+
+def _options(parser: StatementParser, *, is_with: bool) -> dict[str, exp.Expr]:
+    if parser.accept("SNAPSHOT"):
+        return {"snapshot": exp.Boolean(this=is_with)}
+    if not is_with or not parser.sees_token(TokenType.L_PAREN):
+        parser.raise_error("Expected SNAPSHOT")
+    return dict(parser.wrapped_list(_option))
+
+
+def _option(parser: StatementParser) -> tuple[str, exp.Expr]:
+    if not parser.accept_any(("SNAPSHOT", "PROGRESS")):
+        parser.raise_error("Expected SNAPSHOT or PROGRESS")
+    name = parser.last_token.text.lower()
+    parser.accept_token(TokenType.EQ)
+    if not parser.token or parser.token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+        return name, exp.Boolean(this=True)
+    return name, parser.boolean() or parser.missing()
 
 
 @writes(SubscribeStatement)

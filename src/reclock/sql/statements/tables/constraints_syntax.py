@@ -6,7 +6,10 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.errors import UnsupportedSql
+from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -34,6 +37,96 @@ class TableConstraint(exp.Expression):
 
 
 _FOREIGN_KEY_WORDS = (("MATCH", "match"), ("ON DELETE", "on_delete"), ("ON UPDATE", "on_update"))
+
+
+_ACTIONS = (("NO", "ACTION"), ("RESTRICT",), ("CASCADE",), ("SET", "NULL"), ("SET", "DEFAULT"))
+
+
+def is_table_constraint(parser: StatementParser) -> bool:
+    """Whether a constraint begins here, rather than a column, which may be called like one of its words."""
+    first = parser.index + (2 if parser.token.token_type == TokenType.CONSTRAINT else 0)
+    words = [token.text.upper() for token in parser.tokens[first : first + 2]]
+    if words[:1] in (["PRIMARY KEY"], ["FOREIGN KEY"]):
+        return True
+    return words in (["UNIQUE", "("], ["UNIQUE", "NULLS"], ["CHECK", "("], ["EXCLUDE", "("], ["EXCLUDE", "USING"])
+
+
+def constraint_name(parser: StatementParser) -> exp.Identifier | None:
+    return parser.name() if parser.accept_token(TokenType.CONSTRAINT) else None
+
+
+def table_constraint(parser: StatementParser) -> TableConstraint:
+    name = constraint_name(parser)
+    if parser.accept("EXCLUDE"):
+        raise UnsupportedSql("EXCLUDE constraints are not supported")
+    if parser.accept_token(TokenType.FOREIGN_KEY):
+        columns = parser.wrapped_list(StatementParser.name)
+        if not parser.accept_token(TokenType.REFERENCES):
+            parser.raise_error("Expected REFERENCES")
+        return _references(parser, name, columns)
+    return column_constraint(parser, name, None) or parser.raise_error("Expected a constraint")
+
+
+def column_constraint(
+    parser: StatementParser, name: exp.Identifier | None, column: exp.Identifier | None
+) -> TableConstraint | None:
+    """The constraint that begins here, if one does, on ``column`` or else on the columns that it lists."""
+    if parser.accept_token(TokenType.REFERENCES):
+        return _references(parser, name, [column] if column is not None else [])
+    if parser.accept("CHECK"):
+        check = parser.wrapped(lambda parser: parser.value())
+        return _attributes(parser, TableConstraint(this=name, kind="CHECK", check=check))
+    if parser.accept_any(("PRIMARY KEY", "UNIQUE")):
+        kind = parser.last_word
+        are_nulls_equal = kind == "UNIQUE" and parser.accept("NULLS", "NOT", "DISTINCT")
+        if kind == "UNIQUE" and not are_nulls_equal:
+            parser.accept("NULLS", "DISTINCT")
+        columns = [column.copy()] if column is not None else parser.wrapped_list(StatementParser.name)
+        return _attributes(parser, TableConstraint(this=name, kind=kind, columns=columns, are_nulls_equal=are_nulls_equal))
+    return None
+
+
+def _references(parser: StatementParser, name: exp.Identifier | None, columns: list[exp.Identifier]) -> TableConstraint:
+    target = parser.object_name()
+    target_columns = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    constraint = TableConstraint(
+        this=name,
+        kind="FOREIGN KEY",
+        columns=[column.copy() for column in columns],
+        target=target,
+        target_columns=target_columns,
+    )
+    while True:
+        if not constraint.args.get("match") and parser.accept("MATCH"):
+            constraint.set("match", _one_of(parser, (("FULL",), ("SIMPLE",))))
+        elif not constraint.args.get("on_delete") and parser.accept("ON", "DELETE"):
+            constraint.set("on_delete", _one_of(parser, _ACTIONS))
+        elif not constraint.args.get("on_update") and parser.accept("ON", "UPDATE"):
+            constraint.set("on_update", _one_of(parser, _ACTIONS))
+        else:
+            return _attributes(parser, constraint)
+
+
+def _one_of(parser: StatementParser, phrases: tuple[tuple[str, ...], ...]) -> str:
+    words = next((words for words in phrases if parser.accept(*words)), None)
+    if words is None:
+        parser.raise_error(f"Expected {', '.join(' '.join(words) for words in phrases)}")
+    return " ".join(words)
+
+
+def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableConstraint:
+    """When it is checked, and whether: what is the default is not kept."""
+    while True:
+        if parser.accept("NOT", "ENFORCED"):
+            constraint.set("is_not_enforced", True)
+        elif parser.accept("ENFORCED"):
+            raise UnsupportedSql("constraints that are ENFORCED are not supported", hint="write NOT ENFORCED")
+        elif parser.accept("INITIALLY", "DEFERRED"):
+            constraint.set("deferrable", "DEFERRABLE INITIALLY DEFERRED")
+        elif parser.accept("DEFERRABLE"):
+            constraint.set("deferrable", constraint.args.get("deferrable") or "DEFERRABLE")
+        elif not (parser.accept("NOT", "DEFERRABLE") or parser.accept("INITIALLY", "IMMEDIATE")):
+            return constraint
 
 
 @writes(TableConstraint)

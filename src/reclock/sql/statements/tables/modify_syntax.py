@@ -6,8 +6,11 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import clause, joined, listed, writes
 
 
@@ -37,6 +40,78 @@ class DeleteStatement(Statement):
 
 class TruncateStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"names": True}
+
+
+def _target(parser: StatementParser) -> exp.Table:
+    """A table that is changed, and what it is called meanwhile."""
+    table = parser.object_name()
+    if parser.accept_token(TokenType.ALIAS) or _is_alias(parser):
+        table.set("alias", exp.TableAlias(this=parser.name()))
+    return table
+
+
+def _is_alias(parser: StatementParser) -> bool:
+    if parser.token.token_type == TokenType.IDENTIFIER:
+        return True
+    return parser.token.token_type == TokenType.VAR and parser.token.text.upper() not in ("SET", "RETURNING")
+
+
+@parses("INSERT")
+def insert(parser: StatementParser, words: tuple[str, ...]) -> InsertStatement:
+    parser.expect("INTO")
+    table = parser.object_name()
+    if parser.accept_token(TokenType.ALIAS):
+        table.set("alias", exp.TableAlias(this=parser.name()))
+    columns = None
+    if parser.sees_token(TokenType.L_PAREN) and parser.next_token.token_type not in (TokenType.SELECT, TokenType.WITH):
+        columns = parser.wrapped_list(StatementParser.name)
+    query = None if parser.accept("DEFAULT", "VALUES") else parser.query()
+    return InsertStatement(this=table, columns=columns, query=query, returning=_returning(parser))
+
+
+@parses("UPDATE")
+def update(parser: StatementParser, words: tuple[str, ...]) -> UpdateStatement:
+    table = _target(parser)
+    parser.expect("SET")
+    assignments = parser.comma_list(_assignment)
+    others = _others(parser) if parser.accept_token(TokenType.FROM) else None
+    return UpdateStatement(
+        this=table, assignments=assignments, others=others, where=_condition(parser), returning=_returning(parser)
+    )
+
+
+def _assignment(parser: StatementParser) -> Assignment:
+    name = parser.name()
+    if not parser.accept_token(TokenType.EQ):
+        parser.raise_error("Expected =")
+    return Assignment(this=name, value=parser.value())
+
+
+@parses("DELETE")
+def delete(parser: StatementParser, words: tuple[str, ...]) -> DeleteStatement:
+    parser.expect("FROM")
+    table = _target(parser)
+    others = _others(parser) if parser.accept_token(TokenType.USING) else None
+    return DeleteStatement(this=table, others=others, where=_condition(parser), returning=_returning(parser))
+
+
+def _others(parser: StatementParser) -> list[exp.Expr]:
+    """What else the condition, and what is assigned, speak of."""
+    return parser.comma_list(lambda parser: parser.table() or parser.missing())
+
+
+def _condition(parser: StatementParser) -> exp.Expr | None:
+    return (parser.value()) if parser.accept_token(TokenType.WHERE) else None
+
+
+def _returning(parser: StatementParser) -> list[exp.Expr] | None:
+    return parser.comma_list(StatementParser.select_item) or [parser.missing()] if parser.accept("RETURNING") else None
+
+
+@parses("TRUNCATE")
+def truncate(parser: StatementParser, words: tuple[str, ...]) -> TruncateStatement:
+    parser.accept("TABLE")
+    return TruncateStatement(names=parser.comma_list(StatementParser.object_name))
 
 
 def _write_returning(write: Generator, node: exp.Expression) -> str:

@@ -6,8 +6,19 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
+from reclock.sql.statements.tables.constraints_syntax import (
+    TableConstraint,
+    column_constraint,
+    constraint_name,
+    is_table_constraint,
+    table_constraint,
+)
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -23,6 +34,64 @@ class CreateTableAsStatement(Statement):
     """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH NO DATA."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "names": False, "query": True, "is_empty": False}
+
+
+@parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE")
+def create_table(parser: StatementParser, words: tuple[str, ...]) -> CreateTableStatement | CreateTableAsStatement:
+    exists = parser.if_not_exists()
+    name = parser.object_name()
+    if is_temporary(words):
+        make_temporary(name)
+    if parser.sees_token(TokenType.L_PAREN) and not _is_name_list(parser):
+        elements = [element for parsed in parser.wrapped_list(_elements) for element in parsed]
+        columns = [element for element in elements if isinstance(element, TableColumn)]
+        constraints = [element for element in elements if isinstance(element, TableConstraint)]
+        return CreateTableStatement(this=name, exists=exists, columns=columns, constraints=constraints)
+    names = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    if not parser.accept_token(TokenType.ALIAS):
+        parser.raise_error("Expected the list of columns, or AS")
+    return CreateTableAsStatement(this=name, exists=exists, names=names, query=parser.query(), **_with_data(parser))
+
+
+def _is_name_list(parser: StatementParser) -> bool:
+    """Whether a list in parentheses begins with a name that has no type."""
+    following = parser.tokens[parser.index + 2] if parser.index + 2 < len(parser.tokens) else None
+    return following is not None and following.token_type in (TokenType.COMMA, TokenType.R_PAREN)
+
+
+def _with_data(parser: StatementParser) -> dict[str, bool]:
+    if not parser.accept_token(TokenType.WITH):
+        return {}
+    is_empty = bool(parser.accept("NO"))
+    parser.expect("DATA")
+    return {"is_empty": is_empty}
+
+
+def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
+    """A column and its constraints, or a constraint of the table."""
+    if is_table_constraint(parser):
+        return [table_constraint(parser)]
+    name = parser.name()
+    kind = parser.data_type()
+    if kind is None:
+        parser.raise_error("Expected a type")
+    not_null, default = None, None
+    constraints: list[TableConstraint] = []
+    while parser.token and parser.token.token_type not in (TokenType.COMMA, TokenType.R_PAREN):
+        named = constraint_name(parser)
+        if not_null is None and parser.accept("NOT", "NULL"):
+            not_null = True
+        elif not_null is None and parser.accept("NULL"):
+            not_null = False
+        elif default is None and parser.accept("DEFAULT"):
+            default = parser.operand() or parser.missing()
+        elif (constraint := column_constraint(parser, named, name)) is not None:
+            constraints.append(constraint)
+        else:
+            parser.raise_error("Expected NOT NULL, NULL, DEFAULT, a constraint, a comma or the end of the columns")
+    if not_null is False and any(constraint.args["kind"] == "PRIMARY KEY" for constraint in constraints):
+        parser.raise_error(f'conflicting NULL/NOT NULL declarations for column "{name.name}"', parser.last_token)
+    return [TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
 
 
 @writes(TableColumn)

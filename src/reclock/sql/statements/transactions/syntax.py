@@ -6,8 +6,11 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.writing import joined, writes
 
 
@@ -17,6 +20,72 @@ class TransactionStatement(Statement):
     CHARACTERISTICS AS TRANSACTION``, with the modes of ``BEGIN``."""
 
     arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "isolation": False, "access": False}
+
+
+_ISOLATION_LEVELS = ("STRICT SERIALIZABLE", "SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED", "READ UNCOMMITTED")
+
+
+@parses("BEGIN")
+def begin(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    parser.accept_any(("WORK", "TRANSACTION"))
+    return _modes(parser, "BEGIN")
+
+
+@parses("START")
+def start(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    if not parser.accept("TRANSACTION"):
+        parser.raise_error("Expected TRANSACTION")
+    return _modes(parser, "BEGIN")
+
+
+@parses("SET TRANSACTION", "SET SESSION CHARACTERISTICS AS TRANSACTION")
+def set_modes(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    return _modes(parser, " ".join(words))
+
+
+def _modes(parser: StatementParser, kind: str) -> TransactionStatement:
+    isolation = access = None
+    while parser.token:
+        if parser.accept("ISOLATION", "LEVEL"):
+            isolation = next((level for level in _ISOLATION_LEVELS if parser.accept(*level.split())), None)
+            if isolation is None:
+                parser.raise_error("Expected an isolation level")
+        elif parser.accept("READ", "ONLY"):
+            access = "READ ONLY"
+        elif parser.accept("READ", "WRITE"):
+            access = "READ WRITE"
+        elif parser.accept("NOT", "DEFERRABLE") or parser.accept("DEFERRABLE"):
+            pass  # nothing is deferred
+        else:
+            parser.raise_error("Invalid expression")
+        parser.accept_token(TokenType.COMMA)
+    return TransactionStatement(kind=kind, isolation=isolation, access=access)
+
+
+@parses("COMMIT|END")
+def commit(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    parser.accept_any(("WORK", "TRANSACTION"))
+    return TransactionStatement(kind="COMMIT")
+
+
+@parses("ROLLBACK|ABORT")
+def roll_back(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    parser.accept_any(("WORK", "TRANSACTION"))
+    if not parser.accept("TO"):
+        return TransactionStatement(kind="ROLLBACK")
+    parser.accept("SAVEPOINT")
+    return TransactionStatement(kind="ROLLBACK TO", this=parser.name())
+
+
+@parses("SAVEPOINT")
+def savepoint(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    return TransactionStatement(kind="SAVEPOINT", this=parser.name())
+
+
+@parses("RELEASE")
+def release(parser: StatementParser, words: tuple[str, ...]) -> TransactionStatement:
+    parser.accept("SAVEPOINT")
+    return TransactionStatement(kind="RELEASE", this=parser.name())
 
 
 @writes(TransactionStatement)

@@ -6,8 +6,12 @@ from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.generator import Generator
+from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.nodes import Statement
+from reclock.sql.syntax.parser import StatementParser
+from reclock.sql.syntax.registry import parses
+from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
 from reclock.sql.syntax.writing import clause, joined, listed, when, writes
 
 
@@ -31,6 +35,66 @@ class CreateIndexStatement(Statement):
 
 class RefreshViewStatement(Statement):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
+
+
+@parses("CREATE [OR REPLACE] [MATERIALIZED] VIEW", f"CREATE [OR REPLACE] {TEMPORARY} VIEW")
+def create_view(parser: StatementParser, words: tuple[str, ...]) -> CreateViewStatement:
+    replace, materialized = "REPLACE" in words, "MATERIALIZED" in words
+    exists = parser.if_not_exists()
+    if replace and exists:
+        parser.raise_error("OR REPLACE and IF NOT EXISTS exclude each other", parser.last_token)
+    name = parser.object_name()
+    if is_temporary(words):
+        make_temporary(name)
+    cluster = parser.in_cluster() if materialized else None
+    columns = parser.wrapped_list(StatementParser.name) if parser.sees_token(TokenType.L_PAREN) else None
+    if not parser.accept_token(TokenType.ALIAS):
+        parser.raise_error("Expected AS")
+    return CreateViewStatement(
+        this=name,
+        exists=exists,
+        replace=replace,
+        materialized=materialized,
+        cluster=cluster,
+        columns=columns,
+        query=parser.query(),
+    )
+
+
+@parses("CREATE DEFAULT INDEX")
+def create_default_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndexStatement:
+    cluster = parser.in_cluster()
+    parser.expect("ON")
+    return CreateIndexStatement(cluster=cluster, on=parser.object_name())
+
+
+@parses("CREATE INDEX")
+def create_index(parser: StatementParser, words: tuple[str, ...]) -> CreateIndexStatement:
+    exists = parser.if_not_exists()
+    name = None if parser.sees("ON") or parser.sees("IN") else parser.name()
+    cluster = parser.in_cluster()
+    parser.expect("ON")
+    on = parser.object_name()
+    if parser.accept("USING") and not parser.accept_any(("ARRANGEMENT", "BTREE", "HASH")):  # all are one kind
+        parser.raise_error("Expected ARRANGEMENT, BTREE or HASH")
+    keys = parser.wrapped_list(_index_key)
+    return CreateIndexStatement(this=name, cluster=cluster, on=on, keys=keys, exists=exists)
+
+
+def _index_key(parser: StatementParser) -> exp.Expr:
+    """A name, or an expression."""
+    if parser.next_token and parser.next_token.token_type in (TokenType.COMMA, TokenType.R_PAREN):
+        return parser.name()
+    return parser.value()
+
+
+@parses("REFRESH")
+def refresh_view(parser: StatementParser, words: tuple[str, ...]) -> RefreshViewStatement:
+    parser.expect("MATERIALIZED", "VIEW")
+    parser.accept("CONCURRENTLY")
+    statement = RefreshViewStatement(this=parser.object_name())
+    parser.accept("WITH", "DATA")
+    return statement
 
 
 @writes(CreateViewStatement)

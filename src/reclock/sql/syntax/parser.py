@@ -1,0 +1,238 @@
+"""Statements: finds the rule whose phrase the tokens spell. What no family registers is refused, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import NoReturn, TypeVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from reclock.errors import UnsupportedSql
+from reclock.sql.syntax.expressions import QUERY_STARTS, QueryParser
+from reclock.sql.syntax.nodes import QueryStatement, Statement, WithOption
+from reclock.sql.syntax.registry import Phrase, phrases_of
+
+T = TypeVar("T")
+
+_UNSUPPORTED = frozenset(
+    {
+        "ANALYZE",
+        "CALL",
+        "COMMENT",
+        "DESCRIBE",
+        "DO",
+        "LISTEN",
+        "LOCK",
+        "MERGE",
+        "NOTIFY",
+        "USE",
+        "VACUUM",
+    }
+)
+"""Statements that are SQL, or ours in time, and get a clear answer."""
+
+
+class StatementParser(QueryParser):
+    """Parses one statement. The rules of families are functions that take the parser; its methods are what they are made of."""
+
+    def parse_statement(self, tokens: list[Token], text: str) -> Statement:
+        """The statement whose tokens, cut out of those of ``text``, are ``tokens``."""
+        self.reset()
+        self.sql, self._chunks = text, [tokens]
+        self._advance_chunk()
+        statement = self.statement()
+        if self._index < len(self._tokens):
+            self.raise_error("Invalid expression")
+        return statement
+
+    def statement(self) -> Statement:
+        if self._curr.token_type in QUERY_STARTS:
+            return self.query_statement()
+        verb = self._curr.text.upper() if self._curr.token_type != TokenType.IDENTIFIER else ""
+        if verb in _UNSUPPORTED:
+            raise UnsupportedSql(f"{verb} is not supported")
+        phrases = phrases_of(verb)
+        if not phrases:
+            self.raise_error("Invalid expression")
+        self._advance()
+        phrase = self._longest(phrases)
+        if phrase is None:
+            self.unsupported(verb)
+        return phrase.rule(self, (verb, *(word for unit in phrase.units for word in unit)))
+
+    def _longest(self, phrases: list[Phrase]) -> Phrase | None:
+        """The longest phrase that the tokens spell, which are then read; without one, those that a phrase begins with."""
+        start = furthest = end = self._index
+        longest: Phrase | None = None
+        for phrase in phrases:
+            self._retreat(start)
+            for unit in phrase.units:
+                if not self.accept(*unit):
+                    break
+                furthest = max(furthest, self._index)
+            else:
+                if longest is None or self._index > end:
+                    longest, end = phrase, self._index
+        self._retreat(furthest if longest is None else end)
+        return longest
+
+    def query_statement(self) -> QueryStatement:
+        query = self.query()
+        return QueryStatement(this=query, as_of=self.as_of() if self.is_as_of() else None)
+
+    # --- where the parser is ---
+
+    @property
+    def token(self) -> Token:
+        """The next token to read. It is falsy behind the last."""
+        return self._curr
+
+    @property
+    def next_token(self) -> Token:
+        """The token behind ``token``."""
+        return self._next
+
+    @property
+    def last_token(self) -> Token:
+        """The token that was read last."""
+        return self._prev
+
+    @property
+    def last_word(self) -> str:
+        return self._prev.text.upper()
+
+    @property
+    def tokens(self) -> list[Token]:
+        return self._tokens
+
+    @property
+    def index(self) -> int:
+        return self._index
+
+    def advance(self) -> None:
+        self._advance()
+
+    def retreat(self, index: int) -> None:
+        """Go back to where ``index`` was."""
+        self._retreat(index)
+
+    # --- words and signs ---
+
+    def accept(self, *words: str) -> bool:
+        """Read these words, if they are next."""
+        return bool(self._match_text_seq(*words))
+
+    def accept_any(self, words: Collection[str]) -> bool:
+        """Read the next word, if it is one of ``words``."""
+        return bool(self._match_texts(tuple(words)))
+
+    def accept_token(self, type: TokenType) -> bool:
+        return bool(self._match(type))
+
+    def sees(self, *words: str) -> bool:
+        """Whether these words are next."""
+        return bool(self._match_text_seq(*words, advance=False))
+
+    def sees_token(self, type: TokenType) -> bool:
+        return bool(self._match(type, advance=False))
+
+    def accept_first(self, *phrases: str) -> str | None:
+        """Read the first of the phrases that is next."""
+        return next((phrase for phrase in phrases if self.accept(*phrase.split())), None)
+
+    def if_exists(self) -> bool:
+        return self.accept("IF", "EXISTS")
+
+    def if_not_exists(self) -> bool:
+        return self.accept("IF", "NOT", "EXISTS")
+
+    def drop_behavior(self) -> str | None:
+        return self.last_word if self.accept_any(("CASCADE", "RESTRICT")) else None
+
+    def open_parenthesis(self) -> None:
+        self._match_l_paren()
+
+    def close_parenthesis(self) -> None:
+        self._match_r_paren()
+
+    # --- names ---
+
+    def cluster_name(self) -> exp.Identifier:
+        return self.word("the name of a cluster")
+
+    def role_name(self) -> exp.Identifier:
+        return self.word("the name of a role")
+
+    def any_name(self) -> exp.Expr | None:
+        return self._parse_id_var(any_token=True)
+
+    # --- values ---
+
+    def value(self) -> exp.Expr:
+        return self._parse_disjunction() or self.missing()
+
+    def operand(self) -> exp.Expr | None:
+        return self._parse_bitwise()
+
+    def string(self) -> exp.Expr | None:
+        return self._parse_string()
+
+    def number(self) -> exp.Expr | None:
+        return self._parse_number()
+
+    def boolean(self) -> exp.Expr | None:
+        return self._parse_boolean()
+
+    def condition(self) -> exp.Expr | None:
+        return self._parse_disjunction()
+
+    def select_item(self) -> exp.Expr | None:
+        return self._parse_expression()
+
+    def order(self) -> exp.Expr | None:
+        return self._parse_order()
+
+    def table(self) -> exp.Expr | None:
+        return self._parse_table(joins=True)
+
+    def data_type(self) -> exp.Expr | None:
+        return self._parse_types(check_func=False)
+
+    # --- lists and options ---
+
+    def comma_list(self, rule: Callable[[StatementParser], T | None]) -> list[T]:
+        return self._parse_csv(lambda: rule(self))
+
+    def wrapped_list(self, rule: Callable[[StatementParser], T | None]) -> list[T]:
+        """A list in parentheses."""
+        return self._parse_wrapped_csv(lambda: rule(self))
+
+    def wrapped(self, rule: Callable[[StatementParser], T]) -> T:
+        return self._parse_wrapped(lambda: rule(self))
+
+    def options(self, options: Mapping[str, Callable[[], object]]) -> None:
+        """Options in parentheses, each by what reads its value."""
+
+        def option() -> bool:
+            name = self.accept_first(*options)
+            if name is None:
+                self.raise_error(f"Expected {', '.join(options)}")
+            self._match(TokenType.EQ)
+            options[name]()
+            return True
+
+        self._parse_wrapped_csv(option)
+
+    def with_option(self) -> WithOption:
+        name = self.name()
+        self._match(TokenType.EQ)
+        return WithOption(this=name, value=self.string() or self.number() or self.boolean() or self.missing())
+
+    # --- errors ---
+
+    def unsupported(self, verb: str) -> NoReturn:
+        """Raises ``UnsupportedSql``, with the next word, if it is one."""
+        if self._curr.text.isalpha() and self._curr.token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            raise UnsupportedSql(f"{verb} {self._curr.text.upper()} is not supported")
+        self.raise_error("Invalid expression")
