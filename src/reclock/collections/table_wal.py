@@ -18,8 +18,9 @@ import sqlalchemy as sa
 from reclock.algebra.ids import INTROSPECTION, TABLES, GlobalId
 from reclock.algebra.timestamps import CATALOG, EPOCH_MS, Clock, Timestamp
 from reclock.collections.keys import Keys
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.database.tables import batches, frontiers, get_group
+from reclock.consensus.frontiers.tables import frontiers, get_group
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import CatalogMoved, ConsensusOutcomeUnknown, InternalError, StagedRowsGone, UpperMismatch, WriteConflict

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.database.tables import (
+from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload
+from reclock.consensus.frontiers.tables import (
     UNCLAIMED,
     backfills,
-    batches,
     claimed,
     earliest_holds,
     frontiers,
@@ -28,7 +29,6 @@ from reclock.consensus.database.tables import (
     held_groups,
     restarts,
 )
-from reclock.consensus.frontiers.claims import Claim, GroupFrontier, Payload
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ClaimConflict, InternalError, NothingClaimed, SinceHeld, UnknownCollection, UpperMismatch

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.database.tables import batches, earliest_holds, get_groups, held_groups, read_holds
+from reclock.consensus.frontiers.tables import earliest_holds, get_groups, held_groups, read_holds
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import InternalError, NotReadable, ReadHoldLost, UnknownCollection

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from reclock.consensus.database.store import Consensus
-from reclock.consensus.database.tables import restarts
+from reclock.consensus.frontiers.tables import restarts
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 

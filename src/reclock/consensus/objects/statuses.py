@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.database.tables import batches
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 

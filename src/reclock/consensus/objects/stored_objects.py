@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from reclock.algebra.ids import GlobalId
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import Consensus, metadata
-from reclock.consensus.database.tables import batches
 from reclock.consensus.leadership import fence
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import ForeignCollection

@@ -1,20 +1,18 @@
-"""How frontier groups, claims and read holds stand in the database, and the few reads that several parts make of them."""
+"""The database tables of frontier groups, claims and read holds, and the reads that several modules share."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable
+from typing import Any
 
 import sqlalchemy as sa
 
 from reclock.algebra.timestamps import Timestamp
+from reclock.consensus.database.batches import batches
 from reclock.consensus.database.store import metadata
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
 from reclock.errors import UnknownCollection
-
-T = TypeVar("T")
 
 frontiers = sa.Table(
     "reclock_frontier",
@@ -48,7 +46,7 @@ held_groups = sa.Table(
     sa.Column("group_id", sa.Text, primary_key=True, index=True),
 )
 
-backfills = sa.Table(  # the groups whose history is being given
+backfills = sa.Table(  # the groups that are being backfilled
     "reclock_backfill",
     metadata,
     sa.Column("group_id", sa.Text, primary_key=True),
@@ -66,7 +64,7 @@ UNCLAIMED: dict[str, Any] = dict.fromkeys(("claim_id", "claim_at", "claim_owner"
 
 
 def claimed(claim: Claim) -> dict[str, Any]:
-    """The columns that say that a group is claimed so."""
+    """The columns of a group with this claim."""
     return {
         "claim_id": claim.id,
         "claim_at": claim.at,
@@ -84,7 +82,7 @@ def get_group(connection: sa.Connection, group: str) -> GroupFrontier:
 
 
 def get_groups(connection: sa.Connection, groups: Iterable[str] | None) -> dict[str, GroupFrontier]:
-    """Those of the groups, or of all, that there are."""
+    """The existing ones of these groups, or all."""
     every = sa.select(frontiers).order_by(frontiers.c.group_id)
     if groups is None:
         rows: list[sa.Row[Any]] = list(connection.execute(every))
@@ -108,13 +106,6 @@ def earliest_holds(
         return {row.group_id: row.at for row in connection.execute(earliest)}
     among = held_groups.c.group_id.in_
     return {row.group_id: row.at for some in batches(groups) for row in connection.execute(earliest.where(among(some)))}
-
-
-def batches(values: Iterable[T], size: int = 5_000) -> Iterator[list[T]]:
-    """The values in lists short enough for one statement (SQLite binds at most 32,766)."""
-    rest = iter(values)
-    while some := list(islice(rest, size)):
-        yield some
 
 
 def _as_group(row: sa.Row[Any]) -> GroupFrontier:
