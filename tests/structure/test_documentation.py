@@ -1,6 +1,9 @@
-"""Whatever a user can set or meet is documented."""
+"""Whatever a user can set or meet is documented, and what the documentation names exists."""
 
+import ast
+import re
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,15 @@ from reclock.errors import ReclockError
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:\.(?:py|md|flow|cfg|toml|sh|yaml)|/))(?::([\w.]+))?`")
+"""A file or folder in backticks, perhaps with a class, function or method in it."""
+FOLDERS = (ROOT, ROOT / "src" / "reclock")
+NOT_HERE = {"reclock.toml", "demo-home/", "catalog_migrations/vNNNN_what_it_does.py"}
+"""What users make or name."""
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+MOST_STOPS = 20
 
 
 @pytest.mark.parametrize("name", REFERENCE["PAGES"])
@@ -32,3 +44,55 @@ def test_architecture_has_a_line_for_every_folder() -> None:
     architecture = (ROOT / "ARCHITECTURE.md").read_text()
     folders = [path for path in (ROOT / "src" / "reclock").iterdir() if path.is_dir() and path.name != "__pycache__"]
     assert [path.name for path in folders if f"`src/reclock/{path.name}/`" not in architecture] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_and_functions_exist(page: Path) -> None:
+    missing = []
+    for name, definition in PATH.findall(page.read_text()):
+        files = [folder / name for folder in FOLDERS if (folder / name).exists()]
+        if not files:
+            missing += [name] if name not in NOT_HERE else []
+        elif definition and definition not in set(definitions(ast.parse(files[0].read_text()))):
+            missing.append(f"{name}:{definition}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target, heading in LINK.findall(FENCE.sub("", page.read_text())):
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or (heading and heading not in headings(path)):
+            broken.append(f"{target}#{heading}")
+    assert broken == []
+
+
+@pytest.mark.parametrize("title", ["The path of a row", "The path of a statement"])
+def test_paths_have_few_stops(title: str) -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text().partition(f"## {title}\n")[2].partition("\n## ")[0]
+    assert 1 < len(re.findall(r"^\d+\. ", section, re.MULTILINE)) < MOST_STOPS
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    decisions = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
+    for path in decisions:
+        text = path.read_text()
+        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        assert "**Problem.**" in text, path.name
+        assert "**Choice.**" in text, path.name
+
+
+def definitions(node: ast.AST, prefix: str = "") -> Iterator[str]:
+    """The dotted names of the classes, functions and methods in a module."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + child.name
+            yield from definitions(child, f"{prefix}{child.name}.")
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
