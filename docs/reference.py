@@ -5,15 +5,36 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 from pydantic import SecretStr
 
 import reclock
 from reclock.adapter.context.variables import VARIABLES
+from reclock.algebra.relations import (
+    BIGINT,
+    BOOLEAN,
+    BYTEA,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TEXT,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    ScalarType,
+    TypeName,
+    array,
+    numeric,
+)
 from reclock.config import Settings
 from reclock.errors import ReclockError
 from reclock.introspection.builtins import BUILTINS
+from reclock.plan.functions import AGGREGATES, SCALARS
+from reclock.plan.functions.registry import Function
 
 DOCS = Path(__file__).parent
 
@@ -63,7 +84,125 @@ def variables() -> str:
     )
 
 
-PAGES = {"settings.md": settings, "errors.md": errors, "system_relations.md": system_relations, "variables.md": variables}
+_SCALARS = (BOOLEAN, SMALLINT, INTEGER, BIGINT, numeric(), REAL, DOUBLE, TEXT, BYTEA, DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL)
+_SAMPLES = (*_SCALARS, array(TEXT))
+_FAMILIES = (
+    ("any type", frozenset(str(type) for type in _SAMPLES)),
+    ("any number", frozenset(str(type) for type in _SAMPLES if type.is_number)),
+    ("any integer", frozenset(str(type) for type in _SAMPLES if type.is_integer)),
+)
+_SYNTAX = {
+    "negate": "-x",
+    "timezone": "moment AT TIME ZONE zone",
+    "extract": "extract(field FROM moment)",
+    "array": "ARRAY[x, …]",
+    "array_cat": "a || b",
+    "subscript": "a[index]",
+    "= any": "x = ANY (a)",
+    "elements": "unnest(a)",
+    "series": "generate_series(start, stop, step)",
+    "is_not_distinct": "x IS NOT DISTINCT FROM y",
+    "is_null": "x IS NULL",
+    "is_true": "x IS TRUE",
+    "is_false": "x IS FALSE",
+    "not": "NOT x",
+    "only row": "(SELECT …)",
+    "within_length": "x::varchar(n)",
+    "concat": "x || y",
+    "position": "position(x IN y)",
+    "percentile_cont": "percentile_cont(fraction) WITHIN GROUP (ORDER BY x)",
+    "percentile_disc": "percentile_disc(fraction) WITHIN GROUP (ORDER BY x)",
+}
+"""How SQL writes what is called by a name of its own in plans."""
+
+
+def functions() -> str:
+    scalars = [_function_row(function) for _, function in sorted(SCALARS.items())]
+    aggregates = [_function_row(function) for _, function in sorted(AGGREGATES.items())]
+    head = "| function | in SQL | arguments → result | what it returns |\n|---|---|---|---|"
+    return _page(
+        "Functions",
+        """Every function and operator that plans are made of, by the name that `EXPLAIN` prints. Arguments are cast to these types
+where PostgreSQL would cast them implicitly. `text[]` stands for an array of any type, `…` for more arguments of the same type.
+[Window functions](sql.md) and functions about the session and the catalog are not in this list.
+
+## Scalar functions and operators""",
+        head,
+        [*scalars, "", "## Aggregates", "", head, *aggregates],
+    )
+
+
+def _function_row(function: Function) -> str:
+    name = function.name
+    default = f"{name}(…)" if name.isidentifier() and name not in ("and", "or", "like", "ilike") else f"x {name.upper()} y"
+    syntax = _SYNTAX.get(name, default).replace("|", "\\|")
+    return f"| `{name.replace('|', chr(92) + '|')}` | `{syntax}` | {_signatures(function)} | {function.description} |"
+
+
+_SIGNATURES = {
+    "array": "any type, … → array of it",
+    "array_agg": "any type → array of it",
+    "elements": "text[] → rows of text",
+    "json_build_object": "text, any type, … → text",
+    "only row": "bigint, any type → its type",
+    "percentile_disc": "any type with an order, double precision → its type",
+}
+"""Of functions of any type beside others, which trying types would list one by one."""
+
+
+def _signatures(function: Function) -> str:
+    """What the function takes without a cast, found by trying: arguments of one type by families of types, others one by one."""
+    if function.name in _SIGNATURES:
+        return _SIGNATURES[function.name]
+    lines = []
+    is_variadic = function.resolve((BOOLEAN,) * 6, {}) is not None or function.resolve((TEXT,) * 6, {}) is not None
+    for arity in range(3 if is_variadic else 4):
+        found = {types: result for types in product(_SAMPLES, repeat=arity) if (result := _result(function, types)) is not None}
+        alike = {str(types[0]): str(result) for types, result in found.items() if len(set(types)) == 1}
+        if not is_variadic or arity == 2:
+            lines += _alike(alike, arity, ", …" if is_variadic else "")
+        others = [(types, result) for types, result in found.items() if len(set(types)) != 1]
+        lines += [f"{', '.join(map(str, types)) or 'nothing'} → {result}" for types, result in others]
+    shorter = (
+        "; ".join(lines).replace("timestamp without time zone", "timestamp").replace("timestamp with time zone", "timestamptz")
+    )
+    return shorter.replace("numeric(38,9)", "numeric")
+
+
+def _result(function: Function, types: tuple[ScalarType, ...]) -> ScalarType | None:
+    """What it returns for arguments of these types as they are."""
+    found = function.resolve(types, {})
+    if found is None or [(type.name, type.element) for type in found[0]] != [(type.name, type.element) for type in types]:
+        return None
+    return numeric() if found[1].name is TypeName.NUMERIC else found[1]
+
+
+def _alike(results: dict[str, str], arity: int, more: str) -> Iterator[str]:
+    """``results`` by the type of all arguments."""
+    is_one = len(set(results.values())) == 1
+    for result in dict.fromkeys(results.values()) if is_one else ["the same", *dict.fromkeys(results.values())]:
+        names = {name for name, own in results.items() if (own if is_one or own != name else "the same") == result}
+        for family in _families(names):
+            shown = family if result == "the same" and family not in dict(_FAMILIES) else result
+            yield f"{', '.join([family] * arity)}{more} → {shown}"
+
+
+def _families(names: set[str]) -> list[str]:
+    found = []
+    for family, members in _FAMILIES:
+        if members <= names:
+            found.append(family)
+            names = names - members
+    return found + [str(type) for type in _SAMPLES if str(type) in names]
+
+
+PAGES = {
+    "settings.md": settings,
+    "errors.md": errors,
+    "system_relations.md": system_relations,
+    "variables.md": variables,
+    "functions.md": functions,
+}
 
 
 def _page(title: str, text: str, head: str, rows: list[str]) -> str:

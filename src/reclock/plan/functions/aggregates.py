@@ -209,21 +209,42 @@ def _discrete(types: Types, constants: Mapping[int, object]) -> Signature | None
     return ((*found[0], DOUBLE), found[1]) if found is not None and found[1].element is None else None
 
 
-for _name, _resolve, _is_continuous in (("percentile_cont", _continuous, True), ("percentile_disc", _discrete, False)):
+for _name, _resolve, _is_continuous, _description in (
+    ("percentile_cont", _continuous, True, "The value at a fraction of the ordered values, interpolated."),
+    ("percentile_disc", _discrete, False, "The first value at or beyond a fraction of the ordered values."),
+):
     aggregate(
         _name,
+        _description,
         _resolve,
         duckdb=_write_percentile("duckdb", is_continuous=_is_continuous),
         spark=_write_percentile("spark", is_continuous=_is_continuous),
     )
-aggregate("array_agg", _collected, duckdb=_write_collected("duckdb"), spark=_write_collected("spark"))
-aggregate("count", _count, _simple("count"))
-aggregate("sum", _sum, duckdb=_write_sum("duckdb"), spark=_write_sum("spark"))
-aggregate("avg", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
-aggregate("min", _extreme, _simple("min"))
-aggregate("max", _extreme, _simple("max"))
-for _name, _function in (("bool_and", "bool_and"), ("every", "bool_and"), ("bool_or", "bool_or")):
-    aggregate(_name, exact(((BOOLEAN,), BOOLEAN)), _simple(_function))
+aggregate(
+    "array_agg",
+    "The values, in ascending order or in that of `ORDER BY`.",
+    _collected,
+    duckdb=_write_collected("duckdb"),
+    spark=_write_collected("spark"),
+)
+aggregate("count", "The number of rows, or of values that are not NULL.", _count, _simple("count"))
+aggregate(
+    "sum",
+    "The sum. The same for the same rows in any order, also of doubles.",
+    _sum,
+    duckdb=_write_sum("duckdb"),
+    spark=_write_sum("spark"),
+)
+aggregate("avg", "The average.", _average, duckdb=_write_average("duckdb"), spark=_write_average("spark"))
+aggregate("min", "The smallest value.", _extreme, _simple("min"))
+aggregate("max", "The largest value.", _extreme, _simple("max"))
+_ALL_TRUE = "Whether all values that are not NULL are true."
+for _name, _function, _description in (
+    ("bool_and", "bool_and", _ALL_TRUE),
+    ("every", "bool_and", _ALL_TRUE),
+    ("bool_or", "bool_or", "Whether some value is true."),
+):
+    aggregate(_name, _description, exact(((BOOLEAN,), BOOLEAN)), _simple(_function))
 for _name, _root, _sample in (
     ("variance", False, True),
     ("var_samp", False, True),
@@ -234,8 +255,15 @@ for _name, _root, _sample in (
 ):
     aggregate(
         _name,
+        f"{'Standard deviation' if _root else 'Variance'} of a {'sample' if _sample else 'population'}.",
         _deviation,
         duckdb=_write_deviation("duckdb", is_root=_root, is_sample=_sample),
         spark=_write_deviation("spark", is_root=_root, is_sample=_sample),
     )
-aggregate("string_agg", exact(((TEXT, TEXT), TEXT)), duckdb=_joined("duckdb"), spark=_joined("spark"))
+aggregate(
+    "string_agg",
+    "The texts in ascending order, joined by a separator.",
+    exact(((TEXT, TEXT), TEXT)),
+    duckdb=_joined("duckdb"),
+    spark=_joined("spark"),
+)

@@ -223,10 +223,22 @@ DUCKDB_MACROS = (
 )
 """What the DuckDB engine defines on its connection for numeric division, which DuckDB itself does in floating point."""
 
-for _name, _operator in (("+", "+"), ("-", "-"), ("*", "*"), ("%", "%"), ("mod", "%")):
-    scalar(_name, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
-scalar("/", _resolver("/"), duckdb=_divide_duckdb, spark=_divide_spark)
-scalar("negate", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))
+for _name, _operator, _description in (
+    ("+", "+", "Sum; of a moment and an interval, the moment that much later."),
+    ("-", "-", "Difference; of moments an interval, of dates a number of days."),
+    ("*", "*", "Product."),
+    ("%", "%", "Remainder, with the sign of the first."),
+    ("mod", "%", "Remainder, with the sign of the first."),
+):
+    scalar(_name, _description, _resolver(_operator), duckdb=_infix(_operator, "duckdb"), spark=_infix(_operator, "spark"))
+scalar(
+    "/",
+    "Quotient; of integers it is truncated toward zero. Division by zero is an error.",
+    _resolver("/"),
+    duckdb=_divide_duckdb,
+    spark=_divide_spark,
+)
+scalar("negate", "The negative.", _resolver("-"), duckdb=_negation("duckdb"), spark=_negation("spark"))
 
 
 def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
@@ -234,5 +246,5 @@ def _of_bits(types: Types, constants: Mapping[int, object]) -> Signature | None:
     return ((common, common), common) if common is not None and common.is_integer and len(types) == 2 else None
 
 
-for _name in ("&", "|"):
-    scalar(_name, _of_bits, f"({{0}} {_name} {{1}})")
+for _name, _description in (("&", "Bitwise AND."), ("|", "Bitwise OR.")):
+    scalar(_name, _description, _of_bits, f"({{0}} {_name} {{1}})")

@@ -52,9 +52,10 @@ def _list(engine: str) -> Writer:
 _COUNTED = "(CASE WHEN {1} = 1 AND {length} > 0 THEN CAST({length} AS INTEGER) END)"
 _WITHOUT_NULLS = "len({1}) = list_count({1})"
 
-scalar("array", _constructed, duckdb=_list("duckdb"), spark=_list("spark"))
+scalar("array", "An array of these elements.", _constructed, duckdb=_list("duckdb"), spark=_list("spark"))
 scalar(
     "array_cat",
+    "The first array followed by the second.",
     _joined,
     duckdb="list_concat({0}, {1})",
     spark="(CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE concat({0}, {1}) END)",
@@ -75,6 +76,7 @@ def _print_duckdb(site: Site) -> str:
 
 scalar(
     "array_to_string",
+    "The elements that are not NULL, joined by a separator.",
     _printed,
     duckdb=_print_duckdb,
     spark="array_join({0}, {1})",
@@ -82,31 +84,42 @@ scalar(
 for _name in ("array_length", "array_upper"):
     scalar(
         _name,
+        "The number of elements, which is the last index; NULL of an empty array. The second argument is 1.",
         _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
         duckdb=_COUNTED.replace("{length}", "len({0})"),
         spark=_COUNTED.replace("{length}", "size({0})").replace("AS INTEGER", "AS INT"),
     )
 scalar(
     "array_lower",
+    "1, the first index of an array that is not empty.",
     _on_array(lambda element: (INTEGER,), lambda element: INTEGER),
     duckdb=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "len({0})"),
     spark=_COUNTED.replace("CAST({length} AS INTEGER)", "1").replace("{length}", "size({0})"),
 )
-scalar("cardinality", _on_array(lambda element: (), lambda element: INTEGER), duckdb="CAST(len({0}) AS INTEGER)", spark="size({0})")
+scalar(
+    "cardinality",
+    "The number of elements.",
+    _on_array(lambda element: (), lambda element: INTEGER),
+    duckdb="CAST(len({0}) AS INTEGER)",
+    spark="size({0})",
+)
 scalar(
     "subscript",
+    "The element at an index from 1; NULL beyond the ends.",
     _on_array(lambda element: (INTEGER,), lambda element: element),
     duckdb="(CASE WHEN {1} >= 1 THEN list_extract({0}, {1}) END)",
     spark="(CASE WHEN {1} >= 1 THEN get({0}, {1} - 1) END)",
 )
 scalar(
     "array_position",
+    "The index of the first element that is equal.",
     _on_array(lambda element: (element,), lambda element: INTEGER),
     duckdb="CAST(nullif(list_position({0}, {1}), 0) AS INTEGER)",
     spark="CAST(nullif(array_position({0}, {1}), 0) AS INT)",
 )
 scalar(
     "array_remove",
+    "The array without the elements that are equal.",
     _on_array(lambda element: (element,), lambda element: array(element)),
     duckdb="list_filter({0}, lambda x: x IS DISTINCT FROM {1})",
     spark="filter({0}, x -> NOT (x <=> {1}))",
@@ -123,12 +136,13 @@ def _member(types: Types, constants: Mapping[int, object]) -> Signature | None:
 # ``x = ANY (array)``: unknown where a NULL leaves it open.
 scalar(
     "= any",
+    "Whether some element is equal.",
     _member,
     duckdb=f"(CASE WHEN len({{1}}) = 0 THEN FALSE WHEN list_contains({{1}}, {{0}}) THEN TRUE "
     f"WHEN {{0}} IS NOT NULL AND {_WITHOUT_NULLS} THEN FALSE END)",
     spark="(CASE WHEN size({1}) = 0 THEN FALSE ELSE array_contains({1}, {0}) END)",
 )
-scalar("elements", _on_array(lambda element: (), array), "{0}")
+scalar("elements", "A row for each element.", _on_array(lambda element: (), array), "{0}")
 
 
 def _series(engine: str) -> Writer:
@@ -154,6 +168,7 @@ def _series(engine: str) -> Writer:
 _STEPPED = [(INTEGER, INTEGER), (BIGINT, BIGINT), (TIMESTAMP, INTERVAL), (TIMESTAMPTZ, INTERVAL)]
 scalar(
     "series",
+    "A row for each value from a start to a stop, by a step.",
     exact(
         ((INTEGER, INTEGER), array(INTEGER)),
         ((BIGINT, BIGINT), array(BIGINT)),
@@ -183,4 +198,10 @@ def _split(engine: str) -> str:
     )
 
 
-scalar("string_to_array", exact(((TEXT, TEXT), array(TEXT))), duckdb=_split("duckdb"), spark=_split("spark"))
+scalar(
+    "string_to_array",
+    "The parts of a text between delimiters.",
+    exact(((TEXT, TEXT), array(TEXT))),
+    duckdb=_split("duckdb"),
+    spark=_split("spark"),
+)

@@ -124,4 +124,10 @@ def _formatted(types: Types, constants: Mapping[int, object]) -> tuple[tuple[Sca
     return exact(((TIMESTAMPTZ, TEXT), TEXT), ((TIMESTAMP, TEXT), TEXT))(types, constants)
 
 
-scalar("to_char", _formatted, duckdb=_to_char("duckdb"), spark=_to_char("spark"))
+scalar(
+    "to_char",
+    "A moment formatted by a pattern, such as `'YYYY-MM-DD HH24:MI'`.",
+    _formatted,
+    duckdb=_to_char("duckdb"),
+    spark=_to_char("spark"),
+)

@@ -26,4 +26,4 @@ def _not_on_spark(site: Site) -> str:
     raise UnsupportedSql("json_build_object is not computed by Spark")
 
 
-scalar("json_build_object", _pairs, duckdb=_object, spark=_not_on_spark)
+scalar("json_build_object", "A JSON object, as text, of alternating names and values.", _pairs, duckdb=_object, spark=_not_on_spark)

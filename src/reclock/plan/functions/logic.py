@@ -9,24 +9,44 @@ from reclock.plan.functions.registry import Types, Writer, scalar
 from reclock.plan.functions.sql_names import raised
 from reclock.plan.functions.typing import exact, same
 
-for _operator in ("=", "<>", "<", "<=", ">", ">="):
-    scalar(_operator, same(BOOLEAN, at_least=2, at_most=2), f"({{0}} {_operator} {{1}})")
+for _operator, _relation in (
+    ("=", "equal to"),
+    ("<>", "different from"),
+    ("<", "less than"),
+    ("<=", "less than or equal to"),
+    (">", "greater than"),
+    (">=", "greater than or equal to"),
+):
+    scalar(
+        _operator,
+        f"Whether the first is {_relation} the second.",
+        same(BOOLEAN, at_least=2, at_most=2),
+        f"({{0}} {_operator} {{1}})",
+    )
 
-scalar("is_not_distinct", same(BOOLEAN, at_least=2, at_most=2), duckdb="({0} IS NOT DISTINCT FROM {1})", spark="({0} <=> {1})")
-scalar("is_null", same(BOOLEAN, at_most=1), "({0} IS NULL)")
-scalar("and", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} AND {1})")
-scalar("or", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} OR {1})")
-scalar("not", exact(((BOOLEAN,), BOOLEAN)), "(NOT {0})")
-scalar("is_true", exact(((BOOLEAN,), BOOLEAN)), "({0} IS TRUE)")
-scalar("is_false", exact(((BOOLEAN,), BOOLEAN)), "({0} IS FALSE)")
+scalar(
+    "is_not_distinct",
+    "Whether both are equal, or both NULL.",
+    same(BOOLEAN, at_least=2, at_most=2),
+    duckdb="({0} IS NOT DISTINCT FROM {1})",
+    spark="({0} <=> {1})",
+)
+scalar("is_null", "Whether the value is NULL.", same(BOOLEAN, at_most=1), "({0} IS NULL)")
+scalar("and", "True if both are; false if either is false.", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} AND {1})")
+scalar("or", "True if either is; false if both are false.", exact(((BOOLEAN, BOOLEAN), BOOLEAN)), "({0} OR {1})")
+scalar("not", "The opposite.", exact(((BOOLEAN,), BOOLEAN)), "(NOT {0})")
+scalar("is_true", "Whether the value is true, not false or NULL.", exact(((BOOLEAN,), BOOLEAN)), "({0} IS TRUE)")
+scalar("is_false", "Whether the value is false, not true or NULL.", exact(((BOOLEAN,), BOOLEAN)), "({0} IS FALSE)")
 
-scalar("coalesce", same(), "coalesce({all})")
-scalar("nullif", same(at_least=2, at_most=2), "nullif({0}, {1})")
+scalar("coalesce", "The first argument that is not NULL.", same(), "coalesce({all})")
+scalar("nullif", "NULL if both are equal, else the first.", same(at_least=2, at_most=2), "nullif({0}, {1})")
 
 
 # NULLs are passed over, as in PostgreSQL; Spark wants two arguments, so the first is said twice.
-scalar("greatest", same(), duckdb="greatest({all})", spark="greatest({0}, {all})")
-scalar("least", same(), duckdb="least({all})", spark="least({0}, {all})")
+scalar(
+    "greatest", "The largest of the arguments that are not NULL.", same(), duckdb="greatest({all})", spark="greatest({0}, {all})"
+)
+scalar("least", "The smallest of the arguments that are not NULL.", same(), duckdb="least({all})", spark="least({0}, {all})")
 
 
 def _of_rows(types: Types, constants: Mapping[int, object]) -> tuple[tuple[ScalarType, ...], ScalarType] | None:
@@ -41,4 +61,10 @@ def _only_row(engine: str) -> Writer:
 
 
 # The value of the only one of so many rows: of several, it raises. Its name is none that SQL can call.
-scalar("only row", _of_rows, duckdb=_only_row("duckdb"), spark=_only_row("spark"))
+scalar(
+    "only row",
+    "The value of a subquery that returns one row; more than one is an error.",
+    _of_rows,
+    duckdb=_only_row("duckdb"),
+    spark=_only_row("spark"),
+)

@@ -119,25 +119,32 @@ def _magnitude_spark(site: Site) -> str:
     return with_value("spark", x, f"CAST(CASE WHEN v < 0 THEN 0 - v ELSE v END AS {type_sql('spark', site.result)})")
 
 
-scalar("abs", a_number, duckdb="abs({0})", spark=_magnitude_spark)
-scalar("sign", _whole, duckdb=_signed("duckdb"), spark=_signed("spark"))
-scalar("round", _to_digits, duckdb=_rounded("duckdb"), spark=_rounded("spark"))
-scalar("trunc", _to_digits, duckdb=_truncated("duckdb"), spark=_truncated("spark"))
-for _name, _function in (("ceil", "ceil"), ("ceiling", "ceil"), ("floor", "floor")):
-    scalar(_name, _whole, duckdb=_stepped(_function, "duckdb"), spark=_stepped(_function, "spark"))
+scalar("abs", "The absolute value.", a_number, duckdb="abs({0})", spark=_magnitude_spark)
+scalar("sign", "-1, 0 or 1.", _whole, duckdb=_signed("duckdb"), spark=_signed("spark"))
+scalar(
+    "round",
+    "Rounded to a number of digits, 0 if not given: a double half to even, a numeric half away from zero.",
+    _to_digits,
+    duckdb=_rounded("duckdb"),
+    spark=_rounded("spark"),
+)
+scalar("trunc", "Truncated toward zero, to a number of digits.", _to_digits, duckdb=_truncated("duckdb"), spark=_truncated("spark"))
+_UP, _DOWN = "The smallest whole number that is not less.", "The largest whole number that is not greater."
+for _name, _function, _description in (("ceil", "ceil", _UP), ("ceiling", "ceil", _UP), ("floor", "floor", _DOWN)):
+    scalar(_name, _description, _whole, duckdb=_stepped(_function, "duckdb"), spark=_stepped(_function, "spark"))
 
 _double = exact(((DOUBLE,), DOUBLE))
 _ROOT = ("{0} < 0", "2201F", "cannot take square root of a negative number", "sqrt({0})")
 _LOGARITHM = ("{0} <= 0", "2201E", "cannot take logarithm of a number that is not positive", "ln({0})")
-scalar("sqrt", _double, duckdb=_within(*_ROOT, "duckdb"), spark=_within(*_ROOT, "spark"))
-scalar("ln", _double, duckdb=_within(*_LOGARITHM, "duckdb"), spark=_within(*_LOGARITHM, "spark"))
+scalar("sqrt", "Square root.", _double, duckdb=_within(*_ROOT, "duckdb"), spark=_within(*_ROOT, "spark"))
+scalar("ln", "Natural logarithm.", _double, duckdb=_within(*_LOGARITHM, "duckdb"), spark=_within(*_LOGARITHM, "spark"))
 
 
 def _raised(template: str, engine: str) -> Writer:
     return lambda site: computed(engine, template, site.arguments[0], site.arguments[-1])
 
 
-scalar("exp", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp({0})", "spark"))
+scalar("exp", "e raised to a power.", _double, duckdb=_raised("exp({0})", "duckdb"), spark=_raised("exp({0})", "spark"))
 
 
 def _power(engine: str) -> Writer:
@@ -151,4 +158,10 @@ def _power(engine: str) -> Writer:
     )
 
 
-scalar("power", exact(((DOUBLE, DOUBLE), DOUBLE)), duckdb=_power("duckdb"), spark=_power("spark"))
+scalar(
+    "power",
+    "The first raised to the power of the second.",
+    exact(((DOUBLE, DOUBLE), DOUBLE)),
+    duckdb=_power("duckdb"),
+    spark=_power("spark"),
+)

@@ -146,24 +146,35 @@ def _timezone_of_spark(site: Site) -> str:
     return f"(CASE WHEN from_utc_timestamp({later}, '{zone}') = {local} THEN {later} ELSE {earlier} END)"
 
 
-scalar("timezone", _timezone, duckdb=_timezone_of_duckdb, spark=_timezone_of_spark)
+scalar(
+    "timezone",
+    "The local time of a moment in a time zone, or the moment of a local time.",
+    _timezone,
+    duckdb=_timezone_of_duckdb,
+    spark=_timezone_of_spark,
+)
 scalar(
     "date_trunc",
+    "The moment truncated to a unit, such as `'hour'`.",
     _checked(exact(((TEXT, TIMESTAMPTZ), TIMESTAMPTZ), ((TEXT, TIMESTAMP), TIMESTAMP)), UNITS),
     duckdb=_truncate("duckdb"),
     spark=_truncate("spark"),
 )
-scalar("extract", _extract, duckdb=_part("duckdb"), spark=_part("spark"))
+scalar(
+    "extract", "A field of a moment or interval, such as `year` or `epoch`.", _extract, duckdb=_part("duckdb"), spark=_part("spark")
+)
 scalar(
     "date_part",
+    "As `extract`, as a double.",
     _checked(exact(*(((TEXT, type), DOUBLE) for type in (TIMESTAMP, TIMESTAMPTZ, INTERVAL))), FIELDS),
     duckdb=_part("duckdb"),
     spark=_part("spark"),
 )
 scalar(
     "to_timestamp",
+    "The moment so many seconds after 1970.",
     exact(((DOUBLE,), TIMESTAMPTZ)),
     duckdb="make_timestamp(CAST(round_even({0} * 1000000, 0) AS BIGINT))",
     spark="timestamp_micros(CAST(rint({0} * 1000000) AS BIGINT))",
 )
-scalar("make_date", exact(((INTEGER, INTEGER, INTEGER), DATE)), "make_date({0}, {1}, {2})")
+scalar("make_date", "The date of a year, month and day.", exact(((INTEGER, INTEGER, INTEGER), DATE)), "make_date({0}, {1}, {2})")

@@ -50,6 +50,8 @@ class Function:
     """A function with the types it takes and how each engine writes it. The same value on every engine is the promise."""
 
     name: str
+    description: str
+    """What it returns, in one line, for the reference page."""
     resolve: Resolver
     writers: Mapping[str, Writer]
 
@@ -65,14 +67,18 @@ def writer(template: Written) -> Writer:
     return lambda site: template.format(*site.arguments, all=", ".join(site.arguments))
 
 
-def scalar(name: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = "") -> None:
-    """Register a scalar function; ``both`` is how every engine writes it, unless each is told apart."""
-    _add(SCALARS, Function(name, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
+def scalar(
+    name: str, description: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = ""
+) -> None:
+    """Register a scalar function; ``both`` is how every engine writes it, else ``duckdb`` and ``spark`` are."""
+    _add(SCALARS, Function(name, description, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
 
 
-def aggregate(name: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = "") -> None:
-    """Register an aggregate function. Its writer sees to DISTINCT and FILTER."""
-    _add(AGGREGATES, Function(name, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
+def aggregate(
+    name: str, description: str, resolve: Resolver, both: Written | None = None, *, duckdb: Written = "", spark: Written = ""
+) -> None:
+    """Register an aggregate function. Its writers handle DISTINCT and FILTER."""
+    _add(AGGREGATES, Function(name, description, resolve, {"duckdb": writer(both or duckdb), "spark": writer(both or spark)}))
 
 
 def resolve_scalar(

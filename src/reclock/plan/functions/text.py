@@ -130,19 +130,32 @@ def _in_case(case: str, engine: str) -> Writer:
 
 
 for _name in ("lower", "upper"):
-    scalar(_name, exact(((TEXT,), TEXT)), duckdb=_in_case(_name, "duckdb"), spark=_in_case(_name, "spark"))
+    scalar(
+        _name,
+        f"The text in {_name} case.",
+        exact(((TEXT,), TEXT)),
+        duckdb=_in_case(_name, "duckdb"),
+        spark=_in_case(_name, "spark"),
+    )
 for _name in ("length", "char_length", "character_length"):
-    scalar(_name, exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
+    scalar(_name, "The number of characters.", exact(((TEXT,), INTEGER)), "CAST(length({0}) AS INTEGER)")
 scalar(
     "octet_length",
+    "The number of bytes.",
     exact(((TEXT,), INTEGER), ((BYTEA,), INTEGER)),
     duckdb=lambda site: f"CAST({'strlen' if site.types[0] == TEXT else 'octet_length'}({site.arguments[0]}) AS INTEGER)",
     spark="octet_length({0})",
 )
-for _name, _side in (("trim", "BOTH"), ("btrim", "BOTH"), ("ltrim", "LEADING"), ("rtrim", "TRAILING")):
+for _name, _side, _ends in (
+    ("trim", "BOTH", "both ends"),
+    ("btrim", "BOTH", "both ends"),
+    ("ltrim", "LEADING", "the start"),
+    ("rtrim", "TRAILING", "the end"),
+):
     _duckdb = "trim" if _side == "BOTH" else _name
     scalar(
         _name,
+        f"The text without spaces, or the given characters, at {_ends}.",
         exact(((TEXT,), TEXT), ((TEXT, TEXT), TEXT)),
         duckdb=_trimmed(_duckdb, _side, "duckdb"),
         spark=_trimmed(_duckdb, _side, "spark"),
@@ -150,51 +163,100 @@ for _name, _side in (("trim", "BOTH"), ("btrim", "BOTH"), ("ltrim", "LEADING"), 
 for _name in ("substring", "substr"):
     scalar(
         _name,
+        "The part from an index, counted from 1, to the end or of a length.",
         exact(((TEXT, INTEGER), TEXT), ((TEXT, INTEGER, INTEGER), TEXT)),
         duckdb=_substring("duckdb"),
         spark=_substring("spark"),
     )
-scalar("replace", exact(((TEXT, TEXT, TEXT), TEXT)), "replace({0}, {1}, {2})")
-scalar("strpos", exact(((TEXT, TEXT), INTEGER)), duckdb="CAST(strpos({0}, {1}) AS INTEGER)", spark="locate({1}, {0})")
-scalar("position", exact(((TEXT, TEXT), INTEGER)), duckdb="CAST(strpos({1}, {0}) AS INTEGER)", spark="locate({0}, {1})")
+scalar(
+    "replace",
+    "The text with each occurrence of the second replaced by the third.",
+    exact(((TEXT, TEXT, TEXT), TEXT)),
+    "replace({0}, {1}, {2})",
+)
+scalar(
+    "strpos",
+    "The index of the second text in the first, from 1; 0 if it is not there.",
+    exact(((TEXT, TEXT), INTEGER)),
+    duckdb="CAST(strpos({0}, {1}) AS INTEGER)",
+    spark="locate({1}, {0})",
+)
+scalar(
+    "position",
+    "The index of the first text in the second, from 1; 0 if it is not there.",
+    exact(((TEXT, TEXT), INTEGER)),
+    duckdb="CAST(strpos({1}, {0}) AS INTEGER)",
+    spark="locate({0}, {1})",
+)
 scalar(
     "left",
+    "The first characters; with a negative number, all but the last.",
     exact(((TEXT, INTEGER), TEXT)),
     duckdb="left({0}, {1})",
     spark="substring({0}, 1, CASE WHEN {1} >= 0 THEN {1} WHEN length({0}) + {1} < 0 THEN 0 ELSE length({0}) + {1} END)",
 )
 scalar(
     "right",
+    "The last characters; with a negative number, all but the first.",
     exact(((TEXT, INTEGER), TEXT)),
     duckdb="right({0}, {1})",
     spark="(CASE WHEN {1} >= 0 THEN right({0}, {1}) ELSE substring({0}, 1 - {1}) END)",
 )
-for _name in ("lpad", "rpad"):
+for _name, _end in (("lpad", "start"), ("rpad", "end")):
     scalar(
         _name,
+        f"The text filled at the {_end}, or truncated, to a length.",
         exact(((TEXT, INTEGER), TEXT), ((TEXT, INTEGER, TEXT), TEXT)),
         duckdb=_padded(_name, "duckdb"),
         spark=_padded(_name, "spark"),
     )
-scalar("split_part", exact(((TEXT, TEXT, INTEGER), TEXT)), duckdb=_split_part("duckdb"), spark=_split_part("spark"))
-scalar("starts_with", exact(((TEXT, TEXT), BOOLEAN)), duckdb="starts_with({0}, {1})", spark="startswith({0}, {1})")
-scalar("repeat", exact(((TEXT, INTEGER), TEXT)), "repeat({0}, {1})")
+scalar(
+    "split_part",
+    "The field between delimiters, counted from 1, or from the end if negative.",
+    exact(((TEXT, TEXT, INTEGER), TEXT)),
+    duckdb=_split_part("duckdb"),
+    spark=_split_part("spark"),
+)
+scalar(
+    "starts_with",
+    "Whether the first text begins with the second.",
+    exact(((TEXT, TEXT), BOOLEAN)),
+    duckdb="starts_with({0}, {1})",
+    spark="startswith({0}, {1})",
+)
+scalar("repeat", "The text so many times.", exact(((TEXT, INTEGER), TEXT)), "repeat({0}, {1})")
 scalar(
     "reverse",
+    "The characters in reverse order.",
     exact(((TEXT,), TEXT)),
     duckdb="array_to_string(list_reverse(regexp_extract_all({0}, '(?s).')), '')",
     spark="reverse({0})",
 )
 scalar(
     "within_length",
+    "The text, or an error if it is longer than its type allows.",
     exact(((TEXT, INTEGER, BOOLEAN), TEXT)),
     duckdb=_within_length("duckdb"),
     spark=_within_length("spark"),
 )
-scalar("md5", exact(((TEXT,), TEXT)), "md5({0})")
+scalar("md5", "The MD5 hash, in hexadecimal.", exact(((TEXT,), TEXT)), "md5({0})")
 # ``concat`` is the operator ``||``: NULL if any side is. ``concat_ws`` passes over NULLs after the separator.
-scalar("concat", _texts(2, needs_text=True), duckdb=lambda site: f"({' || '.join(site.arguments)})", spark="concat({all})")
-scalar("concat_ws", _texts(2, needs_text=False), "concat_ws({all})")
+scalar(
+    "concat",
+    "Both texts joined; NULL if either is NULL.",
+    _texts(2, needs_text=True),
+    duckdb=lambda site: f"({' || '.join(site.arguments)})",
+    spark="concat({all})",
+)
+scalar(
+    "concat_ws",
+    "The texts that are not NULL, joined by the first. `concat(…)` is the same without a separator.",
+    _texts(2, needs_text=False),
+    "concat_ws({all})",
+)
 _LIKE = exact(((TEXT, TEXT), BOOLEAN), ((TEXT, TEXT, TEXT), BOOLEAN))
-for _name, _blind in (("like", False), ("ilike", True)):
-    scalar(_name, _LIKE, duckdb=_like("duckdb", is_case_blind=_blind), spark=_like("spark", is_case_blind=_blind))
+for _name, _blind, _description in (
+    ("like", False, "Whether a pattern of `%` and `_` matches the whole text."),
+    ("ilike", True, "As `LIKE`, ignoring case."),
+):
+    scalar(_name, _description, _LIKE, duckdb=_like("duckdb", is_case_blind=_blind), spark=_like("spark", is_case_blind=_blind))
