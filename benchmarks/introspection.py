@@ -9,7 +9,7 @@ from pathlib import Path
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import Timestamp
 from reclock.controllers.subscribes import ReportedReplicas
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.runtime.environment import Environment
 
 INDEXES = 10
@@ -39,7 +39,7 @@ def main() -> None:
             _all(session, f"INSERT INTO t VALUES {rows}")
             at = Timestamp(environment.stores.oracle.read_ts("epoch_ms"))
             began_s = time.process_time()
-            report = tick.refresh(environment, "default", at, owner="benchmark")
+            report = cluster_steps.refresh(environment, "default", at, owner="benchmark")
             assert not report.failed
             between_s = time.process_time()
             refreshing_s += between_s - began_s if round_ >= 0 else 0

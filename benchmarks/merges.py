@@ -14,7 +14,7 @@ from tests.fixtures.maintained import World
 from tests.fixtures.sunk import delta_rows
 
 from benchmarks.figures import Figures, timed
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
 CHANGED = ROWS // 100
@@ -37,7 +37,7 @@ def _compare(world: World, home: Path) -> None:
     _change(world, "CREATE TABLE t (word text, number int)")
     _change(world, f"INSERT INTO t SELECT 'word ' || n::text || ' 0', n FROM generate_series(0, {ROWS - 1}) AS g(n)")
     world.sql("CREATE SINK k FROM t INTO DELTA 'rows'")
-    tick.emit(world.environment, "k", world.now, owner="bench")
+    cluster_steps.emit(world.environment, "k", world.now, owner="bench")
     pq.write_table(_rows(np.arange(ROWS), 0), home / "rows.parquet")
     spark.read.parquet(str(home / "rows.parquet")).write.format("delta").save(str(home / "merged"))
     (home / "changes").mkdir()
@@ -45,7 +45,7 @@ def _compare(world: World, home: Path) -> None:
     for batch in range(1, BATCHES + 1):
         step = ROWS // CHANGED
         _change(world, f"UPDATE t SET word = 'word ' || number::text || ' {batch}' WHERE number % {step} = {batch}")
-        ours.append(timed(lambda: tick.emit(world.environment, "k", world.now, owner="bench")))
+        ours.append(timed(lambda: cluster_steps.emit(world.environment, "k", world.now, owner="bench")))
         pq.write_table(_rows(np.arange(batch, ROWS, step), batch), home / "changes" / f"{batch}.parquet")
         theirs.append(timed(lambda: _stream(spark, home)))
     assert delta_rows(world.home / "sinks" / "rows") == delta_rows(home / "merged")
@@ -59,7 +59,7 @@ def _change(world: World, statement: str) -> None:
     """The statement is carried out, and all of it is in the lake."""
     world.now += 1000
     world.sql(statement)
-    tick.refresh(world.environment, "default", world.now, owner="bench")
+    cluster_steps.refresh(world.environment, "default", world.now, owner="bench")
 
 
 def _stream(spark: Any, home: Path) -> None:

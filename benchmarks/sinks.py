@@ -20,7 +20,7 @@ from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections.schema import arrow_schema
 from reclock.definitions.connections import Connection
 from reclock.definitions.sinks import Avro, Envelope
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.sinks.avro_messages import AvroForm, value_schema
 from reclock.sinks.json_messages import JsonForm
 from reclock.sinks.messages import Encoder, Form
@@ -77,7 +77,7 @@ def _emitting(world: World, kind: str, into: Callable[[int], str]) -> Callable[[
         count += 1
         name = f"{kind}{count}"
         world.sql(f"CREATE SINK {name} FROM s {into(count)}")
-        assert tick.emit(world.environment, name, world.now, owner="bench").changes == ROWS
+        assert cluster_steps.emit(world.environment, name, world.now, owner="bench").changes == ROWS
 
     return run
 

@@ -27,7 +27,7 @@ from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.connectors.load_generators.tpch import Tpch
 from reclock.definitions.load_generators import GENERATED
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps, source_steps, tick
 from reclock.protocol.compute import Refresh
 from reclock.runtime.environment import Environment
 
@@ -97,9 +97,9 @@ class _Ours:
         self.sql(f"CREATE SOURCE tpch FROM LOAD GENERATOR TPCH (SCALE FACTOR {SCALE:g}, TICK INTERVAL '1s') FOR ALL TABLES")
         for name in QUERIES:
             self.sql(f"CREATE MATERIALIZED VIEW {name} AS {TPCH_VIEWS[name]}")
-        tick.refresh(self.environment, "default", self.at, owner="bench")  # the controller follows the catalog
-        catalog = self.environment.planner_catalog()
-        self._controller = self.environment.compute_controller(catalog.clusters["default"])
+        cluster_steps.refresh(self.environment, "default", self.at, owner="bench")  # the controller follows the catalog
+        catalog = self.environment.stores.planner_catalog()
+        self._controller = self.environment.control_plane.compute_controller(catalog.clusters["default"])
         assert catalog.snapshot is not None
         self._catalog_ts = catalog.snapshot.content_upper
         self._ids = {index.name.item.removesuffix("_primary_idx"): index.id for index in catalog.indexes()}
@@ -110,14 +110,14 @@ class _Ours:
 
     def tick(self) -> None:
         at = tick.allocate(self.environment)
-        [name] = tick.source_names(self.environment)
-        tick.ingest(self.environment, name, at, owner="bench")
-        tick.audit(self.environment, [name], owner="bench")
-        tick.publish(self.environment, [name], at, owner="bench")
+        [name] = source_steps.source_names(self.environment)
+        source_steps.ingest(self.environment, name, at, owner="bench")
+        source_steps.audit(self.environment.stores, [name], owner="bench")
+        source_steps.publish(self.environment, [name], at, owner="bench")
 
     @property
     def at(self) -> Timestamp:
-        return self.environment.oracle.read_ts(EPOCH_MS)
+        return self.environment.stores.oracle.read_ts(EPOCH_MS)
 
     def refresh(self, name: str) -> None:
         done = self._controller.refresh(Refresh(self._ids[name], self.at, "bench", self._catalog_ts))
@@ -146,7 +146,7 @@ class _Peer:
     folder: Path
 
     def __post_init__(self) -> None:
-        self._spark = self.environment.engines.spark()
+        self._spark = self.environment.runtime.engines.spark()
 
     def take(self, ours: _Ours) -> None:
         """The tables as they are now, in plain Delta."""

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 from benchmarks.figures import Figures, timed
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.runtime.environment import Environment
 
 ROWS = int(os.environ.get("BENCH_ROWS", "1000000"))
@@ -85,7 +85,7 @@ class _Ours:
         self._sql(f"DELETE FROM orders WHERE id >= {first} AND id < {first + count}")
 
     def refresh(self) -> None:
-        report = tick.refresh(self._environment, "default", self._at(), owner="bench")
+        report = cluster_steps.refresh(self._environment, "default", self._at(), owner="bench")
         assert not report.failed
 
     def totals(self) -> list[tuple[object, ...]]:

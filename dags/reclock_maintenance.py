@@ -56,7 +56,7 @@ def reclock_maintenance() -> None:
         from reclock.pipeline import maintenance
 
         with environment() as joined:
-            return [{"group": group, "name": name} for group, name in maintenance.group_names(joined).items()]
+            return [{"group": group, "name": name} for group, name in maintenance.group_names(joined.stores).items()]
 
     @task(multiple_outputs=False, map_index_template="{{ task.op_kwargs['name'] }}")
     def maintain(group: str, name: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def reclock_maintenance() -> None:
         from reclock.pipeline import maintenance
 
         with environment() as joined:
-            report = maintenance.maintain(joined, group)
+            report = maintenance.maintain(joined.stores, group)
         if report.failed:
             raise RuntimeError("; ".join(f"{collection}: {error.message}" for collection, error in report.failed.items()))
         return {
@@ -79,7 +79,7 @@ def reclock_maintenance() -> None:
         from reclock.pipeline import maintenance
 
         with environment() as joined:
-            return maintenance.record_usage(joined)
+            return maintenance.record_usage(joined.stores)
 
     @task(trigger_rule=TriggerRule.ALL_DONE)
     def compact_catalog() -> int:
@@ -87,7 +87,7 @@ def reclock_maintenance() -> None:
         from reclock.pipeline import maintenance
 
         with environment() as joined:
-            return maintenance.compact_catalog(joined)
+            return maintenance.compact_catalog(joined.stores)
 
     @task(trigger_rule=TriggerRule.ONE_FAILED)
     def verdict() -> None:

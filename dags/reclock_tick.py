@@ -97,10 +97,10 @@ def reclock_tick() -> None:
 
     @task
     def list_sources(params: dict[str, Any]) -> list[str]:
-        from reclock.pipeline import tick
+        from reclock.pipeline import source_steps
 
         with environment() as joined:
-            return tick.source_names(joined, params["sources"] or None)
+            return source_steps.source_names(joined, params["sources"] or None)
 
     @task
     def list_clusters() -> list[str]:
@@ -121,10 +121,10 @@ def reclock_tick() -> None:
     @task
     def list_sinks(clusters: list[str]) -> list[str]:
         """Those in these clusters."""
-        from reclock.pipeline import tick
+        from reclock.pipeline import cluster_steps
 
         with environment() as joined:
-            return tick.sink_names(joined, clusters)
+            return cluster_steps.sink_names(joined, clusters)
 
     @task.branch
     def choose_engine(params: dict[str, Any]) -> str:
@@ -138,19 +138,19 @@ def reclock_tick() -> None:
         @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def ingest(source: str, at: int, run_id: str) -> dict[str, Any]:
             """Claim, bind, read and stage the source."""
-            from reclock.pipeline import tick
+            from reclock.pipeline import source_steps
 
             with environment() as joined:
-                report = tick.ingest(joined, source, at, owner=run_id)
+                report = source_steps.ingest(joined, source, at, owner=run_id)
             return {"at": report.at, "state": str(report.state), "objects": len(report.bindings), "rows": report.rows}
 
         @task(trigger_rule=TriggerRule.NONE_FAILED, multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def audit(source: str, run_id: str) -> str | None:
             """Check what is staged; answers the page of the data docs. Red if a check failed: the source is not published."""
-            from reclock.pipeline import tick
+            from reclock.pipeline import source_steps
 
             with environment() as joined:
-                reports = tick.audit(joined, [source], owner=run_id)
+                reports = source_steps.audit(joined.stores, [source], owner=run_id)
             for report in reports:
                 if not report.success:
                     raise RuntimeError(f"checks failed: {list(report.failed)}; see the data docs and mz_source_statuses")
@@ -161,10 +161,10 @@ def reclock_tick() -> None:
             """Commit what passed its audit, publish it in one transaction, and tell those who follow the asset. A source that
             is idle, also one that failed before it bound anything, is complete up to this tick too. Skipped if nothing is new."""
             from reclock.errors import AuditFailed
-            from reclock.pipeline import tick
+            from reclock.pipeline import source_steps
 
             with environment() as joined:
-                report = tick.publish(joined, [source], at, owner=run_id)
+                report = source_steps.publish(joined, [source], at, owner=run_id)
             for failure in report.failed:
                 if failure.sqlstate != AuditFailed.sqlstate:
                     raise RuntimeError(f"{failure.name}: {failure.message}")
@@ -178,11 +178,11 @@ def reclock_tick() -> None:
         @task(multiple_outputs=False, map_index_template=NAMED_BY_SOURCE)
         def refresh_dependents(source: str, published: dict[str, Any], clusters: list[str], run_id: str) -> list[dict[str, Any]]:
             """Bring what reads the source, indexes and sinks, up to its upper, or as far as their other inputs are complete."""
-            from reclock.pipeline import tick
+            from reclock.pipeline import cluster_steps
             from reclock.runtime import task_replica
 
             with environment() as joined, task_replica.living(joined):
-                reports = tick.refresh_dependents(
+                reports = cluster_steps.refresh_dependents(
                     joined, source, published["upper"] - 1, clusters=clusters, owner=f"{run_id} {source}"
                 )
             if failed := [failure for report in reports for failure in report.failed]:
@@ -208,11 +208,11 @@ def reclock_tick() -> None:
     @task(trigger_rule=TriggerRule.ALL_DONE, multiple_outputs=False, map_index_template="{{ task.op_kwargs['cluster'] }}")
     def refresh(cluster: str, at: int, run_id: str) -> dict[str, Any]:
         """Bring the indexes of one cluster up to this tick, or as far as their inputs are published."""
-        from reclock.pipeline import tick
+        from reclock.pipeline import cluster_steps
         from reclock.runtime import task_replica
 
         with environment() as joined, task_replica.living(joined):
-            report = tick.refresh(joined, cluster, at, owner=run_id, is_patient=True)
+            report = cluster_steps.refresh(joined, cluster, at, owner=run_id, is_patient=True)
         if report.failed:
             raise RuntimeError("; ".join(f"{failure.name}: {failure.message}" for failure in report.failed))
         return {index.index: {"upper": index.upper, "updates": index.updates} for index in report.indexes}
@@ -221,12 +221,12 @@ def reclock_tick() -> None:
     def emit(sink: str, at: int, run_id: str) -> dict[str, Any]:
         """Write what changed up to this tick into the target of one sink, or as far as its relation is published."""
         from reclock.errors import ClaimConflict
-        from reclock.pipeline import tick
+        from reclock.pipeline import cluster_steps
         from reclock.runtime import task_replica
 
         with environment() as joined, task_replica.living(joined):
             try:
-                report = tick.emit(joined, sink, at, owner=run_id, is_patient=True)
+                report = cluster_steps.emit(joined, sink, at, owner=run_id, is_patient=True)
             except ClaimConflict as conflict:
                 raise AirflowSkipException(f"another process emits it: {conflict.detail}") from conflict
         return {"upper": report.upper, "commits": report.commits, "changes": report.changes}

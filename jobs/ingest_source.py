@@ -9,7 +9,7 @@ import argparse
 import sys
 
 from reclock.errors import ReclockError
-from reclock.pipeline import tick
+from reclock.pipeline import source_steps
 from reclock.runtime.environment import Environment
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with Environment.open(arguments.home) as environment:
         try:
-            print(tick.ingest(environment, arguments.source, arguments.at, owner=arguments.owner))
+            print(source_steps.ingest(environment, arguments.source, arguments.at, owner=arguments.owner))
         except ReclockError as error:
             print(f"{error.sqlstate}: {error.message}", error.detail or "", error.hint or "", sep="\n", file=sys.stderr)
             return 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.runtime import task_replica
 from reclock.runtime.environment import Environment
 
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--owner", required=True, help="name of the run, owner of the claims")
     arguments = parser.parse_args()
     with Environment.open(arguments.home) as environment, task_replica.living(environment):
-        report = tick.work(environment, arguments.cluster, arguments.at, owner=arguments.owner)
+        report = cluster_steps.work(environment, arguments.cluster, arguments.at, owner=arguments.owner)
     for done in (*report.indexes, *report.emitted):
         print(done)
     for failure in report.failed:

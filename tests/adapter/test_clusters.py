@@ -21,7 +21,8 @@ from reclock.catalog.source_indexes import INTROSPECTION_RELATIONS
 from reclock.clusters.session import configuration
 from reclock.config import Settings
 from reclock.errors import ClusterDropped, ExperimentalFeature, PermissionDenied, ReclockError, UnknownFunction, UnknownObject
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
+from reclock.pipeline.tick_reports import RefreshReport
 from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.planning.statement import plan_statement
@@ -287,7 +288,7 @@ def test_what_runs_on_a_cluster_that_is_dropped_ends_and_says_so(environment: En
     assert [(error.sqlstate, error.message) for error in failures] == [
         ("42704", 'query could not complete because cluster "c" was dropped')
     ] * 3
-    assert tick.refresh(environment, "c", environment.stores.clock(), owner="tick") == tick.RefreshReport("c", (), ())
+    assert cluster_steps.refresh(environment, "c", environment.stores.clock(), owner="tick") == RefreshReport("c", (), ())
     assert next(other.batches).num_rows
     other.close()
     assert not environment.control_plane.active_peeks._active

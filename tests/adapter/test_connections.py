@@ -46,7 +46,7 @@ def run(environment: Environment, text: str, **more: Any) -> list[tuple[Any, ...
 
 def client(environment: Environment, source: str) -> dict[str, str]:
     """How the upstream of a source is reached."""
-    [spec] = source_specs(environment, [source])
+    [spec] = source_specs(environment.stores, [source])
     connector: Any = spec.connector
     return kafka_client(connector.connection, environment.runtime.connection_context.resolve_secret)
 

@@ -13,7 +13,8 @@ from fixtures.maintained import World
 from fixtures.sunk import delta_rows
 
 from reclock.compute import maintenance
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
+from reclock.pipeline.tick_reports import RefreshReport
 
 
 @pytest.fixture
@@ -47,12 +48,12 @@ def test_an_index_is_left_to_the_process_that_refreshes_it_however_long(world: W
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
     world.sql("INSERT INTO t VALUES (1)")
     world.now += 1_000
-    slowed, reports = Slowed(monkeypatch), list[tick.RefreshReport]()
-    first = Thread(target=lambda: reports.append(tick.refresh(world.environment, "default", world.now, owner="first")))
+    slowed, reports = Slowed(monkeypatch), list[RefreshReport]()
+    first = Thread(target=lambda: reports.append(cluster_steps.refresh(world.environment, "default", world.now, owner="first")))
     first.start()
     assert slowed.has_begun.wait(60)
     # longer than the lease of a claim that nobody renews
-    left = tick.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
+    left = cluster_steps.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
     assert (left.indexes, left.failed) == ((), ())
     slowed.may_go_on.set()
     first.join()
@@ -64,20 +65,22 @@ def test_a_patient_process_waits_for_its_turn(world: World, monkeypatch: pytest.
     world.sql("CREATE TABLE t (a int)")
     world.sql("CREATE MATERIALIZED VIEW m AS SELECT a FROM t")
     world.now += 1_000
-    slowed, reports = Slowed(monkeypatch), list[tick.RefreshReport]()
-    first = Thread(target=lambda: tick.refresh(world.environment, "default", world.now, owner="first"))
+    slowed, reports = Slowed(monkeypatch), list[RefreshReport]()
+    first = Thread(target=lambda: cluster_steps.refresh(world.environment, "default", world.now, owner="first"))
     first.start()
     assert slowed.has_begun.wait(60)
     conflicted = Event()
-    sleep = tick.time.sleep
+    sleep = cluster_steps.time.sleep
 
     def look_on(seconds: float) -> None:
         conflicted.set()
         sleep(seconds)
 
-    monkeypatch.setattr(tick.time, "sleep", look_on)
+    monkeypatch.setattr(cluster_steps.time, "sleep", look_on)
     second = Thread(
-        target=lambda: reports.append(tick.refresh(world.environment, "default", world.now, owner="second", is_patient=True))
+        target=lambda: reports.append(
+            cluster_steps.refresh(world.environment, "default", world.now, owner="second", is_patient=True)
+        )
     )
     second.start()
     assert conflicted.wait(60)
@@ -99,7 +102,7 @@ def test_only_what_reads_a_source_follows_it(world: World) -> None:
     world.write(world.id_of("others"), 2_000, "x")
     world.write(world.id_of("words"), 3_000, "a", "b")
 
-    [report] = tick.refresh_dependents(world.environment, "words", 3_000, clusters=["default"], owner="test")
+    [report] = cluster_steps.refresh_dependents(world.environment, "words", 3_000, clusters=["default"], owner="test")
 
     assert report.failed == ()
     # what reads another source too is as far as that source is
@@ -111,4 +114,4 @@ def test_only_what_reads_a_source_follows_it(world: World) -> None:
     assert delta_rows(world.home / "sinks" / "of_words") == {("a",): 1, ("b",): 1}
     assert not (world.home / "sinks" / "of_others").exists()
     world.sql("DROP SOURCE words CASCADE")
-    assert tick.refresh_dependents(world.environment, "words", 4_000, clusters=["default"], owner="test") == ()
+    assert cluster_steps.refresh_dependents(world.environment, "words", 4_000, clusters=["default"], owner="test") == ()

@@ -19,6 +19,7 @@ from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
 from reclock.clusters.identity import NAME, identity
 from reclock.clusters.remote import COMMAND_TIMEOUT_S, LOOK_S, RemoteReplica
 from reclock.config import Settings
+from reclock.controllers.implied import sink_spec
 from reclock.controllers.subscribes import ReportedReplicas
 from reclock.errors import (
     ConfigurationError,
@@ -27,9 +28,8 @@ from reclock.errors import (
     ReplicaBehind,
     ReplicaLost,
     UnknownCollection,
-    UnknownObject,
 )
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps, source_steps, tick
 from reclock.protocol import wire
 from reclock.protocol.compute import CancelPeek, Emit, Emitted, Peek, Refresh, Replica
 from reclock.protocol.introspection import CancelSubscribe, LogChanges, LogFailed, LogName, LogResponse, Subscribe
@@ -92,16 +92,17 @@ def test_a_sink_is_emitted_behind_the_wire(world: World) -> None:
     world.sql("CREATE SINK k FROM v INTO DELTA 'v'")
     world.environment.control_plane.storage_controller.step()
     remote, at = world.remote(world.serve()), world.environment.stores.oracle.read_ts(EPOCH_MS)
-    [sink] = world.environment.stores.planner_catalog().sinks()
-    known_at = world.environment.stores.planner_catalog().snapshot.content_upper
+    catalog = world.environment.stores.planner_catalog()
+    [entry] = catalog.sinks()
+    sink, known_at = sink_spec(catalog, entry.id), catalog.snapshot.content_upper
     with pytest.raises(ReplicaBehind):
-        remote.emit(Emit(sink.id, at, "r", known_at))
+        remote.emit(Emit(sink, at, "r", known_at))
     world.environment.control_plane.compute_controller(CLUSTER).step()
-    emitted = remote.emit(Emit(sink.id, at, "r", known_at))
+    emitted = remote.emit(Emit(sink, at, "r", known_at))
     assert (emitted.commits, emitted.changes, emitted.upper) == (1, 1, at + 1)
-    assert world.replica.emit(Emit(sink.id, at, "r", known_at)) == Emitted(emitted.sink, emitted.upper)
-    with pytest.raises(UnknownObject):
-        remote.emit(Emit(GlobalId("u99"), at, "r"))
+    assert world.replica.emit(Emit(sink, at, "r", known_at)) == Emitted(emitted.sink, emitted.upper)
+    with pytest.raises(UnknownCollection):
+        remote.emit(Emit(replace(sink, id=GlobalId("u99")), at, "r"))
 
 
 def test_it_answers_as_the_replica_does(world: World) -> None:
@@ -120,8 +121,8 @@ def test_an_answer_without_rows_has_its_columns(world: World) -> None:
 
 def test_it_refreshes_and_is_commanded(world: World) -> None:
     remote = world.remote(world.serve())
-    tick.publish(world.environment, [], tick.allocate(world.environment), owner="t")
-    tick._complete_tables(world.environment, world.environment.stores.oracle.read_ts(EPOCH_MS))
+    source_steps.publish(world.environment, [], tick.allocate(world.environment), owner="t")
+    cluster_steps.complete_tables(world.environment.stores, world.environment.stores.oracle.read_ts(EPOCH_MS))
     [index] = world.replica.running()
     at = world.environment.stores.oracle.read_ts(EPOCH_MS)
     done = remote.refresh(Refresh(index, at, "tick"))

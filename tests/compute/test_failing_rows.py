@@ -9,7 +9,7 @@ import pytest
 from fixtures.maintained import World
 
 from reclock.compute import failing_rows
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 
 ON_BOTH = pytest.mark.parametrize("world", ["duckdb", pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 
@@ -115,7 +115,7 @@ def fail(world: World, query: str, statements: str, *, name: str = "m") -> str:
     world.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
     world.sql(statements)
     world.now += 1_000
-    report = tick.refresh(world.environment, "default", world.now, owner="test")
+    report = cluster_steps.refresh(world.environment, "default", world.now, owner="test")
     [failure] = [failure for failure in report.failed if f".{name}_" in failure.name]
     assert failure.sqlstate.startswith("22")
     [(detail,)] = world.sql(f"SELECT detail FROM mz_internal.mz_index_statuses WHERE name = '{name}_primary_idx'")

@@ -17,7 +17,7 @@ from reclock.collections.files import write_file
 from reclock.collections.schema import arrow_schema
 from reclock.collections.version import OutputFailure
 from reclock.errors import DependentObjects, ErrorAtTime, InternalError, ReclockError
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_sink_from_a_view_over_progress_writes_its_rows(world: World, tmp_path
     world.sql("CREATE SINK k FROM done INTO DELTA 'rows'")
     for at, words in ((1_010, "ab"), (1_020, "c")):
         world.write(group, at, *words)
-        tick.emit(world.environment, "k", at, owner="test")
+        cluster_steps.emit(world.environment, "k", at, owner="test")
     assert delta_rows(tmp_path / "sinks" / "rows") == Counter([("o", 30)])
 
 
@@ -138,7 +138,7 @@ def test_a_sink_from_a_progress_relation_writes_its_rows(index: str, world: Worl
     for at, words in ((1_010, "ab"), (1_020, "c"), (1_030, "")):
         world.write(group, at, *words)
         world.refresh()
-        tick.emit(world.environment, "k", at, owner="test")
+        cluster_steps.emit(world.environment, "k", at, owner="test")
         assert delta_rows(tmp_path / "sinks" / "rows") == Counter(world.sql("SELECT * FROM words_progress"))
 
 
@@ -176,7 +176,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
 
     def emit() -> list[str]:
         """What the sinks raise."""
-        _, failures = tick.emit_all(world.environment, ["reclock.public.k", "reclock.public.j"], world.now, owner="test")
+        _, failures = cluster_steps.emit_all(world.environment, ["reclock.public.k", "reclock.public.j"], world.now, owner="test")
         return [failure.message for failure in failures]
 
     world.write(group, 1_010, "a", "b")
@@ -185,7 +185,7 @@ def test_a_view_over_a_table_that_failed_and_came_back_goes_on(world: World, tmp
     for at, rows, wanted in ((1_020, [("c", 1)], (3, "c")), (1_040, [], (3, "c"))):
         failure = OutputFailure(Timestamp(at), "it cannot be followed", None)
         step(at, lambda failure=failure: collection.fail(failure, expected_upper=collection.upper()))
-        failed = tick.refresh(world.environment, "default", at, owner="test").failed
+        failed = cluster_steps.refresh(world.environment, "default", at, owner="test").failed
         assert [each.message for each in failed] == ["it cannot be followed"]
         for relation in ("words", "m"):
             with pytest.raises(ReclockError, match="it cannot be followed"):

@@ -25,7 +25,7 @@ from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.processes.replicas import Incarnation
 from reclock.errors import ClaimConflict, ReplicaBehind, ReplicaLost, UpperMismatch
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.protocol.compute import Refresh
 from reclock.protocol.orchestration import EndedProcess, ReplicaDescription
 from reclock.runtime.environment import Environment
@@ -167,7 +167,7 @@ def test_every_index_equals_recomputation(environment: Environment, request: pyt
         at = environment.stores.oracle.read_ts(EPOCH_MS)
         killer = threading.Timer(chance.uniform(0, 0.4), forked.kill_any, [chance])
         killer.start()
-        report = tick.work(environment, "c", at, owner=f"tick {began}")
+        report = cluster_steps.work(environment, "c", at, owner=f"tick {began}")
         killer.join()
         assert report.failed == ()
         for query in VIEWS:
@@ -197,7 +197,7 @@ def test_a_replica_killed_in_the_middle_of_an_emission_leaves_each_time_once(env
             rows(environment, "default", change)
         before = environment.stores.replicas.all()
         at = environment.stores.oracle.read_ts(EPOCH_MS)
-        emitted, stalled = tick.emit_all(environment, ["files", "topics"], at, owner=f"tick {number}")
+        emitted, stalled = cluster_steps.emit_all(environment, ["files", "topics"], at, owner=f"tick {number}")
         assert stalled == ()
         assert [each.upper for each in emitted] == [at + 1, at + 1]
         assert forked.points == []

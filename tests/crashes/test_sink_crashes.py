@@ -13,7 +13,7 @@ from fixtures.maintained import World
 from fixtures.sunk import delta_history
 
 from reclock.errors import ClaimConflict
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 
 POINTS = [
     "sinks.emit.after_claim",
@@ -68,10 +68,10 @@ def test_killed_at_any_point_it_repeats_and_loses_nothing(world: World, emitters
     assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
     if not killed_at.endswith("published"):
         with pytest.raises(ClaimConflict):
-            tick.emit(world.environment, "k", world.now, owner="another")  # the lease of the dead lasts
+            cluster_steps.emit(world.environment, "k", world.now, owner="another")  # the lease of the dead lasts
     change(world, "INSERT INTO t VALUES (5, 'e')", "DELETE FROM t WHERE id = 2")
     assert emitters.emit(world, "k", points=(killed_at,)) == [-signal.SIGKILL]
-    tick.emit(world.environment, "k", world.now, owner="worker")
+    cluster_steps.emit(world.environment, "k", world.now, owner="worker")
     check(world, times=6)
 
 

@@ -71,7 +71,7 @@ def maintain(home: Path, offset_ms: Any, faults: Faults, ready: Connection) -> N
         ready.send((0, environment.stores.leadership.epoch))
         while True:
             try:
-                maintenance.maintain(environment, TABLES)
+                maintenance.maintain(environment.stores, TABLES)
             except ReclockError as error:
                 structlog.get_logger().info("maintenance", error=str(error))
             time.sleep(0.2)

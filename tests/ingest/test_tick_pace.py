@@ -11,7 +11,8 @@ import pytest
 
 from reclock.adapter.session.session import Session
 from reclock.ingest.report import IngestReport
-from reclock.pipeline import tick
+from reclock.pipeline import source_steps, tick
+from reclock.pipeline.tick_reports import PublishReport
 from reclock.runtime.environment import Environment
 
 pytestmark = pytest.mark.spark
@@ -20,21 +21,21 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize("is_last", [False, True], ids=["a later tick publishes it", "the last tick waits for it"])
 def test_a_slow_source_holds_up_no_other(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, is_last: bool) -> None:
     go_on, published = Event(), []
-    ingest, publish = tick.ingest_source, tick.publish
+    ingest, publish = source_steps.ingestion.ingest, source_steps.publish
 
     def ingest_slowly(spec: Any, *arguments: Any, **more: Any) -> IngestReport:
         if spec.name.endswith("slow"):
             assert go_on.wait(60)
         return ingest(spec, *arguments, **more)
 
-    def publish_and_go_on(*arguments: Any, **more: Any) -> tick.PublishReport:
+    def publish_and_go_on(*arguments: Any, **more: Any) -> PublishReport:
         report = publish(*arguments, **more)
         published.append(sorted(name.rpartition(".")[2] for name in report.rows))
         if is_last:
             go_on.set()
         return report
 
-    monkeypatch.setattr(tick, "ingest_source", ingest_slowly)
+    monkeypatch.setattr(source_steps.ingestion, "ingest", ingest_slowly)
     monkeypatch.setattr(tick, "publish", publish_and_go_on)
     with Environment.initialise(tmp_path / "home", spark=spark) as environment:
 

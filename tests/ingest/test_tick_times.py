@@ -8,7 +8,7 @@ import pytest
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS
 from reclock.errors import UpperMismatch, UpstreamUnavailable
-from reclock.pipeline import tick
+from reclock.pipeline import source_steps, tick
 from reclock.runtime.environment import Environment
 
 SOURCE = "CREATE SOURCE s (x int) FROM S3 DISCOVER OBJECTS USING BUCKET SCAN 'b' FORMAT JSON"
@@ -20,7 +20,7 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
         session = Session(environment)
         list(session.execute(SOURCE))
         list(session.execute("CREATE TABLE t (x int)"))
-        times, real = [], tick.ingest_source
+        times, real = [], source_steps.ingestion.ingest
 
         def ingest(spec, at, owner, **stores):
             times.append(at)
@@ -29,19 +29,19 @@ def test_a_source_that_a_reader_has_moved_past_the_tick_takes_a_newer_time(tmp_p
                 raise UpperMismatch(spec.id, expected=at, found=upper)
             return real(spec, at, owner, **stores)
 
-        monkeypatch.setattr(tick, "ingest_source", ingest)
+        monkeypatch.setattr(source_steps.ingestion, "ingest", ingest)
         at = tick.allocate(environment)
         list(session.execute("INSERT INTO t VALUES (1)"))
         [result] = session.execute("SELECT * FROM s")
         assert list(result.rows()) == []
         assert environment.stores.frontiers.get("u1").upper > at
-        report = tick.ingest(environment, "s", at, owner="test")
+        report = source_steps.ingest(environment, "s", at, owner="test")
         assert report.state is not None
         assert (times[0], len(times)) == (at, 2)
         assert times[1] > environment.stores.oracle.read_ts(EPOCH_MS)
         monkeypatch.setattr(environment.stores.oracle, "write_ts", lambda timeline: at)
         with pytest.raises(UpperMismatch):
-            tick.ingest(environment, "s", at, owner="test")
+            source_steps.ingest(environment, "s", at, owner="test")
 
 
 def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alone(tmp_path: Path, monkeypatch) -> None:
@@ -63,7 +63,7 @@ def test_the_sources_of_a_tick_are_worked_on_at_the_same_time_and_each_fails_alo
                     raise UpstreamUnavailable("nobody answers")
                 return []
 
-        monkeypatch.setattr(tick, "open_connector", lambda source, context: Meeting(source))
+        monkeypatch.setattr(source_steps, "open_connector", lambda source, context: Meeting(source))
         report = tick.run(environment, owner="test")
         assert [failure.name for failure in report.failed] == ["reclock.public.b"]
         assert [found.source for found in report.ingested] == ["reclock.public.a", "reclock.public.c"]
@@ -76,7 +76,7 @@ def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(tmp_path: Path
         session = Session(environment)
         list(session.execute(SOURCE))
         list(session.execute(SOURCE.replace("SOURCE s", "SOURCE gone")))
-        real = tick._ingest
+        real = source_steps.ingest_spec
 
         def ingest(environment, spec, at, owner, is_history=False):
             report = real(environment, spec, at, owner, is_history)
@@ -84,7 +84,7 @@ def test_a_source_that_is_dropped_during_a_tick_holds_up_no_other(tmp_path: Path
                 list(Session(environment).execute("DROP SOURCE gone"))
             return report
 
-        monkeypatch.setattr(tick, "_ingest", ingest)
+        monkeypatch.setattr(tick, "ingest_spec", ingest)
         assert tick.run(environment, owner="test").succeeded
         assert tick.run(environment, owner="test").sources == ("reclock.public.s",)
         assert list(tick.run(environment, only=["s"], owner="test").sources) == ["reclock.public.s"]

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from delta.tables import DeltaTable
 
-from reclock import tick
+from reclock.pipeline import cluster_steps
 from reclock.adapter.session.session import Session
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import BOOLEAN, BYTEA, DATE, DOUBLE, INTEGER, TEXT, TIMESTAMP, TIMESTAMPTZ
@@ -54,7 +54,7 @@ assert found.where("mz_timestamp <= 25 AND a = 1 AND d = 1.25 AND f = TIMESTAMP_
 
 environment = Environment.initialise(sys.argv[1], spark=spark)
 told = lambda text: sorted(tuple(row) for result in Session(environment).execute(text) for row in result.rows())
-emit = lambda: tick.emit(environment, "k", environment.stores.oracle.read_ts("epoch_ms"), owner="test").commits
+emit = lambda: cluster_steps.emit(environment, "k", environment.stores.oracle.read_ts("epoch_ms"), owner="test").commits
 path = str(settings.home / "sinks" / "t")
 told("CREATE TABLE t (id int, at timestamp, word text); CREATE SINK k FROM t INTO DELTA 't'")
 for n in range(3):

@@ -16,7 +16,7 @@ from fixtures.maintained import World
 from fixtures.sunk import replayed, topic_messages
 
 from reclock.errors import ClaimConflict, InvalidOption, SinkKeyNotUnique, TargetChanged, TargetUnavailable
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.sinks import kafka as target
 
 POINTS = [
@@ -50,7 +50,7 @@ def change(world: World, *statements: str) -> None:
 
 
 def emit(world: World, sink: str = "k", owner: str = "worker") -> int:
-    return tick.emit(world.environment, sink, world.now, owner=owner).commits
+    return cluster_steps.emit(world.environment, sink, world.now, owner=owner).commits
 
 
 def check(world: World, messages: list, expected: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from reclock.adapter.session.session import Session
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.consensus.objects.statistics import Moved, Total
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps, tick
 from reclock.runtime.environment import Environment
 
 
@@ -51,8 +51,8 @@ def test_each_kind_of_object_has_statuses_of_its_own(environment: Environment) -
 
     assert statuses("statuses") == {kind: [(name, "created")] for kind, name in names.items()}
     at = environment.stores.oracle.read_ts(EPOCH_MS)
-    tick.refresh(environment, "default", at, owner="tick")
-    tick.emit(environment, "out", at, owner="tick")
+    cluster_steps.refresh(environment, "default", at, owner="tick")
+    cluster_steps.emit(environment, "out", at, owner="tick")
     [history, now] = statuses("status_history"), statuses("statuses")
     assert now == history | {"source": [("house", "created")]}
     assert [history["index"], history["sink"]] == [[("v_primary_idx", "running")], [("out", "running")]]

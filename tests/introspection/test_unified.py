@@ -343,7 +343,7 @@ def test_histories_are_shortened_and_lags_recorded(environment: Environment) -> 
     history = sql(environment, "SELECT object_id, lag_s, occurred_at FROM mz_wallclock_lag_history ORDER BY 3")
     assert [row[:2] for row in history] == [("u1", 2)] * 3
     before = environment.stores.frontiers.get("introspection")
-    report = maintenance.maintain(environment, "introspection")
+    report = maintenance.maintain(environment.stores, "introspection")
     assert report.failed == {}
     assert report.since_after >= before.since
     assert environment.stores.managed.tables.log.pending() == []

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from reclock.algebra.timestamps import EPOCH_MS, Timestamp
 from reclock.collections import selection
 from reclock.errors import ReclockError
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.pipeline.maintenance import maintain
 
 SETTINGS = {
@@ -63,7 +63,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
     def refresh(self) -> None:
         environment = self.world.environment
         at = environment.stores.oracle.read_ts(EPOCH_MS)
-        report = tick.refresh(environment, "default", at, owner="test")
+        report = cluster_steps.refresh(environment, "default", at, owner="test")
         assert all(index.upper == at + 1 for index in report.indexes), "an error holds up later times"
         for name, id in zip(VIEWS, self.indexes, strict=True):
             fails = self.answer(VIEWS[name], at) == "22012"
@@ -73,7 +73,7 @@ class ErrorsAgainstQueries(RuleBasedStateMachine):
     def maintain(self, small_files: int) -> None:
         selection.SMALL_FILES = small_files
         for group in ("tables", *self.indexes):
-            assert maintain(self.world.environment, group).failed == {}
+            assert maintain(self.world.environment.stores, group).failed == {}
 
     @invariant()
     def each_index_has_what_its_query_has(self) -> None:

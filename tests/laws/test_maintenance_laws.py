@@ -65,7 +65,7 @@ class MaintenanceAgainstHistory(RuleBasedStateMachine):
     def maintain(self, small_files: int) -> None:
         selection.SMALL_FILES = small_files
         for group in (self.group, self.index):
-            assert maintain(self.world.environment, group).failed == {}
+            assert maintain(self.world.environment.stores, group).failed == {}
 
     @rule()
     def sweep(self) -> None:

@@ -227,11 +227,11 @@ def test_storage_usage_is_of_objects_and_collections_at_one_moment(world: World,
 
     with monkeypatch.context() as patch:
         patch.setattr(catalog, "commit_transaction", after_another)
-        total = record_usage(world.environment)
+        total = record_usage(world.environment.stores)
     assert len(tried) == 2
     world.now += 5_000
     world.write(group, 7_000, "more")
-    record_usage(world.environment)
+    record_usage(world.environment.stores)
     by_collection = world.sql(
         "SELECT collection, size_bytes, collection_timestamp FROM mz_internal.mz_storage_usage_by_collection ORDER BY id"
     )
@@ -251,7 +251,7 @@ def test_a_dropped_object_goes_once_nobody_reads_it(world: World) -> None:
     world.sql("DROP SOURCE words")
     sweep(world.environment)
     assert pinned.snapshot(T(1_010)).num_rows == 1
-    assert group not in maintenance.group_names(world.environment)
+    assert group not in maintenance.group_names(world.environment.stores)
     world.environment.stores.holds.release(hold)
     sweep(world.environment)
     assert group not in world.environment.stores.frontiers.get_all()
@@ -289,10 +289,10 @@ def test_measurements_of_storage_are_kept_for_their_retention(world: World, monk
     monkeypatch.setattr(maintenance, "_USAGES_AT_ONCE", 2)
     environment = world.environment
     group = fill(world, times=2)
-    record_usage(environment)
+    record_usage(environment.stores)
     old = environment.stores.catalog.get_storage_usages()
     world.now += environment.stores.settings.storage_usage_retention_ms
-    record_usage(environment)
+    record_usage(environment.stores)
     assert sweep(environment).storage_usages == 0  # they are exactly as old as they may be
     world.now += 1
     assert sweep(environment).storage_usages == len(old) > 2
@@ -304,7 +304,7 @@ def test_measurements_of_storage_are_kept_for_their_retention(world: World, monk
 def test_measurements_that_another_takes_away_first_are_taken_away_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(world, times=2)
     environment, overtaken = world.environment, []
-    record_usage(environment)
+    record_usage(environment.stores)
     world.now += environment.stores.settings.storage_usage_retention_ms + 1
     catalog = environment.stores.catalog
     commit = catalog.commit_transaction
@@ -372,7 +372,7 @@ def test_what_is_dropped_meanwhile_ends_no_run_and_is_no_failure(
     original = getattr(of, name)
     monkeypatch.setattr(of, name, overtaken)
     if listing == "all collections":
-        assert record_usage(environment) > 0
+        assert record_usage(environment.stores) > 0
     report = maintenance.run(environment)
     assert dropped
     assert report.failed == {}
@@ -395,7 +395,7 @@ def test_a_block_whose_read_hold_ran_out_can_be_retried(world: World) -> None:
         world.environment.stores.holds.release(hold)
     world.now += 1_000
     world.sql("INSERT INTO t VALUES (2)")
-    maintenance.maintain(world.environment, "tables")
+    maintenance.maintain(world.environment.stores, "tables")
     world.environment.stores.tables.forget(GlobalId(world.id_of("t")))
     with pytest.raises(ReadHoldLost) as lost:
         run("SELECT a FROM t")

@@ -18,6 +18,8 @@ from reclock import errors
 from reclock.algebra.ids import CollectionType, GlobalId, StorageCollectionId
 from reclock.algebra.relations import BIGINT, DOUBLE, TEXT, Column, RelationDesc, array
 from reclock.algebra.timestamps import Timestamp
+from reclock.definitions.connections import Connection, SecretReference
+from reclock.definitions.sinks import Avro, DeltaTarget, Envelope, Json, KafkaTarget, Plain, SinkSpec
 from reclock.errors import InternalError, NotReadable, QueryCanceled, UnknownCollection
 from reclock.plan import relational as plans
 from reclock.plan import scalars
@@ -124,9 +126,24 @@ def test_peeks_and_refreshes() -> None:
     rows = {StorageCollectionId(GlobalId("s1")): pa.table({"a": [1, None], "b": ["x", "y"]})}
     peek = Peek("p", Timestamp(3), Timestamp(4), GET, finishing, frozenset({GlobalId("u9")}), rows, rows)
     refresh, refreshed = Refresh(GlobalId("u9"), Timestamp(4), "tick"), Refreshed("v", Timestamp(5), (Timestamp(4),), 2)
-    emit, emitted = Emit(GlobalId("u9"), Timestamp(4), "tick"), Emitted("k", Timestamp(5), 1, 2, 3)
-    for value in (peek, refresh, refreshed, emit, emitted):
+    for value in (peek, refresh, refreshed, Emitted("k", Timestamp(5), 1, 2, 3)):
         assert wire.decode(wire.encode(value), type(value)) == value
+
+
+def test_an_emission_carries_the_description_of_its_sink() -> None:
+    broker = Connection("KAFKA", (("BROKER", "b:9092"), ("SASL PASSWORD", SecretReference("p", "secret-1"))))
+    registry = Connection("CONFLUENT SCHEMA REGISTRY", (("URL", "http://r"),))
+    avro = Avro(registry, "row", has_null_defaults=True)
+    kafka = [
+        KafkaTarget(broker, "t", "progress", ("a",), envelope, format, key_format, partitions=3)
+        for envelope in Envelope
+        for format in (Json(), avro)
+        for key_format in (Json(), avro, Plain("TEXT"))
+    ]
+    for target in (DeltaTarget("folder"), *kafka):
+        sink = SinkSpec(GlobalId("u9"), "k", GET, DESC, target, True, Timestamp(3), (GlobalId("u8"),))
+        emit = Emit(sink, Timestamp(4), "tick", Timestamp(2))
+        assert wire.decode(wire.encode(emit), Emit) == emit
 
 
 def test_errors_come_out_as_the_class_they_are() -> None:

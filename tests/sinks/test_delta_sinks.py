@@ -19,7 +19,7 @@ from reclock.clusters.engine_pool import EnginePool
 from reclock.compute import peeks
 from reclock.compute.engines.engine import Engine
 from reclock.errors import ClaimConflict, NotReadable, SinceHeld, TargetChanged, UnknownObject
-from reclock.pipeline import tick
+from reclock.pipeline import cluster_steps
 from reclock.pipeline.tick import sink_names
 from reclock.protocol.compute import Emitted
 from reclock.sinks import delta
@@ -33,7 +33,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def emit(world: World, sink: str, owner: str = "e1") -> Emitted:
-    return tick.emit(world.environment, sink, world.now, owner=owner)
+    return cluster_steps.emit(world.environment, sink, world.now, owner=owner)
 
 
 def check(world: World, relation: str, path: str) -> list[int]:

@@ -97,7 +97,7 @@ def test_a_backup_beside_writers_is_one_consistent_time(tmp_path: Path, catalog:
                 seen = list(writers.acknowledged)
                 wait_for(lambda seen=seen: all(a > b + 2 for a, b in zip(writers.acknowledged, seen, strict=True)))
                 before.append(list(writers.acknowledged))
-                back_up(environment, tmp_path / f"backup{number}")
+                back_up(environment.stores, tmp_path / f"backup{number}")
                 maintenance.run(environment)
     for number in range(2):
         restore(tmp_path / f"backup{number}", tmp_path / f"home{number}", may_replace=False)
@@ -117,7 +117,7 @@ def test_definitions_of_the_moment_come_back(tmp_path: Path, catalog: str) -> No
             "CREATE TABLE t (a int); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT a FROM t; CREATE DEFAULT INDEX ON v",
         )
         sql(environment, "CREATE TABLE filled AS SELECT a + 1 AS b FROM t; CREATE ROLE pam LOGIN PASSWORD 'pencil'")
-        back_up(environment, saved)
+        back_up(environment.stores, saved)
         sql(environment, "INSERT INTO t VALUES (2); CREATE TABLE later (a int); INSERT INTO later VALUES (42); DROP TABLE filled")
         environment.stores.tables.apply()
     restore(saved, home, may_replace=True)
@@ -157,7 +157,7 @@ def test_a_source_with_a_claim_and_its_sink_come_back(
         held: list[bool] = []
         with monkeypatch.context() as patch:
             patch.setattr(failpoints, "on_reach", lambda killed_at: held.append(sink in environment.stores.holds.earliest()))
-            back_up(environment, saved)
+            back_up(environment.stores, saved)
         assert held
         assert not any(held)  # the sink goes on beside the backup
         sql(environment, "DROP SOURCE words CASCADE")
@@ -178,7 +178,7 @@ def test_the_errors_of_a_view_come_back(tmp_path: Path) -> None:
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); CREATE MATERIALIZED VIEW m AS SELECT 1 / a AS x FROM t; INSERT INTO t VALUES (0)")
         assert len(tick.run(environment, owner="test").failed) == 1
-        back_up(environment, saved)
+        back_up(environment.stores, saved)
     restore(saved, home, may_replace=True)
     with Environment.open(home) as environment:
         index = environment.stores.lake.open(StorageCollectionId(GlobalId("u3"))).pin()
@@ -195,7 +195,7 @@ def saved(tmp_path: Path) -> Iterator[Path]:
     home = tmp_path / "home"
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
-        back_up(environment, tmp_path / "saved")
+        back_up(environment.stores, tmp_path / "saved")
         sql(environment, "INSERT INTO t VALUES (2)")
     return tmp_path / "saved"
 
@@ -237,7 +237,7 @@ def test_what_is_there_is_not_replaced_unasked(tmp_path: Path, saved: Path) -> N
     with Environment.open(tmp_path / "home") as environment:
         assert sql(environment, "SELECT a FROM t ORDER BY a") == [(1,), (2,)]
         with pytest.raises(ConfigurationError):
-            back_up(environment, saved)
+            back_up(environment.stores, saved)
 
 
 @pytest.mark.parametrize("killed_at", ["backup.before_consensus", "backup.after_consensus", "backup.collection_copied"])
@@ -250,7 +250,7 @@ def test_a_backup_that_died_is_none(tmp_path: Path, saved: Path, killed_at: str)
 
 def _back_up(home: Path, to: Path) -> None:
     with Environment.open(home) as environment:
-        back_up(environment, to)
+        back_up(environment.stores, to)
 
 
 def test_consensus_may_move_to_another_database(
@@ -260,7 +260,7 @@ def test_consensus_may_move_to_another_database(
     restore(saved, tmp_path / "elsewhere", may_replace=False)
     with Environment.open(tmp_path / "elsewhere") as environment:
         assert sql(environment, "INSERT INTO t VALUES (7); SELECT a FROM t ORDER BY a") == [(1,), (7,)]
-        back_up(environment, tmp_path / "second")
+        back_up(environment.stores, tmp_path / "second")
     monkeypatch.delenv("RECLOCK_CONSENSUS_URL")
     restore(tmp_path / "second", tmp_path / "back", may_replace=False)
     with Environment.open(tmp_path / "back") as environment:

@@ -28,7 +28,7 @@ def test_a_rollback_is_found_out_and_a_backup_brings_both_back(
     with Environment.initialise(home) as environment:
         sql(environment, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)")
         environment.stores.tables.apply()
-        back_up(environment, tmp_path / "saved")
+        back_up(environment.stores, tmp_path / "saved")
         copy_consensus(home, tmp_path / "older.db")
         sql(environment, "INSERT INTO t VALUES (2)")
         environment.stores.tables.apply()

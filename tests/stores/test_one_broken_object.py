@@ -12,7 +12,7 @@ from stores.stores_of_home import sql
 from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import Timestamp
 from reclock.errors import CollectionDamaged, CollectionUnready
-from reclock.pipeline import maintenance, tick
+from reclock.pipeline import cluster_steps, maintenance, tick
 from reclock.runtime.environment import Environment
 from reclock.runtime.reporting import reporting
 
@@ -107,7 +107,7 @@ class Lakehouse(World):
         for group in self.groups.values():
             self.write(group, 2_000, "x")
         self.refresh()
-        tick.emit(self.environment, "k", self.now, owner="test")
+        cluster_steps.emit(self.environment, "k", self.now, owner="test")
 
     def reopen(self) -> None:
         self.environment.close()

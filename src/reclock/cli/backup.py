@@ -12,7 +12,7 @@ def run_backup(home: Path | None, to: Path) -> None:
     from reclock.pipeline.backup import back_up
 
     with Environment.open(home) as environment:
-        report = back_up(environment, to)
+        report = back_up(environment.stores, to)
     print(f'"{report.folder}" holds {report.collections} collections ({report.size_bytes} bytes) as of {report.time}')
 
 

@@ -22,7 +22,6 @@ from reclock.compute.engines.engine import Answer, CollectionInput, Engine, Inpu
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.definitions.sinks import SinkSpec
 from reclock.errors import NotReadable, ReplicaBehind, UnknownCollection, VersionGone
 from reclock.ingest.progress import plan_input
 from reclock.plan.relational import collections
@@ -61,8 +60,6 @@ class InProcessReplica:
     published: Mapping[str, Timestamp]
     """Uppers that this process knows of."""
     measurements: Measurements
-    sink: Callable[[GlobalId], SinkSpec]
-    """A sink as the catalog has it. Raises ``UnknownObject``."""
     sink_context: SinkContext
     catalog_frontier: Timestamp = MINIMUM
     _running: dict[GlobalId, Dataflow] = field(default_factory=dict)
@@ -147,7 +144,7 @@ class InProcessReplica:
         reader = ChangeReader(self.lake, self.frontiers, self.settings, self.small(), self.large)
         opened = partial(open_writer, context=self.sink_context)
         emitter = Emitter(self.frontiers, self.holds, reader, opened, emit.owner, self.settings.claim_lease_ms)
-        return emitter.emit(self.sink(emit.id), emit.at)
+        return emitter.emit(emit.sink, emit.at)
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:
         return self.measurements.take_changes(subscribes)

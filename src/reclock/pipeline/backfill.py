@@ -25,7 +25,7 @@ from reclock.failpoints import failpoint
 from reclock.ingest.rebuild import Rebuild, Rebuilt
 from reclock.ingest.report import IngestReport, IngestState
 from reclock.ingest.source_collections import SourceCollections
-from reclock.pipeline import tick
+from reclock.pipeline import source_steps
 from reclock.runtime.environment import Environment
 
 _POLL_S = 0.2
@@ -71,7 +71,7 @@ def sources(environment: Environment, only: Sequence[str] | None = None, *, by: 
     """The full names of the sources asked for, or of all whose history is being given and begins at ``by`` at the latest. Raises
     ``UnknownRelation``."""
     environment.control_plane.await_storage(environment.stores.planner_catalog())
-    specs = source_specs(environment, only)
+    specs = source_specs(environment.stores, only)
     if only is None:
         waiting = environment.stores.frontiers.backfilled()
         specs = [spec for spec in specs if spec.id in waiting and (by is None or spec.created_at <= by)]
@@ -147,7 +147,7 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
         environment.stores.lake,
         lambda: environment.runtime.engines.spark(pool=spec.id),
         environment.stores.clock,
-        skipped(environment, spec.id),
+        skipped(environment.stores, spec.id),
     )
     return work.run()
 
@@ -155,7 +155,7 @@ def rebuild(environment: Environment, source: str) -> Rebuilt:
 def _spec(environment: Environment, source: str) -> SourceSpec:
     """The source, whose collections are there."""
     environment.control_plane.await_storage(environment.stores.planner_catalog())
-    [spec] = source_specs(environment, [source])
+    [spec] = source_specs(environment.stores, [source])
     return spec
 
 
@@ -175,13 +175,13 @@ def _finish(environment: Environment, spec: SourceSpec, owner: str) -> None:
 
 def _step(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str) -> IngestReport:
     """The source's part of a tick, with its history. Raises what keeps it from being published."""
-    report = tick.ingest(environment, spec.name, at, owner=owner, is_history=True)
+    report = source_steps.ingest(environment, spec.name, at, owner=owner, is_history=True)
     if report.state in (IngestState.IDLE, IngestState.BUSY):
         return report
-    for audited in tick.audit(environment, [spec.name], owner=owner):
+    for audited in source_steps.audit(environment.stores, [spec.name], owner=owner):
         if not audited.success:
             raise AuditFailed(spec.name, list(audited.failed))
-    for failure in tick.publish(environment, [spec.name], at, owner=owner).failed:
+    for failure in source_steps.publish(environment, [spec.name], at, owner=owner).failed:
         raise SourceError(failure.message, detail=failure.detail, hint=failure.hint)
     return report
 

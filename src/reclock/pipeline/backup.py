@@ -27,7 +27,7 @@ from reclock.consensus.frontiers.groups import Frontiers, GroupFrontier
 from reclock.errors import BackupFailed, ConfigurationError, NotReadable, UnknownCollection
 from reclock.failpoints import failpoint
 from reclock.oracle.oracle import ConsensusOracle
-from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
 
 MANIFEST = "manifest.json"
 DATA = "data"
@@ -50,7 +50,7 @@ class BackupReport:
     size_bytes: int
 
 
-def back_up(environment: Environment, to: Path) -> BackupReport:
+def back_up(stores: Stores, to: Path) -> BackupReport:
     """Both stores are in the new folder ``to``, consistent and durable, when this returns; writers go on meanwhile.
 
     Raises ``ConfigurationError`` if the folder is there and not empty, ``BackupFailed`` if maintenance takes files away faster
@@ -61,7 +61,7 @@ def back_up(environment: Environment, to: Path) -> BackupReport:
     to.mkdir(parents=True, exist_ok=True, mode=0o700)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _Attempt(environment, to, to / DATA).run()
+            return _Attempt(stores, to, to / DATA).run()
         except (BackupFailed, NotReadable, UnknownCollection):
             shutil.rmtree(to / DATA, ignore_errors=True)
             if attempt == _ATTEMPTS:
@@ -71,27 +71,27 @@ def back_up(environment: Environment, to: Path) -> BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    environment: Environment
+    stores: Stores
     to: Path
     folder: Path
 
     def run(self) -> BackupReport:
         self.folder.mkdir(mode=0o700)
         with ExitStack() as held:
-            sinks = {sink.id for sink in self.environment.stores.planner_catalog().sinks()}  # what they have is in their targets
-            for group, frontier in self.environment.stores.frontiers.get_all().items():
+            sinks = {sink.id for sink in self.stores.planner_catalog().sinks()}  # what they have is in their targets
+            for group, frontier in self.stores.frontiers.get_all().items():
                 if group in sinks:
                     continue
-                held.enter_context(self.environment.stores.shared_holds.held(frozenset({group}), frontier.since))
+                held.enter_context(self.stores.shared_holds.held(frozenset({group}), frontier.since))
             before = self._states()
             failpoint("backup.before_consensus")
             consensus = Consensus.connect(f"sqlite:///{self.folder / CONSENSUS}")
             try:
-                copy_all(self.environment.stores.consensus, consensus)
+                copy_all(self.stores.consensus, consensus)
                 failpoint("backup.after_consensus")
-                size_bytes = self._copy_catalog(ConsensusOracle(consensus, self.environment.stores.clock))
+                size_bytes = self._copy_catalog(ConsensusOracle(consensus, self.stores.clock))
                 copied = self._copy_collections(consensus, before)
-                time = ConsensusOracle(consensus, self.environment.stores.clock).read_ts(EPOCH_MS)
+                time = ConsensusOracle(consensus, self.stores.clock).read_ts(EPOCH_MS)
             finally:
                 consensus.close()
         fsync(str(self.folder / CONSENSUS))
@@ -99,18 +99,18 @@ class _Attempt:
         return BackupReport(self.to, time, len(copied), size_bytes + sum(copied.values()))
 
     def _states(self) -> dict[StorageCollectionId, TableState]:
-        lake = self.environment.stores.lake
+        lake = self.stores.lake
         found = {id: newest_state(lake.folder_of(id), str(id)) for id in lake.list()}
         return {id: state for id, state in found.items() if state is not None}
 
     def _copy_collections(self, consensus: Consensus, before: Mapping[StorageCollectionId, TableState]) -> dict[str, int]:
         """The bytes of each collection."""
-        leadership = self.environment.stores.leadership
+        leadership = self.stores.leadership
         groups = Frontiers(consensus, leadership).get_all()
-        staged = TableWal(consensus, leadership, self.environment.stores.clock).pending()
+        staged = TableWal(consensus, leadership, self.stores.clock).pending()
         copied = {}
-        for id in sorted({*before, *self.environment.stores.lake.list()}):
-            folder, target = self.environment.stores.lake.folder_of(id), Folder(str(self.folder / LAKE / str(id)))
+        for id in sorted({*before, *self.stores.lake.list()}):
+            folder, target = self.stores.lake.folder_of(id), Folder(str(self.folder / LAKE / str(id)))
             newest = newest_state(folder, str(id))
             if newest is None:
                 raise BackupFailed(f'"{id}" was dropped while it was to be copied')
@@ -128,7 +128,7 @@ class _Attempt:
 
     def _copy_catalog(self, oracle: ConsensusOracle) -> int:
         """Of a catalog in the lake, the commits whose time the oracle had given out."""
-        settings, mark = self.environment.stores.settings, self.environment.stores.mark
+        settings, mark = self.stores.settings, self.stores.mark
         if mark.catalog == "stash":
             return 0
         folder = persist_folder(settings.lake_root, mark.id, settings.lake_options)
@@ -142,14 +142,14 @@ class _Attempt:
 
     def _finish(self, time: Timestamp, copied: Mapping[str, int]) -> None:
         """The manifest last: without it a folder is no backup."""
-        leadership, mark = self.environment.stores.leadership, self.environment.stores.mark
+        leadership, mark = self.stores.leadership, self.stores.mark
         manifest = {
             "format": FORMAT,
             "environment_id": mark.id,
             "catalog": mark.catalog,
             "epoch": leadership.epoch,
             "deploy_generation": leadership.deploy_generation,
-            "taken_at": self.environment.stores.clock(),
+            "taken_at": self.stores.clock(),
             "time": time,
             "collections": dict(copied),
         }

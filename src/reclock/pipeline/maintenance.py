@@ -21,11 +21,14 @@ from reclock.controllers.implied import is_dropped
 from reclock.errors import CollectionDamaged, InternalError, ReclockError, SinceHeld, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
 from reclock.sql.catalog.entries import RelationEntry, SecretEntry
 
 _SECRET_GRACE_MS = 24 * 3_600_000
-_SPOOL_GRACE_MS = 24 * 3_600_000
 """How long a transaction that makes a secret may take to commit."""
+
+_SPOOL_GRACE_MS = 24 * 3_600_000
+"""How long a client may take to fetch rows that wait in files."""
 
 _USAGES_AT_ONCE = 50_000
 """How many measurements of storage usage one transaction takes away."""
@@ -82,13 +85,13 @@ class MaintenanceReport:
     failed: dict[str, ReclockError]
 
 
-def group_names(environment: Environment) -> dict[str, str]:
+def group_names(stores: Stores) -> dict[str, str]:
     """The frontier groups that there is something to do for, and what they are called, in order of id."""
-    catalog = environment.stores.planner_catalog()
+    catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
     items = catalog.snapshot.items
     found = {}
-    for group in sorted(environment.stores.frontiers.get_all(), key=lambda group: (len(group), group)):
+    for group in sorted(stores.frontiers.get_all(), key=lambda group: (len(group), group)):
         item, entry = items.get(GlobalId(group)), catalog.entry(GlobalId(group))
         if isinstance(entry, RelationEntry) and entry.collection.group != group:
             continue  # a guest
@@ -101,52 +104,53 @@ def group_names(environment: Environment) -> dict[str, str]:
 
 def sweep(environment: Environment) -> SweepReport:
     """Take away what dropped objects and readers that are gone left behind."""
-    catalog = environment.stores.planner_catalog()
+    stores = environment.stores
+    catalog = stores.planner_catalog()
     assert catalog.snapshot is not None
     environment.control_plane.storage_controller.step()  # what readers were still at, when it was dropped, goes now
-    for owner in sorted(environment.stores.holds.lasting_owners()):
+    for owner in sorted(stores.holds.lasting_owners()):
         if is_dropped(catalog.snapshot, owner):  # its last refresh held inputs after it was dropped
-            for hold in environment.stores.holds.owned_by(owner):
-                environment.stores.holds.release(hold)
-    environment.stores.managed.drop_unknown()
-    groups = environment.stores.frontiers.get_all()
-    dropped = [id for id in environment.stores.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
-    abandoned = environment.stores.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
+            for hold in stores.holds.owned_by(owner):
+                stores.holds.release(hold)
+    stores.managed.drop_unknown()
+    groups = stores.frontiers.get_all()
+    dropped = [id for id in stores.lake.list() if is_dropped(catalog.snapshot, id.source_id)]
+    abandoned = stores.tables.abandoned(id.source_id for id in dropped if id.group == TABLES)
     orphans = [id for id in dropped if (id.source_id in abandoned if id.group == TABLES else id.group not in groups)]
     for id in orphans:
-        environment.stores.lake.drop(id)
-    history_from = Timestamp(environment.stores.clock() - environment.stores.settings.status_retention_ms)
-    statuses = environment.stores.statuses.prune(history_from)
+        stores.lake.drop(id)
+    history_from = Timestamp(stores.clock() - stores.settings.status_retention_ms)
+    statuses = stores.statuses.prune(history_from)
     failed_cleanups = cleanup.run_all(environment)
-    spool = Spool.of_lake(environment.stores.lake.root, environment.stores.lake.storage_options)
-    spooled = spool.sweep(Timestamp(environment.stores.clock() - _SPOOL_GRACE_MS))
+    spool = Spool.of_lake(stores.lake.root, stores.lake.storage_options)
+    spooled = spool.sweep(Timestamp(stores.clock() - _SPOOL_GRACE_MS))
     return SweepReport(
         orphans=tuple(orphans),
-        holds=environment.stores.holds.sweep(),
+        holds=stores.holds.sweep(),
         statuses=statuses,
-        secrets=_sweep_secrets(environment),
+        secrets=_sweep_secrets(stores),
         spooled=spooled,
-        storage_usages=_expire_storage_usage(environment),
+        storage_usages=_expire_storage_usage(stores),
         failed_cleanups=failed_cleanups,
     )
 
 
-def _sweep_secrets(environment: Environment) -> int:
+def _sweep_secrets(stores: Stores) -> int:
     """A value is kept before the catalog names it: one that is old and has no name will get none. The old come first, then the
     names.
     """
-    old = environment.stores.secrets.kept_before(Timestamp(environment.stores.clock() - _SECRET_GRACE_MS))
-    needed = cleanup.secrets_of(environment.stores.pending_cleanup.get_all())
-    named = {entry.reference for entry in environment.stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
+    old = stores.secrets.kept_before(Timestamp(stores.clock() - _SECRET_GRACE_MS))
+    needed = cleanup.secrets_of(stores.pending_cleanup.get_all())
+    named = {entry.reference for entry in stores.planner_catalog().entries() if isinstance(entry, SecretEntry)}
     if unnamed := old - named - needed:
-        environment.stores.secrets.forget(unnamed)
+        stores.secrets.forget(unnamed)
     return len(unnamed)
 
 
-def _expire_storage_usage(environment: Environment) -> int:
+def _expire_storage_usage(stores: Stores) -> int:
     """Take away the measurements that are older than their retention; how many."""
-    oldest = environment.stores.clock() - environment.stores.settings.storage_usage_retention_ms
-    catalog, expired, conflicts = environment.stores.catalog, 0, 0
+    oldest = stores.clock() - stores.settings.storage_usage_retention_ms
+    catalog, expired, conflicts = stores.catalog, 0, 0
     while True:
         catalog.sync()
         tx = catalog.transaction()
@@ -164,27 +168,27 @@ def _expire_storage_usage(environment: Environment) -> int:
             expired += len(old)
 
 
-def maintain(environment: Environment, group: str) -> GroupReport:
+def maintain(stores: Stores, group: str) -> GroupReport:
     """Let the group's since follow its upper, then compact, checkpoint and vacuum each of its collections.
 
     A group that is dropped meanwhile has nothing to report. Raises what consensus raises.
     """
-    name = group_names(environment).get(group, group)
-    before = environment.stores.frontiers.get_all([group]).get(group)
+    name = group_names(stores).get(group, group)
+    before = stores.frontiers.get_all([group]).get(group)
     if before is None:
         return GroupReport(name, Timestamp(0), Timestamp(0), (), {})
     try:
-        since = advance_since(environment, before)
+        since = advance_since(stores, before)
     except UnknownCollection:
         return GroupReport(name, before.since, before.since, (), {})
     failpoint("maintenance.after_since")
     reports: list[CollectionReport] = []
     failed: dict[str, ReclockError] = {}
-    for id in _collections(environment, group):
+    for id in _collections(stores, group):
         try:
-            reports.append(_maintain_collection(environment, id, since))
+            reports.append(_maintain_collection(stores, id, since))
         except Exception as failure:  # the edge of the loop over collections
-            if _is_gone(environment, id):
+            if _is_gone(stores, id):
                 continue
             failed[f"{name} ({id})"] = _as_error(str(id), failure)
     return GroupReport(name, before.since, since, tuple(reports), failed)
@@ -195,111 +199,111 @@ def followed_since(frontier: GroupFrontier, *, lag_ms: int, read_ts: Timestamp) 
     return Timestamp(max(frontier.since, min(frontier.upper - lag_ms, frontier.upper - 1, read_ts)))
 
 
-def advance_since(environment: Environment, frontier: GroupFrontier) -> Timestamp:
+def advance_since(stores: Stores, frontier: GroupFrontier) -> Timestamp:
     """Move since as far as retention wants and holds allow; answers it as it is then. Raises ``UnknownCollection``.
 
     A source that was given a history keeps it, unless its definition says how far back.
     """
     group = frontier.group
-    lag_ms = _lag_ms(environment, group)
+    lag_ms = _lag_ms(stores, group)
     if lag_ms is None:
         return frontier.since
-    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=environment.stores.oracle.read_ts(EPOCH_MS))
-    environment.stores.shared_holds.let_go([group])
+    wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=stores.oracle.read_ts(EPOCH_MS))
+    stores.shared_holds.let_go([group])
     for _ in range(_ATTEMPTS):
-        held = environment.stores.holds.earliest([group]).get(group, wanted)
+        held = stores.holds.earliest([group]).get(group, wanted)
         try:
-            environment.stores.frontiers.allow_compaction(group, min(wanted, held))
+            stores.frontiers.allow_compaction(group, min(wanted, held))
         except SinceHeld:  # a reader has come since
             continue
         break
-    return environment.stores.frontiers.get(group).since
+    return stores.frontiers.get(group).since
 
 
-def _lag_ms(environment: Environment, group: str) -> int | None:
+def _lag_ms(stores: Stores, group: str) -> int | None:
     """How far since lags behind upper; None if it stays."""
     if group == INTROSPECTION:
-        return environment.stores.settings.introspection_retention_ms
-    entry = environment.stores.planner_catalog().entry(GlobalId(group))
+        return stores.settings.introspection_retention_ms
+    entry = stores.planner_catalog().entry(GlobalId(group))
     source = entry.source if isinstance(entry, RelationEntry) else None
     if source is not None and (source.retain_ms is not None or source.start is not None):
         return source.retain_ms
     is_index = entry is not None and entry.type is ItemType.INDEX
-    return environment.stores.settings.index_retention_ms if is_index else environment.stores.settings.retention_ms
+    return stores.settings.index_retention_ms if is_index else stores.settings.retention_ms
 
 
-def _collections(environment: Environment, group: str) -> Sequence[StorageCollectionId]:
-    tables = _tables(environment, group)
+def _collections(stores: Stores, group: str) -> Sequence[StorageCollectionId]:
+    tables = _tables(stores, group)
     if tables is None:
-        return environment.stores.lake.list(group)
+        return stores.lake.list(group)
     tables.apply()
     return [table_id(table) for table in sorted(tables.log.known())]
 
 
-def _tables(environment: Environment, group: str) -> Tables | None:
+def _tables(stores: Stores, group: str) -> Tables | None:
     """Those that the group is of, if it is of tables."""
     if group == INTROSPECTION:
-        return environment.stores.managed.tables
-    return environment.stores.tables if group == TABLES else None
+        return stores.managed.tables
+    return stores.tables if group == TABLES else None
 
 
-def _maintain_collection(environment: Environment, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
-    collection = environment.stores.lake.open(id)
+def _maintain_collection(stores: Stores, id: StorageCollectionId, since: Timestamp) -> CollectionReport:
+    collection = stores.lake.open(id)
     files_before = len(collection.pin().all_files)
     is_bindings = id.collection is CollectionType.REMAPPING  # a progress relation shows their times
-    compact(collection, since, keeps_last_times=is_bindings, clock=environment.stores.clock)
+    compact(collection, since, keeps_last_times=is_bindings, clock=stores.clock)
     failpoint("maintenance.after_compact")
     checkpoint(collection)
     failpoint("maintenance.after_checkpoint")
-    begun_before = Timestamp(environment.stores.clock() - environment.stores.settings.vacuum_grace_ms)
+    begun_before = Timestamp(stores.clock() - stores.settings.vacuum_grace_ms)
     # Claims are read after that moment: what is staged for later ones is newer.
-    claimed = _claimed_staging(environment, id.group)
-    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=environment.stores.clock)
+    claimed = _claimed_staging(stores, id.group)
+    freed = vacuum(collection, before=begun_before, claimed_staging=claimed, clock=stores.clock)
     return CollectionReport(id, files_before, len(collection.pin().all_files), freed.size_bytes)
 
 
-def _is_gone(environment: Environment, id: StorageCollectionId) -> bool:
+def _is_gone(stores: Stores, id: StorageCollectionId) -> bool:
     """Whether the object was dropped, so that nothing of it needs to be maintained."""
-    snapshot = environment.stores.catalog.sync()
-    return is_dropped(snapshot, id.source_id) or not environment.stores.lake.exists(id)
+    snapshot = stores.catalog.sync()
+    return is_dropped(snapshot, id.source_id) or not stores.lake.exists(id)
 
 
-def _claimed_staging(environment: Environment, group: str) -> frozenset[str]:
+def _claimed_staging(stores: Stores, group: str) -> frozenset[str]:
     """The staging folders that the claim on the group names, whatever it is that claims it; of tables, those that the log needs."""
-    tables = _tables(environment, group)
+    tables = _tables(stores, group)
     if tables is not None:
         return tables.log.staged_names()
-    claim = environment.stores.frontiers.get(group).claim
+    claim = stores.frontiers.get(group).claim
     name = claim.payload.get("staging") if claim is not None else None
     return frozenset() if name is None else frozenset({name})
 
 
-def _sizes(environment: Environment) -> dict[str, int]:
+def _sizes(stores: Stores) -> dict[str, int]:
     """The bytes of each collection that is neither dropped meanwhile nor damaged."""
     sizes = {}
-    for id in environment.stores.lake.list():
+    for id in stores.lake.list():
         try:
-            sizes[str(id)] = environment.stores.lake.open(id).stored_bytes()
+            sizes[str(id)] = stores.lake.open(id).stored_bytes()
         except CollectionDamaged:  # its own maintenance reports it
             continue
         except Exception:
-            if not _is_gone(environment, id):
+            if not _is_gone(stores, id):
                 raise
     return sizes
 
 
-def record_usage(environment: Environment) -> int:
+def record_usage(stores: Stores) -> int:
     """Record in the catalog, at one moment, the bytes that each collection takes; their sum."""
-    sizes = _sizes(environment)
-    measured_at = environment.stores.clock()
+    sizes = _sizes(stores)
+    measured_at = stores.clock()
     failpoint("maintenance.before_record")
     for attempt in range(_ATTEMPTS):
-        environment.stores.catalog.sync()
-        tx = environment.stores.catalog.transaction()
+        stores.catalog.sync()
+        tx = stores.catalog.transaction()
         for collection, size_bytes in sizes.items():
             tx.record_storage_usage(collection, size_bytes, collected_at=measured_at)
         try:
-            environment.stores.catalog.commit_transaction(tx)
+            stores.catalog.commit_transaction(tx)
             break
         except UpperMismatch:
             if attempt == _ATTEMPTS - 1:
@@ -308,11 +312,9 @@ def record_usage(environment: Environment) -> int:
     return sum(sizes.values())
 
 
-def compact_catalog(environment: Environment) -> int:
+def compact_catalog(stores: Stores) -> int:
     """Delete the catalog's history that is older than its retention; how many updates."""
-    return environment.stores.catalog.compact(
-        Timestamp(max(environment.stores.clock() - environment.stores.settings.catalog_retention_ms, 0))
-    )
+    return stores.catalog.compact(Timestamp(max(stores.clock() - stores.settings.catalog_retention_ms, 0)))
 
 
 def run(environment: Environment) -> MaintenanceReport:
@@ -323,9 +325,9 @@ def run(environment: Environment) -> MaintenanceReport:
         sweep(environment)
     except Exception as failure:
         failed["sweep"] = _as_error("sweep", failure)
-    for group, name in group_names(environment).items():
+    for group, name in group_names(environment.stores).items():
         try:
-            report = maintain(environment, group)
+            report = maintain(environment.stores, group)
         except Exception as failure:
             failed[name] = _as_error(name, failure)
         else:
@@ -333,12 +335,12 @@ def run(environment: Environment) -> MaintenanceReport:
             failed |= report.failed
     stored_bytes = 0
     try:
-        stored_bytes = record_usage(environment)
+        stored_bytes = record_usage(environment.stores)
     except Exception as failure:
         failed["storage usage"] = _as_error("storage usage", failure)
     catalog_updates = 0
     try:
-        catalog_updates = compact_catalog(environment)
+        catalog_updates = compact_catalog(environment.stores)
     except Exception as failure:
         failed["catalog"] = _as_error("catalog", failure)
     return MaintenanceReport(tuple(reports), stored_bytes, catalog_updates, failed)

@@ -12,6 +12,7 @@ from reclock.algebra.error_intervals import ErrorInterval
 from reclock.algebra.ids import GlobalId, StorageCollectionId
 from reclock.algebra.relations import RelationDesc
 from reclock.algebra.timestamps import MINIMUM, Timestamp
+from reclock.definitions.sinks import SinkSpec
 from reclock.plan.relational import Finishing, Plan
 from reclock.protocol.frontier import AdvanceCatalogFrontier
 from reclock.protocol.introspection import CancelSubscribe, LogName, LogResponse, Row, Subscribe
@@ -99,12 +100,12 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Bring the target of the sink up to ``at``, or as far as its inputs are complete, under a claim of ``owner``.
+    """Bring the target of ``sink`` up to ``at``, or as far as its inputs are complete, under a claim of ``owner``.
 
-    The sink is what the catalog says of it at ``catalog_ts`` or later.
+    The sink is as the catalog described it at ``catalog_ts``; of secrets, the command carries references only.
     """
 
-    id: GlobalId
+    sink: SinkSpec
     at: Timestamp
     owner: str
     catalog_ts: Timestamp = MINIMUM
@@ -173,7 +174,8 @@ class Replica(Protocol):
         ...
 
     def emit(self, emit: Emit) -> Emitted:
-        """Raises ``ReplicaBehind``, ``UnknownObject``, ``SinkError``, and ``ClaimConflict`` while another process emits."""
+        """Raises ``ReplicaBehind``, ``UnknownCollection`` for a dropped sink, ``SinkError``, and ``ClaimConflict`` while another
+        process emits."""
         ...
 
     def take_changes(self, subscribes: Collection[str]) -> list[LogResponse]:

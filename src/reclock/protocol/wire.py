@@ -15,6 +15,7 @@ from cattrs.preconf.json import JsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
 
 from reclock.algebra.ids import StorageCollectionId
+from reclock.definitions.sinks import Avro, Json, Plain, Target
 from reclock.errors import InternalError, ReclockError
 from reclock.plan.relational import Constant, Plan
 from reclock.plan.scalars import Aggregate, Literal, Scalar
@@ -24,6 +25,9 @@ from reclock.protocol.introspection import LogChanges, LogFailed, LogResponse, R
 T = TypeVar("T")
 
 _US = dt.timedelta(microseconds=1)
+
+_FORMATS = (Json | Avro, Json | Avro | Plain)
+"""The formats of a Kafka target's values and keys."""
 
 _VALUES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "float": (float, float.hex, float.fromhex),
@@ -168,7 +172,7 @@ def _made() -> JsonConverter:
     )
     converter.register_unstructure_hook(Aggregate, make_dict_unstructure_fn(Aggregate, converter, filter=optional))
     converter.register_structure_hook(Aggregate, make_dict_structure_fn(Aggregate, converter, filter=optional))
-    for union in (Plan, ComputeCommand):
+    for union in (Plan, ComputeCommand, Target, *_FORMATS):
         configure_tagged_union(union, converter)
     return converter
 

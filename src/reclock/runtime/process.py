@@ -15,7 +15,6 @@ from reclock.collections.arrangements import Arrangements
 from reclock.connectors.factory import ConnectionContext
 from reclock.connectors.objects.object_store import open_object_store
 from reclock.consensus.processes.reporters import Reporters
-from reclock.controllers.implied import sink_spec
 from reclock.ingest.pool import IngestionPool
 from reclock.introspection.backends import Backends
 from reclock.introspection.collection_manager import CollectionManager
@@ -65,7 +64,6 @@ class ProcessRuntime:
             lambda: self.engines.large(pool),
             stores.published_uppers,
             Measurements(lambda ids: stores.frontiers.get_all(list(ids)), stores.lake, stores.clock, sample_ms, usage),
-            lambda id: sink_spec(stores.planner_catalog(), id),
             self.sink_context,
         )
 

@@ -22,7 +22,7 @@ def check_source(environment: Environment, name: str, *, timeout_s: float) -> It
     Nothing is claimed, bound or acknowledged. Raises ``UnknownRelation``.
     """
     environment.control_plane.await_storage(environment.stores.planner_catalog())
-    [spec] = source_specs(environment, [name])
+    [spec] = source_specs(environment.stores, [name])
     yield from _known(environment, spec)
     found: SimpleQueue[CheckResult | None] = SimpleQueue()
 

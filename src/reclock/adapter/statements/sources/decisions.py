@@ -25,6 +25,7 @@ from reclock.ingest import payload
 from reclock.ingest.failures import decode_failure
 from reclock.ingest.source_collections import SourceCollections
 from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
 from reclock.sql.statements.sources.alter_plan import ResnapshotSource, RestartPartition, RetrySource, SkipRange, WaiveCheck
 
 _Payload = Mapping[str, Any]
@@ -121,7 +122,7 @@ def _restart(statement: RestartPartition, context: StatementContext) -> None:
     Raises ``InvalidOption`` if nothing was given up under that name, or the source's connector has no such partitions.
     """
     environment = context.environment
-    [spec] = source_specs(environment, [str(statement.name)])
+    [spec] = source_specs(environment.stores, [str(statement.name)])
     connector = open_connector(spec, environment.runtime.connection_context)
     if not isinstance(connector, SupportsRestart):
         raise InvalidOption(f'nothing of "{statement.name}" can be restarted', detail="only objects can be read again")
@@ -167,17 +168,15 @@ def _unless_lost(change: _PayloadChange) -> _PayloadChange:
     return checked
 
 
-def skipped(environment: Environment, source: GlobalId) -> list[Skip]:
+def skipped(stores: Stores, source: GlobalId) -> list[Skip]:
     """The offsets of a source that were skipped after they were bound, as the audit log records them."""
-    logged: list[Any] = [
-        event.details for event in environment.stores.catalog.get_audit_logs() if event.details.get("source") == source
-    ]
+    logged: list[Any] = [event.details for event in stores.catalog.get_audit_logs() if event.details.get("source") == source]
     return [(details["partition"], details["lower"], details["upper"]) for details in logged]
 
 
-def has_gaps(environment: Environment, source: GlobalId) -> bool:
+def has_gaps(stores: Stores, source: GlobalId) -> bool:
     """Whether any offsets of the source were ever skipped."""
-    events = (event.details for event in environment.stores.catalog.get_audit_logs())
+    events = (event.details for event in stores.catalog.get_audit_logs())
     return any(details.get("decision") == "skip" and source in (details.get("of"), details.get("source")) for details in events)
 
 

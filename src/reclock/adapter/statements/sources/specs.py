@@ -8,7 +8,7 @@ from reclock.catalog.objects import ItemType
 from reclock.controllers.implied import source_spec
 from reclock.definitions.sources import SourceSpec
 from reclock.errors import SqlSyntaxError, UnknownObject
-from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, parts
@@ -18,12 +18,12 @@ from reclock.sql.syntax.parse import parse_one
 _NAMES = SessionNames()
 
 
-def source_specs(environment: Environment, only: Sequence[str] | None = None) -> list[SourceSpec]:
+def source_specs(stores: Stores, only: Sequence[str] | None = None) -> list[SourceSpec]:
     """Every source but guests, which their hosts bind; or those named (as SQL would, qualified or not). In order of id.
 
     Raises ``UnknownRelation``.
     """
-    catalog = environment.stores.planner_catalog()
+    catalog = stores.planner_catalog()
     if only is not None:
         named = [_named(catalog, name) for name in only]
         return [source_spec(catalog, entry) for entry in {entry.id: entry for entry in named}.values()]

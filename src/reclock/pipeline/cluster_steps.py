@@ -1,0 +1,185 @@
+"""The steps of a tick that clusters do: refresh indexes, emit sinks. Both are idempotent; any process may ask for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from reclock.adapter.statements.sinks import named_sink, sinks
+from reclock.adapter.timestamps import readiness
+from reclock.algebra.ids import TABLES
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.consensus.objects.statistics import Moved
+from reclock.controllers.implied import sink_spec
+from reclock.errors import ClaimConflict, ReclockError, UpperMismatch
+from reclock.pipeline.object_status import error_of, record_error, record_running, record_stall
+from reclock.pipeline.source_steps import existing_sources
+from reclock.pipeline.tick_reports import ClusterReport, RefreshReport, TickFailure
+from reclock.plan.relational import Plan, collections
+from reclock.protocol.compute import Emit, Emitted, Refresh, Refreshed
+from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
+
+T = TypeVar("T")
+
+_logger = structlog.get_logger(__name__)
+
+_POLL_S = 0.2
+
+
+def cluster_names(stores: Stores) -> list[str]:
+    """The clusters of the catalog, by id."""
+    clusters = stores.catalog.sync().clusters.values()
+    return [cluster.name for cluster in sorted(clusters, key=lambda cluster: cluster.id)]
+
+
+def sink_names(environment: Environment, clusters: Sequence[str] | None = None, *, over: str | None = None) -> list[str]:
+    """The full names of all sinks, or of those in ``clusters``; or only those that read the frontier group ``over``."""
+    catalog = environment.stores.planner_catalog()
+    environment.control_plane.await_storage(catalog)
+    cluster_ids = {id for name, id in catalog.clusters.items() if clusters is None or name in clusters}
+    return [
+        str(sink.name)
+        for sink in sinks(catalog)
+        if sink.cluster_id in cluster_ids and (over is None or _reads(sink_spec(catalog, sink.id).plan, over))
+    ]
+
+
+def refresh(
+    environment: Environment, cluster: str, at: int, *, owner: str, over: str | None = None, is_patient: bool = False
+) -> RefreshReport:
+    """Bring every index of ``cluster`` up to ``at``, or as far as its inputs are complete; or only those that read the frontier
+    group ``over``. A cluster that was dropped has none.
+
+    An index that another process refreshes is left to that process, and the report omits it. With ``is_patient`` it is first waited
+    for, as long as a claim outlives a process that has died.
+    """
+    stores = environment.stores
+    catalog = stores.planner_catalog()
+    if cluster not in catalog.clusters:
+        return RefreshReport(cluster, (), ())
+    environment.control_plane.await_storage(catalog)
+    readiness.retry_unready(environment)
+    assert catalog.snapshot is not None
+    controller = environment.control_plane.compute_controller(catalog.clusters[cluster])
+    complete_tables(stores, Timestamp(at))
+    reports: list[Refreshed] = []
+    failures: list[TickFailure] = []
+    for index in controller.dataflows():
+        if not _reads(index.plan, over):
+            continue
+        command = Refresh(index.id, Timestamp(at), owner, catalog.snapshot.content_upper)
+        try:
+            report = _retry_while_claimed(stores, partial(controller.refresh, command), is_patient=is_patient)
+            reports.append(report)
+            if report.error is None:
+                record_running(stores, index.id)
+            else:
+                query_error = report.error.error()
+                failures.append(TickFailure.of(index.name, query_error))
+                record_error(stores, index.id, status="failing", error=query_error)
+        except ClaimConflict as conflict:
+            _logger.info("another process refreshes the index", index=index.name, detail=conflict.detail)
+        except ReclockError as failure:  # one index's trouble is not the others'
+            error = readiness.about_object(failure, environment)
+            failures.append(TickFailure.of(index.name, error))
+            record_stall(stores, index.id, error=error)
+    return RefreshReport(cluster, tuple(reports), tuple(failures))
+
+
+def _reads(plan: Plan, over: str | None) -> bool:
+    """Whether the plan reads that frontier group; any plan, if none is named."""
+    return over is None or any(id.group == over for id in collections(plan))
+
+
+def _retry_while_claimed(stores: Stores, work: Callable[[], T], *, is_patient: bool) -> T:
+    """The result of ``work``. With ``is_patient`` it is repeated while another process is at work, until a claim that was there
+    at the beginning can be taken over if its process has died."""
+    deadline = time.monotonic() + (stores.settings.claim_lease_ms / 1000 + 1 if is_patient else 0)
+    while True:
+        try:
+            return work()
+        except (ClaimConflict, UpperMismatch):
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_S)
+
+
+def emit(environment: Environment, sink: str, at: int, *, owner: str, is_patient: bool = False) -> Emitted:
+    """Have the sink's cluster bring its target up to ``at``, or as far as its inputs are complete. Its status says how that went.
+
+    Raises ``SinkError`` if it stalls, and ``ClaimConflict`` if another process emits it, with ``is_patient`` not before a claim of
+    one that has died would have ended; any other exception becomes an ``InternalError`` of this sink.
+    """
+    stores = environment.stores
+    catalog = stores.planner_catalog()
+    environment.control_plane.await_storage(catalog)
+    entry = named_sink(catalog, sink)
+    complete_tables(stores, Timestamp(at))
+    assert catalog.snapshot is not None
+    catalog_ts = catalog.snapshot.content_upper
+    controller = environment.control_plane.compute_controller(entry.cluster_id)
+    try:
+        controller.await_frontier(catalog_ts)
+        command = Emit(sink_spec(catalog, entry.id), Timestamp(at), owner, catalog_ts)
+        emitted = _retry_while_claimed(stores, partial(controller.emit, command), is_patient=is_patient)
+    except ClaimConflict:
+        raise  # another process emits: nothing is wrong with the sink
+    except Exception as failure:  # the edge of the loop over sinks
+        error = error_of(environment, failure, f'sink "{entry.name}"')
+        record_stall(stores, entry.id, error=error)
+        raise error from failure
+    record_running(stores, entry.id)
+    if emitted.commits:
+        moved = Moved(Timestamp(emitted.upper - 1), 0, emitted.changes, emitted.bytes)
+        stores.statistics.add({entry.id: moved})
+    return emitted
+
+
+def emit_all(
+    environment: Environment, names: Sequence[str], at: int, *, owner: str, is_patient: bool = False
+) -> tuple[tuple[Emitted, ...], tuple[TickFailure, ...]]:
+    """See `emit`: what was emitted of these sinks, and which of them stall. A sink that another process emits is left to it."""
+    emitted: list[Emitted] = []
+    failures: list[TickFailure] = []
+    for sink in names:
+        try:
+            emitted.append(emit(environment, sink, at, owner=owner, is_patient=is_patient))
+        except ClaimConflict as conflict:
+            _logger.info("another process emits the sink", sink=sink, detail=conflict.detail)
+        except ReclockError as error:  # one sink's trouble is not the others'
+            failures.append(TickFailure.of(sink, error))
+    return tuple(emitted), tuple(failures)
+
+
+def complete_tables(stores: Stores, at: Timestamp) -> None:
+    """The Delta tables of all tables contain everything up to ``at`` afterwards."""
+    if stores.tables.log.known():
+        stores.frontiers.advance_idle([TABLES], Timestamp(min(at, stores.oracle.read_ts(EPOCH_MS)) + 1))
+        stores.tables.apply(through=at)
+
+
+def work(environment: Environment, cluster: str, at: int, *, owner: str) -> ClusterReport:
+    """Refresh the indexes of ``cluster``, then emit its sinks."""
+    refreshed = refresh(environment, cluster, at, owner=owner)
+    emitted, stalled = emit_all(environment, sink_names(environment, [cluster]), at, owner=owner)
+    return ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled)
+
+
+def refresh_dependents(
+    environment: Environment, source: str, at: int, *, clusters: Sequence[str], owner: str
+) -> tuple[ClusterReport, ...]:
+    """Refresh the indexes of ``clusters`` that read this source, and emit the sinks there that do: up to ``at``, or as far as their
+    other inputs are complete. One report for each cluster; none if the source was dropped."""
+    reports = []
+    for group in (spec.id for spec in existing_sources(environment.stores, [source])):
+        for cluster in clusters:
+            refreshed = refresh(environment, cluster, at, owner=owner, over=group, is_patient=True)
+            names = sink_names(environment, [cluster], over=group)
+            emitted, stalled = emit_all(environment, names, at, owner=owner, is_patient=True)
+            reports.append(ClusterReport(refreshed.indexes, emitted, refreshed.failed + stalled))
+    return tuple(reports)

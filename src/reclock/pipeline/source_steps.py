@@ -1,0 +1,245 @@
+"""The steps of a tick that move sources: ingest, audit, publish.
+
+Every step is idempotent and durable before the next; any process may do any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from reclock.adapter.statements.sources.decisions import has_gaps
+from reclock.adapter.statements.sources.specs import source_specs
+from reclock.adapter.timestamps import readiness
+from reclock.adapter.transaction import cleanup
+from reclock.algebra.timestamps import EPOCH_MS, Timestamp
+from reclock.connectors.connector import RESTART_HINT
+from reclock.connectors.factory import open_connector
+from reclock.controllers.implied import is_dropped
+from reclock.definitions.sources import SourceSpec
+from reclock.errors import (
+    AuditFailed,
+    ClaimConflict,
+    OutputFailed,
+    SourceError,
+    UnknownObject,
+    UnknownRelation,
+    UpperMismatch,
+)
+from reclock.ingest import step as ingestion
+from reclock.ingest.audit import AuditCase, conclude_audit, open_audit
+from reclock.ingest.commit import commit_and_publish
+from reclock.ingest.difference import Engines
+from reclock.ingest.payload import Step
+from reclock.ingest.report import IngestReport, IngestState
+from reclock.pipeline.object_status import error_of, record_running, record_stall
+from reclock.pipeline.tick_reports import AuditReport, PublishReport, TickFailure
+from reclock.quality.results import AuditResult
+from reclock.runtime.environment import Environment
+from reclock.runtime.stores import Stores
+from reclock.sql.catalog.entries import Entry
+
+_logger = structlog.get_logger(__name__)
+
+_SHOWN_NAMES = 10
+"""How many names of abandoned objects a status shows."""
+
+_ATTEMPTS = 5
+"""How often a source takes a newer time within one tick."""
+
+
+def source_names(environment: Environment, only: Sequence[str] | None = None) -> list[str]:
+    """The full names of all sources, or of those in ``only``, without those whose history is being backfilled. Raises
+    ``UnknownRelation``."""
+    return [spec.name for spec in ticking_sources(environment, only)]
+
+
+def ticking_sources(environment: Environment, only: Sequence[str] | None) -> list[SourceSpec]:
+    """See `source_names`."""
+    stores = environment.stores
+    environment.control_plane.await_storage(stores.planner_catalog())
+    backfilled = stores.frontiers.backfilled()
+    return [spec for spec in source_specs(stores, only) if spec.id not in backfilled]
+
+
+def existing_sources(stores: Stores, names: Sequence[str]) -> list[SourceSpec]:
+    """Those of ``names`` that were not dropped since the tick began."""
+    try:
+        return source_specs(stores, names)
+    except (UnknownObject, UnknownRelation):
+        if len(names) == 1:
+            return []
+    specs = [spec for name in names for spec in existing_sources(stores, [name])]
+    return list({spec.id: spec for spec in specs}.values())
+
+
+def ingest(environment: Environment, source: str, at: int, *, owner: str, is_history: bool = False) -> IngestReport:
+    """Bring one source to a staged step at ``at``, or resume the step that an earlier tick left. Raises ``SourceError`` if the
+    source stalls. With ``is_history`` it binds what the upstream had before ``at``, and takes no newer time.
+
+    The source's status says so either way. Any other exception becomes an ``InternalError`` of this source.
+    """
+    readiness.retry_unready(environment)
+    [spec] = source_specs(environment.stores, [source])
+    return ingest_spec(environment, spec, Timestamp(at), owner, is_history)
+
+
+def ingest_spec(environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool = False) -> IngestReport:
+    """See `ingest`."""
+    try:
+        report = _ingest_at_possible_time(environment, spec, at, owner, is_history)
+    except UpperMismatch:
+        raise  # others move its upper further and further: nothing is wrong with the source
+    except Exception as failure:  # the edge of the loop over sources
+        error = error_of(environment, failure, f'source "{spec.name}"')
+        record_stall(environment.stores, *spec.all_ids, error=error)
+        raise error from failure
+    _record_statuses(environment.stores, spec, report)
+    return report
+
+
+def _record_statuses(stores: Stores, spec: SourceSpec, report: IngestReport) -> None:
+    for id in spec.all_ids if report.state is not IngestState.BLOCKED else ():
+        reason = report.waiting.get(id)
+        if id not in report.waiting:
+            detail, hint = _abandoned_detail(report.abandoned)
+            record_running(stores, id, detail=detail, hint=hint)
+        elif isinstance(reason, str):
+            stores.statuses.record(id, "starting", detail=reason, at=stores.clock())
+    for entry, error in stalled_outputs(stores, spec, report):
+        record_stall(stores, entry.id, error=error)
+    catalog = stores.planner_catalog()
+    for output in report.revived:
+        if (revived := catalog.kept_in(spec.output(output))) is not None:
+            record_running(stores, revived.id)
+
+
+def _abandoned_detail(names: Sequence[str]) -> tuple[str | None, str | None]:
+    """The detail and the hint in the status of a source that runs without some of its objects."""
+    if not names:
+        return None, None
+    shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
+    others = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+    return f"given up, nothing more is read of: {shown}{others}", RESTART_HINT
+
+
+def stalled_outputs(stores: Stores, spec: SourceSpec, report: IngestReport) -> list[tuple[Entry, SourceError]]:
+    """The subsources of which nothing is known from the step on, and the guests that cannot begin, each with its error."""
+    catalog = stores.planner_catalog()
+    errors: list[tuple[Entry | None, SourceError]] = [
+        (catalog.kept_in(spec.output(output)), OutputFailed(failed.message, detail=failed.detail))
+        for output, failed in report.failed
+    ]
+    errors += [(catalog.entry(guest), error) for guest, error in report.waiting.items() if isinstance(error, SourceError)]
+    return [(entry, error) for entry, error in errors if entry is not None]
+
+
+def _ingest_at_possible_time(
+    environment: Environment, spec: SourceSpec, at: Timestamp, owner: str, is_history: bool
+) -> IngestReport:
+    """At ``at``, or at a newer time if a reader of what was applied since, or another tick, has moved the idle source past it."""
+    stores, runtime = environment.stores, environment.runtime
+    settings = stores.settings
+    engines = Engines(lambda: runtime.engines.spark(pool=spec.id), lambda: runtime.engines.small, settings.spark_threshold_bytes)
+    for _ in range(_ATTEMPTS):
+        try:
+            return ingestion.ingest(
+                spec,
+                at,
+                owner,
+                frontiers=stores.frontiers,
+                lake=stores.lake,
+                connector=open_connector(spec, runtime.connection_context),
+                engines=engines,
+                lease_ms=settings.claim_lease_ms,
+                is_history=is_history,
+                has_gaps=lambda: has_gaps(stores, spec.id),
+                is_wanted=lambda: not is_dropped(stores.catalog.sync(), spec.id),
+                restarts=lambda: stores.restarts.of(spec.id),
+            )
+        except UpperMismatch as passed:
+            if is_history:
+                raise
+            mismatch = passed
+            at = stores.oracle.write_ts(EPOCH_MS)
+    raise mismatch
+
+
+def audit(stores: Stores, sources: Sequence[str], *, owner: str) -> list[AuditReport]:
+    """Check every staged step of ``sources`` in one pass. The failed checks are in the step's claim and in the source's status."""
+    frontiers, lease_ms = stores.frontiers, stores.settings.claim_lease_ms
+    claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    cases = []
+    for spec in existing_sources(stores, sources):
+        if spec.id in claimed:
+            case = open_audit(spec, owner, frontiers=frontiers, lake=stores.lake, lease_ms=lease_ms)
+            cases += [case] if case is not None else []
+    if not cases:
+        return []
+    from reclock.quality import audit as checks
+
+    results = checks.audit(
+        [case.slice for case in cases],
+        docs_root=stores.settings.home / "quality",
+        suites=stores.settings.home / "expectations",
+        waived={case.source.name: frozenset(case.step.decisions.waive) for case in cases},
+    )
+    return [_conclude(stores, case, result) for case, result in zip(cases, results, strict=True)]
+
+
+def _conclude(stores: Stores, case: AuditCase, result: AuditResult) -> AuditReport:
+    failed = [*result.names("failed"), *result.names("waived")]
+    try:
+        step = conclude_audit(case, failed=failed, report={"docs": result.docs})
+    except ClaimConflict:
+        # Somebody decided about the step meanwhile: it is audited again at the next tick.
+        return AuditReport(case.source.name, case.step.at, False, (), (), result.docs)
+    if step.blocking:
+        details = "; ".join(f"{check.name}: {check.detail}" for check in result.checks if check.status == "failed")
+        error = AuditFailed(case.source.name, list(step.blocking), detail=details)
+        record_stall(stores, *case.source.all_ids, error=error)
+    waived = tuple(result.names("waived"))
+    return AuditReport(case.source.name, step.at, not step.blocking, step.blocking, waived, result.docs)
+
+
+def publish(environment: Environment, sources: Sequence[str], at: int, *, owner: str) -> PublishReport:
+    """Commit what passed its audit, publish it with every idle source in one transaction, and let the oracle know.
+
+    A source whose step did not pass stays claimed and is in ``failed`` or ``waiting``.
+    """
+    stores = environment.stores
+    frontiers = stores.frontiers
+    claimed = {group for group, frontier in frontiers.get_all().items() if frontier.claim is not None}
+    specs = existing_sources(stores, sources)
+    published = commit_and_publish(
+        [spec for spec in specs if spec.id in claimed],
+        Timestamp(at),
+        owner,
+        frontiers=frontiers,
+        lake=stores.lake,
+        lease_ms=stores.settings.claim_lease_ms,
+        count=stores.statistics.add,
+    )
+    frontiers.advance_idle([spec.id for spec in specs], published.upper)
+    stores.oracle.apply_write(EPOCH_MS, Timestamp(published.upper - 1))
+    for spec in specs:
+        if spec.name in published.steps:
+            _acknowledge(environment, spec, published.steps[spec.name])
+    cleanup.run_all(environment, is_patient=True)
+    return PublishReport(
+        Timestamp(at),
+        published.upper,
+        {name: step.rows for name, step in published.steps.items()},
+        tuple(TickFailure.of(name, error) for name, error in published.failed.items()),
+        published.waiting,
+    )
+
+
+def _acknowledge(environment: Environment, source: SourceSpec, step: Step) -> None:
+    """Tell the upstream what is published. A failure is no failure of the source: the next step tells the upstream again."""
+    uppers = {increment.partition: increment.upper for increment in step.increments}
+    try:
+        open_connector(source, environment.runtime.connection_context).acknowledge(uppers)
+    except SourceError as error:
+        _logger.warning("upstream was not told what is published", source=source.name, error=error.message, detail=error.detail)
