@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from sqlglot import exp
 from sqlglot.generator import Generator
@@ -34,6 +34,13 @@ class CreateTableAsStatement(Statement):
     """``names`` are of the columns; without them they are those of ``query``. ``is_empty`` is WITH NO DATA."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "exists": False, "names": False, "query": True, "is_empty": False}
+
+
+@parses("CREATE [OR REPLACE] LOCAL")
+def create_local(parser: StatementParser, words: tuple[str, ...]) -> NoReturn:
+    if not parser.accept_any(("TEMP", "TEMPORARY")):
+        parser.raise_error("expected TEMPORARY")
+    parser.unsupported("CREATE")
 
 
 @parses("CREATE TABLE", f"CREATE {TEMPORARY} TABLE")
