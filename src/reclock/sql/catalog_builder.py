@@ -21,7 +21,7 @@ from reclock.sql.catalog.entries import (
 )
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, QualifiedName
-from reclock.sql.planning.registry import definition_of
+from reclock.sql.planning.registry import item_planner_of
 from reclock.sql.syntax.parse import parse_one
 
 _logger = structlog.get_logger(__name__)
@@ -110,7 +110,7 @@ def define(item: Item, name: QualifiedName, catalog: PlannerCatalog) -> Entry:
         remap = StorageCollectionId(host or source_id, CollectionType.REMAPPING)
         return RelationEntry(item.id, remap, name, ItemType.SOURCE_PROGRESS, item.progress.desc, depends_on=frozenset({source_id}))
     node = parse_one(item.create_sql or "")
-    definition = definition_of(type(node))
-    if definition is None:
+    planner = item_planner_of(type(node))
+    if planner is None:
         raise InternalError(f'item "{name}" has a definition of another kind', detail=item.create_sql)
-    return definition(node, item, name, catalog)
+    return planner(node, item, name, catalog)

@@ -33,8 +33,8 @@ class Skipped:
 
 Planner = Callable[[Any, PlannerCatalog, SessionNames], PlannedStatement]
 P = TypeVar("P", bound=Planner)
-Definition = Callable[[Any, Item, QualifiedName, PlannerCatalog], Entry]
-D = TypeVar("D", bound=Definition)
+ItemPlanner = Callable[[Any, Item, QualifiedName, PlannerCatalog], Entry]
+D = TypeVar("D", bound=ItemPlanner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Planning:
 
 
 _PLANNINGS: dict[type[Statement], Planning] = {}
-_DEFINITIONS: dict[type[Statement], Definition] = {}
+_ITEM_PLANNERS: dict[type[Statement], ItemPlanner] = {}
 
 
 def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str | None = None) -> Callable[[P], P]:
@@ -62,12 +62,12 @@ def plans(*nodes: type[Statement], returns_rows: bool = False, experimental: str
     return register
 
 
-def defines(node: type[Statement]) -> Callable[[D], D]:
+def plans_item(node: type[Statement]) -> Callable[[D], D]:
     """Registers what plans the text of an item of the durable catalog to the entry of that item."""
 
     def register(definition: D) -> D:
-        assert node not in _DEFINITIONS, node
-        _DEFINITIONS[node] = definition
+        assert node not in _ITEM_PLANNERS, node
+        _ITEM_PLANNERS[node] = definition
         return definition
 
     return register
@@ -78,9 +78,9 @@ def planning_of(node: type[Statement]) -> Planning:
     return _PLANNINGS[node]
 
 
-def definition_of(node: type[Statement]) -> Definition | None:
+def item_planner_of(node: type[Statement]) -> ItemPlanner | None:
     load_planners()
-    return _DEFINITIONS.get(node)
+    return _ITEM_PLANNERS.get(node)
 
 
 def all_plannings() -> dict[type[Statement], Planning]:

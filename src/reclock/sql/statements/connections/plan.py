@@ -15,7 +15,7 @@ from reclock.sql.catalog.lookups import find
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
 from reclock.sql.planning.definitions import skip_existing, stored
-from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.connections.syntax import (
     AlterSecretStatement,
     CreateConnectionStatement,
@@ -188,12 +188,12 @@ class ValidateConnection:
     tag: str = "VALIDATE CONNECTION"
 
 
-@defines(CreateSecretStatement)
+@plans_item(CreateSecretStatement)
 def secret_entry(node: CreateSecretStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SecretEntry:
     return SecretEntry(item.id, name, node.args["reference"].name, item.create_sql or "")
 
 
-@defines(CreateConnectionStatement)
+@plans_item(CreateConnectionStatement)
 def connection_entry(node: CreateConnectionStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> ConnectionEntry:
     defined = define_connection(node, catalog, SessionNames())
     return ConnectionEntry(item.id, name, defined.connection, item.create_sql or "", defined.depends_on)

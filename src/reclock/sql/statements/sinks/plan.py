@@ -23,7 +23,7 @@ from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
 from reclock.sql.planning.definitions import chosen_cluster, skip_existing, stored
-from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.index_keys import column_positions
 from reclock.sql.queries.views import expand
@@ -223,7 +223,7 @@ class CreateSink:
     tag: str = "CREATE SINK"
 
 
-@defines(CreateSinkStatement)
+@plans_item(CreateSinkStatement)
 def sink_entry(node: CreateSinkStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> SinkEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     cluster_id = catalog.cluster_id(fold(node.args["cluster"]))

@@ -21,7 +21,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.definitions import check_free, chosen_cluster, skip_existing, stored
-from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.sources.define import define_source, upstream_name
 from reclock.sql.statements.sources.guests import check_guest
 from reclock.sql.statements.sources.syntax import CreateSourceStatement, CreateSubsourceStatement, SubsourceOf
@@ -131,7 +131,7 @@ def _subsources(
     return tuple(created)
 
 
-@defines(CreateSourceStatement)
+@plans_item(CreateSourceStatement)
 def source_entry(node: CreateSourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     source = define_source(node, catalog, SessionNames())
     collection, depends_on = StorageCollectionId(source.host or item.id), source.depends_on
@@ -142,7 +142,7 @@ def source_entry(node: CreateSourceStatement, item: Item, name: QualifiedName, c
     )
 
 
-@defines(CreateSubsourceStatement)
+@plans_item(CreateSubsourceStatement)
 def subsource_entry(node: CreateSubsourceStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     of = catalog.resolve(parts(node.args["source"]), SessionNames())
     table = node.args["table"].name

@@ -15,7 +15,7 @@ from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
 from reclock.sql.planning.definitions import skip_existing, stored
-from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
 from reclock.sql.queries.expressions import ExprContext, scalar
@@ -120,7 +120,7 @@ class CreateTable:
     tag: str = "CREATE TABLE"
 
 
-@defines(CreateTableStatement)
+@plans_item(CreateTableStatement)
 def table_entry(node: CreateTableStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     table = define_table(node)
     rows = StorageCollectionId(item.id, CollectionType.TABLE)

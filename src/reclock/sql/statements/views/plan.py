@@ -29,7 +29,7 @@ from reclock.sql.catalog.lookups import closure, find
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
 from reclock.sql.planning.definitions import chosen_cluster, kind_of, skip_existing, stored
-from reclock.sql.planning.registry import Skipped, defines, plans
+from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
 from reclock.sql.queries.query import definition_context, plan_query
@@ -211,14 +211,14 @@ def default_index(
     return _index(name, on_name, desc, on, keys, cluster_id, catalog)
 
 
-@defines(CreateViewStatement)
+@plans_item(CreateViewStatement)
 def view_entry(node: CreateViewStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> RelationEntry:
     view = define_view(node, catalog, SessionNames())
     collection = StorageCollectionId(item.id)
     return RelationEntry(item.id, collection, name, item.type, view.desc, view.plan, item.create_sql, view.depends_on)
 
 
-@defines(CreateIndexStatement)
+@plans_item(CreateIndexStatement)
 def index_entry(node: CreateIndexStatement, item: Item, name: QualifiedName, catalog: PlannerCatalog) -> IndexEntry:
     on = catalog.resolve(parts(node.args["on"]), SessionNames())
     key = index_key(node.args["keys"], on.desc, on.name)
