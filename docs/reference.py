@@ -144,6 +144,7 @@ _SIGNATURES = {
     "array_agg": "any type → array of it",
     "elements": "text[] → rows of text",
     "json_build_object": "text, any type, … → text",
+    "negate": "any number → the same",
     "only row": "bigint, any type → its type",
     "percentile_disc": "any type with an order, double precision → its type",
 }

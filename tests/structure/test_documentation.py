@@ -10,6 +10,7 @@ import pytest
 
 from reclock.config import Settings
 from reclock.errors import ReclockError
+from reclock.plan.functions import AGGREGATES, SCALARS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = runpy.run_path(str(ROOT / "docs" / "reference.py"))
@@ -32,6 +33,13 @@ def test_reference_pages_say_what_the_code_says(name: str) -> None:
 def test_every_setting_and_error_says_what_it_means() -> None:
     assert all(setting.description for setting in Settings.model_fields.values())
     assert all(error.__doc__ for error in REFERENCE["_defined"](ReclockError))
+
+
+def test_every_function_is_in_the_page_and_says_what_it_returns() -> None:
+    page = (ROOT / "docs" / "functions.md").read_text()
+    for function in (*SCALARS.values(), *AGGREGATES.values()):
+        assert f"| `{function.name.replace('|', chr(92) + '|')}` |" in page
+        assert function.description.endswith(".")
 
 
 def test_readme_names_the_newcomers_commands() -> None:
