@@ -319,10 +319,10 @@ def test_a_subscription_goes_on_past_the_statement_timeout_and_can_be_canceled(a
 
 def test_a_subscription_holds_what_it_reads_until_it_ends(ada: Session, environment: Environment) -> None:
     run(ada, "BEGIN; DECLARE c CURSOR FOR SUBSCRIBE a")
-    environment.stores.shared_holds.let_go(["tables"])
+    environment.stores.shared_holds.release_idle(["tables"])
     assert environment.stores.holds.earliest_read("tables") is not None
     run(ada, "CLOSE c")
-    environment.stores.shared_holds.let_go(["tables"])
+    environment.stores.shared_holds.release_idle(["tables"])
     assert environment.stores.holds.earliest_read("tables") is None
 
 

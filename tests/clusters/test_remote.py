@@ -17,7 +17,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.algebra.timestamps import EPOCH_MS, MAXIMUM
 from reclock.clusters.flight import HEADER, RUNNING, ReplicaServer
 from reclock.clusters.identity import NAME, identity
-from reclock.clusters.remote import COMMAND_TIMEOUT_S, LOOK_S, RemoteReplica
+from reclock.clusters.remote import CHECK_INTERVAL_S, COMMAND_TIMEOUT_S, RemoteReplica
 from reclock.config import Settings
 from reclock.controllers.implied import sink_spec
 from reclock.controllers.subscribes import ReportedReplicas
@@ -244,7 +244,7 @@ def test_a_replica_that_is_slow_to_report_is_waited_for_while_it_lives(world: Wo
 
     def is_alive() -> bool:
         looks.append(1)
-        if len(looks) * LOOK_S > COMMAND_TIMEOUT_S:
+        if len(looks) * CHECK_INTERVAL_S > COMMAND_TIMEOUT_S:
             beyond_deadline.set()
         return True
 

@@ -4,7 +4,7 @@ import itertools
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
-from reclock.collections.selection import LARGE_FILE_BYTES, SMALL_FILES, worth_rewriting
+from reclock.collections.selection import LARGE_FILE_BYTES, SMALL_FILES, select_files_to_rewrite
 
 LARGE = LARGE_FILE_BYTES
 _numbers = itertools.count()
@@ -16,7 +16,7 @@ def file(low: int, high: int | None = None, size_bytes: int = 1000) -> DataFile:
 
 
 def chosen(*files: DataFile, since: int, is_monotonic: bool = False) -> set[DataFile]:
-    return set(worth_rewriting(files, Timestamp(since), is_monotonic=is_monotonic))
+    return set(select_files_to_rewrite(files, Timestamp(since), is_monotonic=is_monotonic))
 
 
 def test_small_files_below_since_become_one() -> None:

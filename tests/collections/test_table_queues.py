@@ -53,20 +53,20 @@ def test_a_turn_waits_for_earlier_ones_and_can_be_cancelled() -> None:
     queues, order = TableQueues(), []
 
     def wait(name: str) -> None:
-        with queues.taking(Turn({T: None}, frozenset({T}))):
+        with queues.wait_turn(Turn({T: None}, frozenset({T}))):
             order.append(name)
 
     def cancel(waiting_for: str) -> None:
         raise QueryCanceled
 
     with ThreadPoolExecutor(2) as pool:
-        with queues.taking(Turn({T: None}, frozenset({T}))):
-            with queues.taking(OTHER):
+        with queues.wait_turn(Turn({T: None}, frozenset({T}))):
+            with queues.wait_turn(OTHER):
                 order.append("other table")
             waiting = pool.submit(wait, "second")
             while len(queues._turns) < 2:
                 assert not waiting.done()
-            with interruptible(cancel), pytest.raises(QueryCanceled), queues.taking(Turn({T: None}, frozenset({T}))):
+            with interruptible(cancel), pytest.raises(QueryCanceled), queues.wait_turn(Turn({T: None}, frozenset({T}))):
                 order.append("cancelled")
             order.append("first")
         waiting.result()
@@ -77,7 +77,7 @@ def test_a_turn_waits_for_earlier_ones_and_can_be_cancelled() -> None:
 def test_what_reads_nothing_does_not_wait_for_a_long_statement_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_queues, "BLIND_PATIENCE_S", 0.05)
     queues = TableQueues()
-    with queues.taking(WHOLE), queues.taking(BLIND):
+    with queues.wait_turn(WHOLE), queues.wait_turn(BLIND):
         assert queues._turns == [WHOLE, BLIND]
 
 

@@ -7,7 +7,7 @@ import pytest
 from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.leadership import fence
-from reclock.consensus.leadership.elections import LeadershipRecord, Seat, stand
+from reclock.consensus.leadership.elections import LeadershipRecord, Seat, elect
 from reclock.consensus.leadership.fence import Leadership
 from reclock.errors import Fenced, TermOver
 
@@ -89,6 +89,6 @@ def test_a_newer_epoch_need_not_wait_for_the_lease_of_an_older_one(consensus, se
 def test_standing_again_writes_only_when_much_of_the_lease_is_gone(left_ms: int) -> None:
     now = Timestamp(10_000)
     found = LeadershipRecord(4, "a", 1, Timestamp(now + left_ms), Timestamp(7))
-    after = stand(found, LeadershipRecord(leader="a", epoch=1), now, lease_ms=LEASE_MS)
+    after = elect(found, LeadershipRecord(leader="a", epoch=1), now, lease_ms=LEASE_MS)
     assert after.term == 4
     assert (after == found) == (left_ms > LEASE_MS * 2 // 3)

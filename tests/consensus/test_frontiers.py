@@ -3,7 +3,7 @@
 import pytest
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database import tables
+from reclock.consensus.frontiers import tables
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds

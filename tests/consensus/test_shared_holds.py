@@ -64,10 +64,10 @@ def test_a_hold_is_renewed_while_it_is_leaned_on(shared: SharedHolds, frontiers:
     with shared.held(["u1"], T(10)):
         for _ in range(10):
             clock.advance(LEASE_MS * 3 // 4)
-            shared.keep()
+            shared.renew()
         with pytest.raises(SinceHeld):
             frontiers.allow_compaction("u1", T(11))
-    shared.keep()
+    shared.renew()
     frontiers.allow_compaction("u1", T(11))
 
 
@@ -76,7 +76,7 @@ def test_readers_without_a_break_do_not_keep_since_for_ever(shared: SharedHolds,
     reading.__enter__()
     for at in range(11, 20):
         clock.advance(LEASE_MS // 3)
-        shared.keep()
+        shared.renew()
         following = shared.held(["u1"], T(at))
         following.__enter__()
         reading.__exit__(None, None, None)
@@ -91,9 +91,9 @@ def test_what_nobody_leans_on_can_be_let_go(shared: SharedHolds, holds: ReadHold
     with shared.held(["u1"], T(10)):
         with shared.held(["u2"], T(10)):
             pass
-        shared.let_go(["u1", "u2"])
+        shared.release_idle(["u1", "u2"])
         assert [hold.groups for hold in holds.owned_by("reader")] == [{"u1"}]
-    shared.let_go(["u1"])
+    shared.release_idle(["u1"])
     frontiers.allow_compaction("u1", T(90))
     with shared.held(["u1"], T(95)):
         assert taken(holds) == [95]
@@ -103,7 +103,7 @@ def test_a_hold_that_was_lost_serves_nobody_else(shared: SharedHolds, frontiers:
     with shared.held(["u1"], T(10)):
         clock.advance(LEASE_MS)
         frontiers.allow_compaction("u1", T(50))
-        shared.keep()
+        shared.renew()
         with pytest.raises(NotReadable), shared.held(["u1"], T(10)):
             pass
 

@@ -201,7 +201,7 @@ def test_a_table_goes_when_the_reads_that_began_before_are_done(environment: Env
     assert other.stores.lake.exists(table)
     assert other.control_plane.storage_controller.frontier == upper(other)
     session.close()
-    environment.stores.shared_holds.let_go(["tables"])
+    environment.stores.shared_holds.release_idle(["tables"])
     other.control_plane.storage_controller.step()
     assert not other.stores.lake.exists(table)
 
@@ -217,7 +217,7 @@ def test_a_query_of_what_is_dropped_before_it_holds_it_says_so(
         ready = prepare(query)
         if not dropped:
             dropped.append(sql(other, "DROP TABLE t CASCADE"))
-            environment.stores.shared_holds.let_go(["tables"])
+            environment.stores.shared_holds.release_idle(["tables"])
             other.control_plane.storage_controller.step()
         return ready
 

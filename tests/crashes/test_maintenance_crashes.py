@@ -54,7 +54,7 @@ def test_a_kill_at_any_point_changes_no_answer_and_the_next_run_finishes(tmp_pat
     before = answers(world)
     assert maintain(tmp_path, killed_at) == -signal.SIGKILL
     assert answers(world) == before
-    world.environment.stores.shared_holds.let_go(
+    world.environment.stores.shared_holds.release_idle(
         world.environment.stores.frontiers.get_all()
     )  # which this process keeps for reads to come
     world.write(group, 1_300, "late")

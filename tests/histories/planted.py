@@ -162,13 +162,13 @@ def published_before_it_is_appended() -> None:
 @planted
 def unknown_commit_is_repeated_blindly() -> None:
     """Without a look whether it landed."""
-    TableWal._has_landed = lambda self, token: False
+    TableWal._is_committed = lambda self, token: False
 
 
 @planted
 def unknown_commit_counts_as_done() -> None:
     """Without a look whether it landed."""
-    TableWal._has_landed = lambda self, token: True
+    TableWal._is_committed = lambda self, token: True
 
 
 @planted

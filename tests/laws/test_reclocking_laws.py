@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reclock.algebra.relations import TEXT, Column, RelationDesc
 from reclock.algebra.timestamps import Timestamp
 from reclock.algebra.updates import Update, advance, consolidate
-from reclock.collections.consolidate import settled_updates
+from reclock.collections.consolidate import settle_updates
 from reclock.collections.schema import arrow_schema
 from reclock.reclocking.frontiers import is_at_least
 from reclock.reclocking.mint import Binding, bindings_of, mint, updates_of
@@ -100,7 +100,7 @@ DESC = RelationDesc((Column("object_key", TEXT, False),))
 def compacted(bindings, since):
     """The bindings as they are stored after compaction."""
     schema = arrow_schema(DESC, with_updates=True)
-    stored = settled_updates(updates_table(updates_of(bindings), DESC), schema, since).read_all()
+    stored = settle_updates(updates_table(updates_of(bindings), DESC), schema, since).read_all()
     return bindings_of(updates_of_table(stored))
 
 

@@ -173,7 +173,7 @@ class StashLog:
         def write_unless_landed(connection: sa.Connection) -> None:
             if _current_since(connection) > expected_upper:
                 raise ConsensusOutcomeUnknown(detail="the catalog was compacted meanwhile")
-            if not _has_landed(connection, expected_upper, new_upper, updates):
+            if not _is_committed(connection, expected_upper, new_upper, updates):
                 write(connection)
 
         try:
@@ -261,7 +261,7 @@ def _check_complete(connection: sa.Connection, upper: Timestamp) -> None:
         raise CatalogCorrupt("update", str(newest), detail=f"there are updates at this time, but the catalog's upper is {upper}")
 
 
-def _has_landed(
+def _is_committed(
     connection: sa.Connection, expected_upper: Timestamp, new_upper: Timestamp, updates: Sequence[CatalogUpdate]
 ) -> bool:
     c = _updates.c

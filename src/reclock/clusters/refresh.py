@@ -21,7 +21,7 @@ from reclock.compute.maintenance import MaintenanceMode
 from reclock.config import Settings
 from reclock.consensus.frontiers.groups import Claim, Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
+from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
 from reclock.errors import EvaluationError, InternalError, SinceHeld, UnsupportedSql
 from reclock.failpoints import failpoint
 from reclock.ingest.lease import HeldClaim
@@ -78,7 +78,7 @@ class Refresher:
                 done.append(time)
         # The inputs hold nothing between the last change and the target.
         self.frontiers.advance_idle([index.id], Timestamp(target + 1))
-        let_inputs_go(index.id, self.frontiers, self.holds)
+        advance_input_holds(index.id, self.frontiers, self.holds)
         return Refreshed(index.name, Timestamp(target + 1), tuple(done), updates, how, self._error(index))
 
     def _steps(self, index: Dataflow, target: Timestamp, readable_from: Timestamp) -> tuple[maintenance.RefreshTimes, bool]:

@@ -24,7 +24,7 @@ T = TypeVar("T")
 COMMAND_TIMEOUT_S = 2.0
 """How long a command may take, which is only noted: who takes longer hangs."""
 
-LOOK_S = 0.5
+CHECK_INTERVAL_S = 0.5
 """How often an answer that is waited for has it looked whether the replica lives."""
 
 _AHEAD = 2
@@ -122,7 +122,7 @@ class RemoteReplica:
         def offer(item: tuple[T] | BaseException | None) -> bool:
             while not is_left.is_set():
                 try:
-                    arrived.put(item, timeout=LOOK_S)
+                    arrived.put(item, timeout=CHECK_INTERVAL_S)
                     return True
                 except queue.Full:
                     continue
@@ -143,7 +143,7 @@ class RemoteReplica:
             with self._received():
                 while True:
                     try:
-                        item = arrived.get(timeout=LOOK_S)
+                        item = arrived.get(timeout=CHECK_INTERVAL_S)
                     except queue.Empty:
                         if not self._is_alive():
                             raise ReplicaLost(self._name, detail="it gives no sign of life") from None

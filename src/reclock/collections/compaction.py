@@ -1,4 +1,4 @@
-"""What maintenance does to a collection's files: compact times below since, take away what nobody needs, checkpoint the log."""
+"""Maintenance of a collection's files: compact times below since, delete garbage, checkpoint the log."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow.fs as pafs
 
 from reclock.algebra.timestamps import Clock, Timestamp, system_clock
 from reclock.collections.collection import Collection
-from reclock.collections.consolidate import advanced_updates, settled_updates
+from reclock.collections.consolidate import advance_updates, settle_updates
 from reclock.collections.files import StagedFile, write_file
 from reclock.collections.folder import DATA, ERRORS, STAGING, errors_upper, rewrite_name, rewrite_number
 from reclock.collections.schema import arrow_schema
-from reclock.collections.selection import worth_rewriting
+from reclock.collections.selection import select_files_to_rewrite
 from reclock.collections.version import Version
 from reclock.errors import VersionGone
 from reclock.failpoints import failpoint
@@ -40,7 +40,7 @@ class Compaction:
 def compact(
     collection: Collection, since: Timestamp, *, keeps_last_times: bool = False, clock: Clock = system_clock
 ) -> Compaction | None:
-    """Rewrite the files that are worth it, updates at times below ``since`` to ``since``, summed. None if there were none.
+    """Rewrite files so that updates below ``since`` are summed at ``since``. None if no rewrite was worth it.
 
     Guarantees that every snapshot and change at ``since`` or later stays as it was; that the upper stays; and that a version
     pinned before can be read until vacuum. Appends and other compactions may go on meanwhile. The caller has moved the
@@ -50,13 +50,13 @@ def compact(
     for _ in range(_ATTEMPTS):
         version = collection.pin()
         target = Timestamp(min(since, version.upper - 1))
-        removed = worth_rewriting(version.all_files, target, is_monotonic=version.is_monotonic)
+        removed = select_files_to_rewrite(version.all_files, target, is_monotonic=version.is_monotonic)
         if not removed:
             return None
         schema = arrow_schema(version.desc, with_updates=True)
         try:
             with version.reading():
-                moved = settled_updates if keeps_last_times else advanced_updates
+                moved = settle_updates if keeps_last_times else advance_updates
                 added = list(_write(version, moved(version.dataset(removed), schema, target)))
         except VersionGone:
             if collection.pin().rewrites == version.rewrites:
@@ -99,9 +99,9 @@ class Vacuum:
 
 
 def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozenset[str], clock: Clock = system_clock) -> Vacuum:
-    """Delete every file that no version needs, and that nobody will commit.
+    """Delete every file that no version needs and no writer may still commit.
 
-    ``before`` is a wall-clock time at which no read that still goes on had begun: what was dropped since then stays.
+    ``before`` is a wall-clock time; every read that is still active began after it. Files dropped since then stay.
     ``claimed_staging`` names the staging folders of standing claims, read after ``before``; files staged since then stay too.
 
     A file can only be committed by the append that it was written for, at an upper that has not been passed, or by the
@@ -136,10 +136,10 @@ def vacuum(collection: Collection, *, before: Timestamp, claimed_staging: frozen
 
 
 def _needed_lists(listed: list[pafs.FileInfo], version: Version, before: Timestamp) -> set[str]:
-    """Of the lists of errors the version's own; all of them while a read may go on that began before it was written."""
-    own = version.errors_path
-    is_settled = own is None or any(info.path == own and _modified_ms(info) < before for info in listed)
-    return {info.path for info in listed if errors_upper(info.path) is not None and (info.path == own or not is_settled)}
+    """The version's list of errors; all lists while a read that began before this one was written may be active."""
+    current = version.errors_path
+    is_settled = current is None or any(info.path == current and _modified_ms(info) < before for info in listed)
+    return {info.path for info in listed if errors_upper(info.path) is not None and (info.path == current or not is_settled)}
 
 
 def _parquet_of(path: str) -> str:

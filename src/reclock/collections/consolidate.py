@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 Updates: TypeAlias = "pa.Table | pa.RecordBatchReader | Dataset"
 
 
-def consolidated_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:
+def consolidate_rows(updates: Updates, columns: pa.Schema, as_of: Timestamp) -> pa.Table:
     """The multiset at ``as_of``: ``columns`` and the diff, rows distinct, no zero."""
     sql = f"""
         SELECT {_select_list(columns)} SUM(updates.{DIFF_COLUMN})::BIGINT AS {DIFF_COLUMN}
         FROM updates WHERE updates.{TIME_COLUMN} <= {as_of:d}
         GROUP BY ALL HAVING SUM(updates.{DIFF_COLUMN}) <> 0
     """
-    return streamed(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
+    return stream_query(updates, sql, pa.schema([*columns, pa.field(DIFF_COLUMN, pa.int64(), nullable=False)])).read_all()
 
 
-def consolidated_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
+def consolidate_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.Table:
     """The updates at times in ``[lower, upper)``: of ``schema``, in order of time, no (row, time) twice, no zero."""
-    return streamed_changes(updates, schema, lower, upper).read_all()
+    return stream_changes(updates, schema, lower, upper).read_all()
 
 
-def streamed_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.RecordBatchReader:
-    """As ``consolidated_changes``, batch by batch."""
+def stream_changes(updates: Updates, schema: pa.Schema, lower: Timestamp, upper: Timestamp) -> pa.RecordBatchReader:
+    """As ``consolidate_changes``, batch by batch."""
     times = f"updates.{TIME_COLUMN} >= {lower:d} AND updates.{TIME_COLUMN} < {upper:d}"
-    return streamed(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
+    return stream_query(updates, _changes_sql(schema, f"updates.{TIME_COLUMN}", times), schema)
 
 
-def advanced_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
+def advance_updates(updates: Updates, schema: pa.Schema, since: Timestamp, upper: Timestamp = MAXIMUM) -> pa.RecordBatchReader:
     """All updates below ``upper``, times below ``since`` moved up to it, consolidated; in order of time, streamed."""
     moved = f"GREATEST(updates.{TIME_COLUMN}, {since:d}::BIGINT)"
-    return streamed(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
+    return stream_query(updates, _changes_sql(schema, moved, f"updates.{TIME_COLUMN} < {upper:d}"), schema)
 
 
-def settled_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
-    """As ``advanced_updates``, but a row's sum of what is not above ``since`` has the last of its own times.
+def settle_updates(updates: Updates, schema: pa.Schema, since: Timestamp) -> pa.RecordBatchReader:
+    """As ``advance_updates``, but a row's sum of what is not above ``since`` has the last of its own times.
 
     So a reader can tell when the row last changed, whether its updates were compacted or not.
     """
     time = f"updates.{TIME_COLUMN}"
     apart = f"CASE WHEN {time} > {since:d} THEN {time} END"
-    return streamed(updates, _changes_sql(schema, f"MAX({time})", "TRUE", apart), schema)
+    return stream_query(updates, _changes_sql(schema, f"MAX({time})", "TRUE", apart), schema)
 
 
 def _changes_sql(schema: pa.Schema, time: str, condition: str, apart: str | None = None) -> str:
@@ -84,7 +84,7 @@ def _canonical(field: pa.Field) -> str:
     return f"updates.{name}"
 
 
-def streamed(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
+def stream_query(updates: Updates, sql: str, schema: pa.Schema) -> pa.RecordBatchReader:
     """What a query over ``updates`` answers, of ``schema``, batch by batch; what it sorts or groups may go to temporary files."""
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -39,9 +39,9 @@ def replace_updates_at(
         version = collection.pin()
         stale = [file for file in version.all_files if file.min_time <= at <= file.max_time]
         with version.reading():
-            kept = version.dataset(stale).to_table(filter=pc.field(TIME_COLUMN) != at)
+            unchanged = version.dataset(stale).to_table(filter=pc.field(TIME_COLUMN) != at)
         check_claim()
-        corrected = pa.concat_tables([kept, updates.cast(kept.schema)])
+        corrected = pa.concat_tables([unchanged, updates.cast(unchanged.schema)])
         added: list[StagedFile] = []
         if corrected.num_rows:
             path = f"{DATA}/{rewrite_name(version.rewrites + 1)}.parquet"

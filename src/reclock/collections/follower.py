@@ -1,4 +1,4 @@
-"""Following the table log in the background of a process that writes to it."""
+"""Applying the table WAL in the background of a process that writes to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _logger = structlog.get_logger(__name__)
 
 
 class Follower:
-    """Runs ``apply`` a while after ``wake``, once for all wakes in between. What it leaves undone, anybody else may do."""
+    """Runs ``apply`` a while after ``wake``, once for all calls of ``wake`` in between. Any other process may apply the rest."""
 
     def __init__(self, apply: Callable[[], object], delay_ms: int) -> None:
         self._apply = apply
@@ -28,7 +28,7 @@ class Follower:
                 self._timer.start()
 
     def close(self) -> None:
-        """Do at once what waits, and wait for what is being done."""
+        """Apply at once if a run is due, and wait for a run in progress."""
         with self._guard:
             timer = self._timer
         if timer is not None:
@@ -42,8 +42,8 @@ class Follower:
             with self._guard:
                 if self._timer is None:
                     return
-                self._timer = None  # who commits from here on wakes it again
+                self._timer = None  # a commit from here on schedules another run
             try:
                 self._apply()
-            except Exception as error:  # the edge of a loop: the log stays, for the next wake or another process
-                _logger.warning("tables.apply_failed", error=str(error))
+            except Exception as error:  # the edge of a loop: the writes stay in the log, for the next run or another process
+                _logger.warning("cannot apply writes to tables; they stay in the log", error=str(error))

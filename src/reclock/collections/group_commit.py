@@ -1,4 +1,4 @@
-"""Group commit: many threads' commits to tables, carried out by few transactions."""
+"""Group commit: the commits of many threads to tables share transactions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from reclock.algebra.timestamps import Timestamp
 from reclock.collections.table_wal import Commit, TableWal
-from reclock.consensus.database.waiting import INTERRUPTIONS, LOOK_S, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, INTERRUPTIONS, check
 
 
 @dataclass(slots=True, eq=False)
@@ -19,10 +19,10 @@ class _Pending:
 
 
 class GroupCommit:
-    """Commits that arrive before a transaction has the database to itself go together, in the order they came.
+    """Commits that arrive before a transaction has the database to itself share it, in the order of arrival.
 
-    A statement that is cancelled while its commit waits takes the commit back. Once a transaction carries it, the statement
-    waits for the outcome.
+    A statement that is cancelled while its commit waits withdraws the commit. Once a transaction includes the commit, the
+    statement waits for the outcome.
     """
 
     def __init__(self, log: TableWal) -> None:
@@ -32,53 +32,53 @@ class GroupCommit:
         self._waiting: list[_Pending] = []
 
     def commit(self, commit: Commit) -> Timestamp:
-        """The time of the commit, which is durable. Raises why it is none, or what befell the transaction that carried it."""
-        own = _Pending(commit)
+        """Commit durably; the time of the commit. Raises the reason of a refusal, or the error of the transaction."""
+        pending = _Pending(commit)
         with self._guard:
-            self._waiting.append(own)
-        while not own.answer.done():  # whoever gets the turn first leads everyone that waits by then
-            if self._turn.acquire(timeout=LOOK_S):
+            self._waiting.append(pending)
+        while not pending.answer.done():  # the first thread to get the turn commits for all that wait by then
+            if self._turn.acquire(timeout=CHECK_INTERVAL_S):
                 try:
-                    if not own.answer.done():
-                        self._lead(own)
+                    if not pending.answer.done():
+                        self._lead(pending)
                 finally:
                     self._turn.release()
             else:
-                self._check(own)
-        return own.answer.result()
+                self._check(pending)
+        return pending.answer.result()
 
-    def _check(self, own: _Pending) -> None:
-        """Raises if the statement should not go on and its commit could be taken back."""
+    def _check(self, pending: _Pending) -> None:
+        """Raises if the statement should not go on and its commit could be withdrawn."""
         try:
             check("waiting to commit")
         except INTERRUPTIONS:
             with self._guard:
-                if own in self._waiting:
-                    self._waiting.remove(own)
+                if pending in self._waiting:
+                    self._waiting.remove(pending)
                     raise
-            wait([own.answer], LOOK_S)  # a transaction carries it
+            wait([pending.answer], CHECK_INTERVAL_S)  # a transaction includes it
 
-    def _lead(self, own: _Pending) -> None:
+    def _lead(self, leader: _Pending) -> None:
         with self._guard:
             present = list(self._waiting)
-        carried: list[_Pending] = []
+        included: list[_Pending] = []
 
         def choose() -> Sequence[Commit]:
             with self._guard:
-                carried.extend(self._waiting)
+                included.extend(self._waiting)
                 self._waiting = []
-            return [pending.commit for pending in carried]
+            return [pending.commit for pending in included]
 
         try:
             outcomes = self._log.commit(choose)
         except INTERRUPTIONS:  # the leader alone: before the commit, so that nothing has happened
             with self._guard:
-                self._waiting = [pending for pending in carried + self._waiting if pending is not own]
+                self._waiting = [pending for pending in included + self._waiting if pending is not leader]
             raise
         except BaseException as error:
-            self._fail(carried or [pending for pending in present if pending in self._waiting], error)
+            self._fail(included or [pending for pending in present if pending in self._waiting], error)
             return
-        for pending, outcome in zip(carried, outcomes, strict=True):
+        for pending, outcome in zip(included, outcomes, strict=True):
             if isinstance(outcome, Exception):
                 pending.answer.set_exception(outcome)
             else:

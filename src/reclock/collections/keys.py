@@ -1,4 +1,4 @@
-"""Which rows of a table a plan can have read: those with certain values in one column."""
+"""The rows of a table that a plan may have read: those with certain values in one column."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Keys:
     values: frozenset[Any]
 
     def overlap(self, other: Keys) -> bool:
-        """Whether a row can be among both."""
+        """Whether a row can be in both."""
         return self.column != other.column or not self.values.isdisjoint(other.values)
 
     def union(self, other: Keys) -> Keys | None:
-        """The rows of both; None, all rows, where no one column names them."""
+        """The rows in either; None, for all rows, if the columns differ."""
         return Keys(self.column, self.values | other.values) if self.column == other.column else None
 
-    def have(self, rows: Iterable[pa.Table]) -> bool:
-        """Whether one of the rows is among them."""
+    def contain_any(self, rows: Iterable[pa.Table]) -> bool:
+        """Whether any of the rows has one of the values."""
         wanted = pa.array(self.values)
         return any(pc.any(pc.is_in(part[self.column].cast(wanted.type), wanted)).as_py() for part in rows)

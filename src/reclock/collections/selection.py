@@ -1,4 +1,4 @@
-"""Which files a compaction rewrites: few files for readers, no deletion kept for long, and no byte rewritten again and again."""
+"""Which files a compaction rewrites, so that reads find few files, deleted rows soon go, and no byte is rewritten often."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.collections.files import DataFile
 
 LARGE_FILE_BYTES = 16 << 20
-"""A file of this size is read well as it is."""
+"""A file of this size is not merged only to be larger."""
 
 SMALL_FILES = 8
-"""As many small files, at times that must stay apart, are worth becoming one."""
+"""So many small files, whose times must stay apart, are merged into one."""
 
 GROWTH = 4
-"""What was merged is merged again once the rest has grown to a fourth of it: so its bytes are rewritten a few times in all."""
+"""A merged file is merged again once the other files have grown to a fourth of it: so each byte is rewritten a few times in all."""
 
 
-def worth_rewriting(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
-    """The files to rewrite as one, with times below ``since`` moved up to it. None are chosen if that would gain nothing.
+def select_files_to_rewrite(files: Sequence[DataFile], since: Timestamp, *, is_monotonic: bool) -> list[DataFile]:
+    """The files to rewrite as one, with times below ``since`` moved up to it. Empty if a rewrite would gain nothing.
 
     A large file waits until all of its times are below ``since``, and where nothing is ever deleted it stays as it is.
     """

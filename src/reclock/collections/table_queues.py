@@ -1,7 +1,7 @@
-"""Queues before the optimistic commit: statements of one process that would only conflict take turns instead.
+"""Queues before the optimistic commit: statements of one process that would conflict take turns instead.
 
-A queue is no lock: the commit alone decides about conflicts, also with other processes and with transaction blocks, which
-take no turns. It only spares statements the work that a conflict would throw away.
+A queue is no lock: only the commit detects conflicts, also with other processes and with transaction blocks, which do not queue.
+A queue saves statements the work that a conflict would throw away.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 from reclock.algebra.ids import GlobalId
 from reclock.collections.keys import Keys
-from reclock.consensus.database.waiting import LOOK_S, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 
 BLIND_PATIENCE_S = 1.0
-"""For how long a statement that reads nothing, and so never conflicts itself, lets others finish before it."""
+"""How long a statement that reads nothing, and so never fails by a conflict, waits for others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """What one statement reads, and by which keys if the plan shows that (None: all of it), and which tables it writes."""
+    """The tables that one statement reads, with the keys that its plan restricts each to (None: all rows), and those it writes."""
 
     reads: Mapping[GlobalId, Keys | None]
     writes: frozenset[GlobalId]
@@ -37,9 +37,9 @@ class Turn:
             wanted = other.reads[table]
             if wanted is None:
                 return True
-            own = self.reads.get(table)
-            if table in self.reads and (own is None or own.overlap(wanted)):
-                return True  # the rows it writes are most likely those that it reads
+            own_keys = self.reads.get(table)
+            if table in self.reads and (own_keys is None or own_keys.overlap(wanted)):
+                return True  # it most likely writes the rows that it reads
         return False
 
 
@@ -51,9 +51,9 @@ class TableQueues:
         self._turns: list[Turn] = []
 
     @contextmanager
-    def taking(self, turn: Turn) -> Iterator[None]:
-        """Inside the block no earlier statement that conflicts is under way, or it was waited for in vain by a statement that
-        reads nothing. Interruptible while it waits."""
+    def wait_turn(self, turn: Turn) -> Iterator[None]:
+        """Inside the block no earlier conflicting statement is running. A statement that reads nothing waits for them only
+        ``BLIND_PATIENCE_S``. The wait is interruptible."""
         if not turn.reads and not turn.writes:
             yield
             return
@@ -74,7 +74,7 @@ class TableQueues:
                 if time.monotonic() >= deadline:
                     return
                 check("waiting for other statements that change the same rows")
-                self._changed.wait(LOOK_S)
+                self._changed.wait(CHECK_INTERVAL_S)
 
     def _earlier(self, turn: Turn) -> Iterator[Turn]:
         for earlier in self._turns:

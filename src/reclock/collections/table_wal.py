@@ -1,8 +1,8 @@
 """The write-ahead log of tables: one record in consensus is one commit, over any number of tables, all or nothing.
 
-All tables are one frontier group, which nobody ever claims. A commit is one consensus transaction that checks what it was decided
-on, takes its timestamp from the oracle, enters the rows, moves the group's upper past them, and lets the oracle know. Records
-follow into the Delta tables later, by whoever comes first (`collections.tables`).
+All tables are one frontier group, which is never claimed. A commit is one consensus transaction that checks what it depends on,
+takes its timestamp from the oracle, enters the rows, moves the group's upper past them, and lets the oracle know. Records
+are applied to the Delta tables later, by any process (`collections.tables`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """How one log stands in the database: the tables it knows are frontier group ``group``, whose upper it moves.
+    """The database tables of one log. The tables that it writes are the frontier group ``group``, whose upper it moves.
 
-    Where ``is_applied``, times are the oracle's write timestamps, and it learns of each: reads that begin later see the commit.
-    Elsewhere they are the clock's; whoever wants to see what is newest reads below the group's upper.
+    If ``is_applied``, times are the oracle's write timestamps, and the oracle learns of each: reads that begin later see the
+    commit. Otherwise times are the clock's, and the newest rows are read below the group's upper.
     """
 
     group: str
@@ -56,7 +56,7 @@ class Ledger:
                 f"{prefix}_record",
                 metadata,
                 sa.Column("at", sa.BigInteger, primary_key=True, autoincrement=False),
-                sa.Column("token", sa.Text, nullable=False, unique=True),  # finds out about a commit whose outcome is unknown
+                sa.Column("token", sa.Text, nullable=False, unique=True),  # identifies a commit whose outcome is unknown
             ),
             sa.Table(
                 f"{prefix}_write",
@@ -93,10 +93,10 @@ OF_TABLES = Ledger.named("reclock_table", TABLES, is_applied=True)
 OF_INTROSPECTION = Ledger.named("reclock_introspection", INTROSPECTION, is_applied=False)
 
 _ATTEMPTS = 5
-"""How often a commit that is known not to have landed is made again."""
+"""How often a commit that is known to have failed is repeated."""
 
 TOKENS_KEPT_MS = 3_600_000
-"""How long a record is remembered after its rows have gone, so that its writer can find out about it."""
+"""How long a record outlives its rows, so that its writer can still learn the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,10 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one transaction wants to commit, and on what it was decided.
+    """The writes of one transaction, and what they depend on.
 
-    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``: of those in ``keys`` only these
-    rows, of the others any.
+    It was planned at ``catalog_ts`` of the catalog. It read the tables ``reads`` at ``read_at``: of the tables in
+    ``keys`` only these rows, of the others any.
     """
 
     writes: Mapping[GlobalId, Payload]
@@ -124,7 +124,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class PendingWrite:
-    """What a record says of one table."""
+    """The rows of one record for one table."""
 
     at: Timestamp
     part: int
@@ -133,25 +133,24 @@ class PendingWrite:
 
 
 Outcome = Timestamp | WriteConflict | CatalogMoved | StagedRowsGone
-"""The time of a commit, or why it is none."""
+"""The time of a commit, or why it was refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalState:
-    """What the decision about a batch is made on."""
+    """The state of the log and the catalog that decides about a batch."""
 
     last_writes: Mapping[GlobalId, Timestamp]
     catalog_ts: Timestamp
     staged: frozenset[str]
     recent: Mapping[GlobalId, Sequence[PendingWrite]] = field(default_factory=dict)
-    """Of tables that a commit read by keys, what was written since, where the log still holds all of that."""
+    """The writes since, to tables that a commit read by keys, if the log still holds all of them."""
 
 
 def decide(batch: Sequence[Commit], found: WalState) -> list[WriteConflict | CatalogMoved | StagedRowsGone | None]:
-    """Which of the batch cannot be committed, and why. The others can be, at one time, as if one after another in this order.
+    """For each commit of the batch why it is refused, or None. The others can be committed at one time, as if in this order.
 
-    None of those reads rows that another before it writes, so at the time of the batch each sees what it would have
-    seen alone.
+    None of them reads rows that another before it writes, so each sees at the time of the batch what it would see alone.
     """
     written: dict[GlobalId, list[Payload]] = {}
     outcomes: list[WriteConflict | CatalogMoved | StagedRowsGone | None] = []
@@ -182,7 +181,7 @@ def _refusal(
 
 
 def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: WalState, in_batch: Sequence[Payload]) -> bool:
-    """Whether rows that were read may have been written since. What the log does not hold any more may be any rows."""
+    """Whether the rows that were read may have been written since. Writes that left the log may be of any rows."""
     payloads = list(in_batch)
     if found.last_writes[table] > read_at:
         if keys is None or table not in found.recent:
@@ -190,17 +189,17 @@ def _was_written(table: GlobalId, read_at: Timestamp, keys: Keys | None, found: 
         payloads += [write.payload for write in found.recent[table] if write.at > read_at]
     if keys is None:
         return bool(payloads)
-    return any(payload.rows is None or keys.have([rows_of_payload(payload.rows)]) for payload in payloads)
+    return any(payload.rows is None or keys.contain_any([rows_of_payload(payload.rows)]) for payload in payloads)
 
 
 def rows_of_payload(ipc: bytes) -> pa.Table:
-    """Rows with their diffs, as a record has them."""
+    """The rows of a record, with their diffs."""
     with pa.ipc.open_stream(ipc) as reader:
         return reader.read_all()
 
 
 class TableWal:
-    """The log, as an actor of one epoch sees and writes it. Every write raises ``Fenced`` once that epoch is over."""
+    """The log, for an actor of one epoch. Every write raises ``Fenced`` once that epoch is over."""
 
     def __init__(
         self,
@@ -220,12 +219,12 @@ class TableWal:
     # --- committing ---
 
     def commit(self, batch: Sequence[Commit] | Callable[[], Sequence[Commit]], *, at: Timestamp | None = None) -> list[Outcome]:
-        """Commit what can be committed of ``batch``, all at one time; answers for each its outcome.
+        """Commit those of ``batch`` that are not refused, all at one time; the outcome of each.
 
-        A function is asked for the batch once the transaction has the database to itself, and again if it is
-        run again. The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's
-        upper: raises ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if it cannot be found out
-        what happened.
+        A function is called for the batch once the transaction has the database to itself, and again if the
+        transaction is repeated. The time is the oracle's next write timestamp, or ``at``, which must lie at or beyond the group's
+        upper: raises ``UpperMismatch`` otherwise. Raises ``ConsensusOutcomeUnknown`` only if the outcome cannot
+        be looked up.
         """
         for _ in range(_ATTEMPTS):
             token = uuid.uuid4().hex
@@ -243,7 +242,7 @@ class TableWal:
                 failpoint("tables.commit.after")
                 return outcomes
             except ConsensusOutcomeUnknown:
-                if self._has_landed(token):
+                if self._is_committed(token):
                     return outcomes
         raise InternalError(f"no commit to tables in {_ATTEMPTS} attempts")
 
@@ -310,7 +309,7 @@ class TableWal:
         require_plausible(connection, now, self._max_clock_jump_ms, seen=upper)
         return now
 
-    def _has_landed(self, token: str) -> bool:
+    def _is_committed(self, token: str) -> bool:
         # A write transaction waits for the one in doubt to end; a mere read would not.
         query = sa.select(self.ledger.records.c.at).where(self.ledger.records.c.token == token)
         return self._consensus.transact(lambda connection: connection.scalar(query)) is not None
@@ -318,7 +317,7 @@ class TableWal:
     # --- staging ---
 
     def reserve(self, name: str, *, lease_ms: int) -> None:
-        """Files will be staged under ``name``, to be committed within the lease; until then nobody takes them away."""
+        """Keep the files that are staged under ``name`` from being deleted, for the time of the lease."""
 
         def work(connection: sa.Connection) -> None:
             connection.execute(
@@ -328,7 +327,7 @@ class TableWal:
         self._write(work)
 
     def staged_names(self) -> frozenset[str]:
-        """The names under which files are staged that a record needs, or that a commit may still need. All others are garbage."""
+        """The names of staged files that a record needs, or that a commit may still need. All others are garbage."""
 
         def work(connection: sa.Connection) -> frozenset[str]:
             connection.execute(
@@ -350,9 +349,9 @@ class TableWal:
     # --- following ---
 
     def pending(self, tables: Iterable[GlobalId] | None = None, *, through: Timestamp | None = None) -> list[PendingWrite]:
-        """What the log still holds, of the tables named or of all, at times up to ``through``, in order; at one moment.
+        """The writes in the log, to these tables or all, at times up to ``through``, in order; one consistent state.
 
-        A write that is not in it, and was committed before the call, is in its Delta table already.
+        A write that was committed before the call and is not in the log is in its Delta table.
         """
         query = sa.select(self.ledger.writes).order_by(self.ledger.writes.c.at, self.ledger.writes.c.part)
         if tables is not None:
@@ -362,7 +361,7 @@ class TableWal:
         return self._consensus.read(lambda connection: [_as_write(row) for row in connection.execute(query)])
 
     def trim(self, uppers: Mapping[GlobalId, Timestamp]) -> None:
-        """Forget what is durable in the Delta tables: of each table named, everything below its physical upper."""
+        """Delete the writes that are durable in the Delta tables: those below the physical upper of each table."""
 
         def work(connection: sa.Connection) -> None:
             for table, upper in uppers.items():
@@ -386,7 +385,7 @@ class TableWal:
         elif found < upper:
             connection.execute(sa.update(trimmed).where(trimmed.c.table_id == table).values(upper=upper))
 
-    # --- which tables there are ---
+    # --- tables ---
 
     def known(self) -> frozenset[GlobalId]:
         """The tables that can be written."""
@@ -394,7 +393,7 @@ class TableWal:
         return self._consensus.read(lambda connection: frozenset(connection.scalars(query).all()))
 
     def register(self, table: GlobalId, at: Timestamp) -> None:
-        """The table can be written from now on. One that could be before stays as it is."""
+        """Let the table be written from now on. A table that is registered already stays as it is."""
 
         def work(connection: sa.Connection) -> None:
             if not self._last_writes(connection, [table]):
@@ -403,7 +402,7 @@ class TableWal:
         self._write(work)
 
     def forget(self, tables: Iterable[GlobalId]) -> None:
-        """Forget tables that are no more, and all that was written to them."""
+        """Delete dropped tables, and all writes to them, from the log."""
 
         def work(connection: sa.Connection) -> None:
             for some in batches(tables):

@@ -1,4 +1,4 @@
-"""Tables: written through the log, read from Delta and the log together, and the log followed into Delta."""
+"""Tables: written to the log, read from Delta and the log together; the log is applied to Delta in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reclock.algebra.ids import TABLES, CollectionType, GlobalId, StorageCollect
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
 from reclock.collections.collection import Collection
-from reclock.collections.consolidate import consolidated_rows
+from reclock.collections.consolidate import consolidate_rows
 from reclock.collections.files import write_file
 from reclock.collections.folder import staging_path
 from reclock.collections.follower import Follower
@@ -29,7 +29,7 @@ from reclock.errors import NotReadable, UnknownCollection, UpperMismatch
 from reclock.failpoints import failpoint
 
 STAGED_FROM_BYTES = 1 << 20
-"""From how many bytes of rows on a write is staged as a Parquet file, and the record holds its name."""
+"""A write of at least so many bytes is staged as a Parquet file, and the record holds its name."""
 
 STAGING_LEASE_MS = 3_600_000
 
@@ -42,13 +42,13 @@ _logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """A table up to some time: a version of its Delta table, and what the log holds that is not in it."""
+    """A table up to some time: a version of its Delta table, and the writes in the log that it lacks."""
 
     version: Version
     tail: pa.Table
     """Updates, with their times and diffs."""
     through: Timestamp
-    """The last time at which nothing is missing in the two."""
+    """The two are complete up to and including this time."""
 
 
 def table_id(id: GlobalId) -> StorageCollectionId:
@@ -56,7 +56,7 @@ def table_id(id: GlobalId) -> StorageCollectionId:
 
 
 def rows_schema(desc: RelationDesc) -> pa.Schema:
-    """Rows of a table, each with its diff, before they have a time."""
+    """The columns of a table and the diff, without a time."""
     schema = arrow_schema(desc, with_updates=True)
     return schema.remove(schema.get_field_index(TIME_COLUMN))
 
@@ -65,7 +65,7 @@ class Tables:
     """All tables of an environment. Safe for several threads and several processes."""
 
     def __init__(self, lake: Lake, log: TableWal, *, apply_delay_ms: int | None = None) -> None:
-        """With a delay, this process applies what it commits, by itself, that long after."""
+        """With a delay, this process applies its own commits so long after them."""
         self._lake = lake
         self.log = log
         self._pinned: dict[GlobalId, TableVersion] = {}
@@ -83,12 +83,11 @@ class Tables:
         read_at: Timestamp | None = None,
         keys: Mapping[GlobalId, Keys] | None = None,
     ) -> Timestamp:
-        """Commit rows with their diffs (``rows_schema``) to all the tables at once; durable when this answers their time.
+        """Commit rows with their diffs (``rows_schema``) to all the tables at once; their time. Durable when it returns.
 
         Commits of several threads share one transaction and one time where they do not conflict. Raises ``WriteConflict``
         if one of ``reads`` was written since ``read_at``, in ``keys`` only if rows with these values were; ``CatalogMoved``
-        if the catalog changed since ``catalog_ts``, and what opening
-        a table raises.
+        if the catalog changed since ``catalog_ts``; and whatever opening a table raises.
         """
         for table in writes:
             self._check_writable(table)
@@ -99,7 +98,7 @@ class Tables:
         return at
 
     def _check_writable(self, table: GlobalId) -> None:
-        """Raises what opening it raises: one that is damaged or another object's gets no rows that it could not take later."""
+        """Raises whatever opening the table raises: a damaged table gets no rows that could never be applied."""
         try:
             self._lake.open(table_id(table))
         except UnknownCollection:
@@ -107,7 +106,7 @@ class Tables:
                 raise  # else the log refuses the commit
 
     def close(self) -> None:
-        """Apply what this process has committed and not applied yet; nothing is done in the background any more."""
+        """Apply the commits of this process that are not applied yet, and stop the background work."""
         if self._follower is not None:
             self._follower.close()
 
@@ -126,19 +125,19 @@ class Tables:
     # --- reading ---
 
     def pin(self, tables: Iterable[GlobalId], as_of: Timestamp) -> dict[GlobalId, TableVersion]:
-        """Each table as of ``as_of``, which lies below the group's upper; together they are one moment. Waits for no commit."""
+        """The tables as of ``as_of``, which lies below the group's upper. Waits for no commit."""
         known = {table: pinned for table in set(tables) if (pinned := self._pinned.get(table)) and as_of <= pinned.through}
         missing = sorted(set(tables) - known.keys())
         while missing:
             try:
-                # The log first: what leaves it after this is in the versions that are pinned then.
+                # The log first: a write that is trimmed after this is in the versions pinned below.
                 pending = self.log.pending(missing, through=as_of)
                 found = {table: self._pin(table, as_of, [write for write in pending if write.table == table]) for table in missing}
                 self._pinned |= found
                 known |= found
                 break
             except FileNotFoundError:
-                continue  # staged rows have been applied and swept away since
+                continue  # staged rows were applied and deleted meanwhile
         for pinned in known.values():
             if as_of < pinned.version.since:
                 raise NotReadable(TABLES, at=as_of, since=pinned.version.since, upper=pinned.version.upper)
@@ -154,13 +153,13 @@ class Tables:
         tail = self._updates(collection, [write for write in pending if write.at >= version.upper]).combine_chunks()
         return TableVersion(version, tail, through)
 
-    # --- following ---
+    # --- applying ---
 
     def apply(self, through: Timestamp = MAXIMUM) -> int:
-        """Bring everything in the log, up to ``through``, into the Delta tables, and forget it there. Answers how many writes.
+        """Append the writes in the log, up to ``through``, to the Delta tables, and trim the log. How many writes.
 
-        Anybody may, at any time, many at once: each table's physical upper says what it has. The writes of a table that cannot
-        be appended to stay in the log, and keep no other table's there.
+        Any process may call it at any time: each table's physical upper says which writes it has. The writes of a table that
+        cannot be appended to stay in the log; other tables are not held up.
         """
         by_table: dict[GlobalId, list[PendingWrite]] = {}
         for write in self.log.pending(through=through):
@@ -171,8 +170,8 @@ class Tables:
                 uppers[table] = self._apply(self._lake.open(table_id(table)), writes)
             except Exception as failure:  # the edge of the loop over tables
                 if self._lake.exists(table_id(table)):
-                    _logger.warning("tables.apply_failed", table=table, error=str(failure))
-                # else it was dropped; whoever drops it clears the log too
+                    _logger.warning("cannot apply writes to a table; they stay in the log", table=table, error=str(failure))
+                # else it was dropped, and the drop clears the log
         failpoint("tables.apply.before_trim")
         if uppers:
             self.log.trim(uppers)
@@ -180,10 +179,10 @@ class Tables:
         return sum(len(by_table[table]) for table in uppers)
 
     def _apply(self, collection: Collection, writes: Sequence[PendingWrite]) -> Timestamp:
-        """The table's physical upper, once it has all of ``writes``: all that the log held of it, up to the last of them."""
+        """Append ``writes``, all that the log held of the table up to the last of them; the table's physical upper then."""
         for _ in range(_ATTEMPTS):
             upper = collection.upper()
-            missing = _some([write for write in writes if write.at >= upper])
+            missing = _take_batch([write for write in writes if write.at >= upper])
             if not missing:
                 return upper
             try:
@@ -192,7 +191,7 @@ class Tables:
                 collection.append(updates, expected_upper=upper, new_upper=Timestamp(missing[-1].at + 1))
                 failpoint("tables.apply.after_append")
             except (UpperMismatch, FileNotFoundError):
-                continue  # another one was faster, and may have swept up behind itself
+                continue  # another process was faster, and may have deleted the staged files
         return collection.upper()
 
     def _updates(self, collection: Collection, writes: Sequence[PendingWrite]) -> pa.Table:
@@ -212,15 +211,15 @@ class Tables:
     # --- definitions ---
 
     def create(self, id: GlobalId, desc: RelationDesc, *, at: Timestamp, incarnation: str = "") -> None:
-        """The table is there afterwards, empty at ``at`` if it is new. The frontier group of all tables is the caller's."""
+        """Create the table, empty at ``at``, unless it exists. The caller creates the frontier group of all tables."""
         self._lake.create(table_id(id), desc, incarnation=incarnation)
         failpoint("tables.create.before_register")
         self.log.register(id, at)
 
     def fill(self, id: GlobalId, desc: RelationDesc, rows: pa.Table, *, at: Timestamp, incarnation: str = "") -> None:
-        """A table that is to be made has these rows (``rows_schema``) at ``at``, its first time, when it is made within the lease.
+        """Write the first rows (``rows_schema``) of a table, at ``at``, before the table is created. ``id`` is reserved for it.
 
-        ``id`` is kept for it. Nobody knows of it yet: what is filled and never made is ``abandoned`` in time.
+        The table must be created within the lease. A table that is filled but never created is ``abandoned`` then.
         """
         self.log.reserve(_filled(id), lease_ms=STAGING_LEASE_MS)
         failpoint("tables.fill.reserved")
@@ -229,12 +228,12 @@ class Tables:
         failpoint("tables.fill.written")
 
     def abandoned(self, ids: Iterable[GlobalId]) -> set[GlobalId]:
-        """Which of ``ids``, all of tables that the catalog does not have, are in the lake alone and will not be made."""
+        """Those of ``ids``, tables that the catalog does not have, which exist only in the lake and will not be created."""
         known, needed = self.log.known(), self.log.staged_names()
         return {id for id in ids if id not in known and _filled(id) not in needed}
 
     def drop(self, id: GlobalId) -> None:
-        """The table is gone afterwards, with all that was written to it."""
+        """Delete the table, with all writes to it."""
         self.forget(id)
         self._lake.drop(table_id(id))
         failpoint("tables.drop.before_forget")
@@ -245,8 +244,8 @@ def _filled(id: GlobalId) -> str:
     return f"filled-{id}"
 
 
-def _some(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
-    """The first of ``writes``, of whole records: about as many as one Delta commit should take."""
+def _take_batch(writes: Sequence[PendingWrite]) -> Sequence[PendingWrite]:
+    """The first of ``writes``, in whole records, of about ``APPLIED_BYTES``: what one Delta commit should take."""
     size = 0
     for index, write in enumerate(writes):
         if size > APPLIED_BYTES and write.at != writes[index - 1].at:
@@ -270,12 +269,12 @@ def updates_at(rows: pa.Table, at: Timestamp, desc: RelationDesc) -> pa.Table:
 
 
 def rows_of(changes: Sequence[pa.Table], desc: RelationDesc) -> pa.Table:
-    """What rows with their diffs add up to, each row as often as it is there."""
+    """The rows that changes with diffs add up to, each repeated by its count."""
     columns = arrow_schema(desc, with_updates=False)
     updates = [updates_at(rows, MINIMUM, desc) for rows in changes]
     every = pa.concat_tables([arrow_schema(desc, with_updates=True).empty_table(), *updates])
     if pc.all(pc.equal(every.column(DIFF_COLUMN), 1)).as_py() is not False:
         return every.select(columns.names)
-    found = consolidated_rows(every, columns, MINIMUM)
+    found = consolidate_rows(every, columns, MINIMUM)
     copies = found.column(DIFF_COLUMN).to_numpy()
     return found.drop_columns([DIFF_COLUMN]).take(np.repeat(np.arange(len(copies)), copies))

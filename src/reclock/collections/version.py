@@ -14,7 +14,7 @@ from reclock.algebra.error_intervals import ErrorIntervals, answered_through, wi
 from reclock.algebra.ids import StorageCollectionId
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Timestamp
-from reclock.collections.consolidate import advanced_updates, consolidated_changes, consolidated_rows, streamed_changes
+from reclock.collections.consolidate import advance_updates, consolidate_changes, consolidate_rows, stream_changes
 from reclock.collections.files import DataFile
 from reclock.collections.folder import Folder
 from reclock.collections.schema import arrow_schema
@@ -127,7 +127,7 @@ class Version:
         columns = arrow_schema(self.desc, with_updates=False)
         with self.reading():
             if not self.is_monotonic:
-                return consolidated_rows(self.dataset(files), columns, as_of)
+                return consolidate_rows(self.dataset(files), columns, as_of)
             wanted = [*self.desc.names, DIFF_COLUMN]
             condition = None if all(file.max_time <= as_of for file in files) else pc.field(TIME_COLUMN) <= as_of
             return self.dataset(files).to_table(columns=wanted, filter=condition)
@@ -139,15 +139,15 @@ class Version:
         """
         schema = arrow_schema(self.desc, with_updates=True)
         with self.reading():
-            return consolidated_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+            return consolidate_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
 
-    def streamed(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
+    def stream_changes(self, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False) -> pa.RecordBatchReader:
         """As ``changes``, batch by batch; ``with_snapshot``, all earlier updates count as at ``lower``."""
         schema = arrow_schema(self.desc, with_updates=True)
         self._check_errors(lower, upper)
         if with_snapshot:
-            return advanced_updates(self.dataset(self.files(upper=upper)), schema, lower, upper)
-        return streamed_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
+            return advance_updates(self.dataset(self.files(upper=upper)), schema, lower, upper)
+        return stream_changes(self.dataset(self.files(lower=lower, upper=upper)), schema, lower, upper)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

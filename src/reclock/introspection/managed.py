@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from reclock.algebra.ids import INTROSPECTION, GlobalId
 from reclock.algebra.relations import DIFF_COLUMN, RelationDesc
 from reclock.algebra.timestamps import MAXIMUM, MINIMUM, Clock, Timestamp
-from reclock.collections.consolidate import consolidated_rows
+from reclock.collections.consolidate import consolidate_rows
 from reclock.collections.lake import Lake
 from reclock.collections.schema import arrow_schema
 from reclock.collections.table_wal import OF_INTROSPECTION, TableWal
@@ -127,7 +127,7 @@ class LakeManagedCollections:
         with pinned.version.reading():
             files = list(pinned.version.files(upper=Timestamp(at + 1)))
             updates = pa.concat_tables([pinned.version.dataset(files).to_table(), pinned.tail]) if files else pinned.tail
-        return consolidated_rows(updates, columns, at)
+        return consolidate_rows(updates, columns, at)
 
 
 def _as_table(desc: RelationDesc, rows: Mapping[Row, int]) -> pa.Table:

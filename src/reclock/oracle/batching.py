@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 
 from reclock.algebra.timestamps import Timestamp
-from reclock.consensus.database.waiting import INTERRUPTIONS, LOOK_S, InterruptibleLock, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, INTERRUPTIONS, InterruptibleLock, check
 from reclock.errors import UnknownTimeline
 from reclock.oracle.oracle import TimestampOracle
 
@@ -44,7 +44,7 @@ class BatchingOracle:
             if leads:
                 return self._serve(batch)
             try:
-                return batch.result(LOOK_S)
+                return batch.result(CHECK_INTERVAL_S)
             except CancelledError:
                 pass  # the thread that led the batch was interrupted: ask again
             except TimeoutError:

@@ -209,7 +209,7 @@ def advance_since(stores: Stores, frontier: GroupFrontier) -> Timestamp:
     if lag_ms is None:
         return frontier.since
     wanted = followed_since(frontier, lag_ms=lag_ms, read_ts=stores.oracle.read_ts(EPOCH_MS))
-    stores.shared_holds.let_go([group])
+    stores.shared_holds.release_idle([group])
     for _ in range(_ATTEMPTS):
         held = stores.holds.earliest([group]).get(group, wanted)
         try:

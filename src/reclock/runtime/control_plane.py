@@ -77,7 +77,7 @@ class ControlPlane:
                 ReadHolds(consensus, leadership),
                 Statuses(consensus, leadership),
                 StoredObjects(consensus, leadership),
-                stores.shared_holds.let_go,
+                stores.shared_holds.release_idle,
                 publish,
                 lambda: stores.oracle.read_ts(EPOCH_MS),
             )

@@ -86,7 +86,7 @@ class ChangeReader:
         return SinkChanges(
             answered,
             tuple(sorted(times)),
-            lambda some: rows.streamed(some.lower, some.upper, with_snapshot=some.with_snapshot),
+            lambda some: rows.stream_changes(some.lower, some.upper, with_snapshot=some.with_snapshot),
             error,
         )
 

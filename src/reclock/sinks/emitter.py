@@ -19,7 +19,7 @@ from reclock.algebra.timestamps import Timestamp
 from reclock.consensus.frontiers.claims import Claim, GroupFrontier
 from reclock.consensus.frontiers.groups import Frontiers
 from reclock.consensus.frontiers.holds import ReadHolds
-from reclock.consensus.frontiers.input_holds import hold_inputs, let_inputs_go
+from reclock.consensus.frontiers.input_holds import advance_input_holds, hold_inputs
 from reclock.definitions.sinks import SinkSpec
 from reclock.errors import ReclockError, TargetChanged
 from reclock.failpoints import failpoint
@@ -70,7 +70,7 @@ class Emitter:
                 claim = None
             if changes.range.upper > changes.range.lower:
                 done = self._emit(sink, frontier, changes, claim)
-        let_inputs_go(sink.id, self.frontiers, self.holds)
+        advance_input_holds(sink.id, self.frontiers, self.holds)
         if error is not None:
             raise error
         return done

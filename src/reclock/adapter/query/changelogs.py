@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from reclock.algebra.ids import CollectionType, StorageCollectionId
 from reclock.algebra.relations import TIME_COLUMN
 from reclock.algebra.timestamps import Timestamp
-from reclock.collections.consolidate import advanced_updates, streamed_changes
+from reclock.collections.consolidate import advance_updates, stream_changes
 from reclock.collections.schema import arrow_schema
 from reclock.collections.tables import Tables
 from reclock.collections.version import Version
@@ -66,7 +66,7 @@ class Changelogs:
             schema = arrow_schema(version.desc, with_updates=True)
             parts.append(pads.dataset(tail if tail is not None and tail.num_rows else schema.empty_table()))
         everything = parts[0] if len(parts) == 1 else pads.dataset(parts)
-        read = advanced_updates if with_snapshot else streamed_changes
+        read = advance_updates if with_snapshot else stream_changes
         with version.reading():
             yield from read(everything, arrow_schema(version.desc, with_updates=True), lower, upper)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from reclock.algebra.relations import DIFF_COLUMN, TIME_COLUMN
-from reclock.collections.consolidate import streamed
+from reclock.collections.consolidate import stream_query
 from reclock.compute.engines.engine import cast_to, result_schema
 from reclock.compute.operators.topk import order_by
 from reclock.definitions.sinks import Envelope
@@ -36,7 +36,7 @@ def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> It
     names = _numbered(len(wanted))
     sent = pa.schema([pa.field(name, _sortable(field.type)) for name, field in zip(names, wanted, strict=True)])
     try:
-        for batch in streamed(reader, _sql(statement), sent):
+        for batch in stream_query(reader, _sql(statement), sent):
             columns = [column.cast(field.type) for column, field in zip(batch.columns, wanted, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, names=names)
     except Exception:

@@ -193,7 +193,7 @@ class Transactions:
             return work(self._block)
         if turn is None:
             return self._optimistically(work)
-        with self._cancellation.in_consensus(), self._environment.stores.table_queues.taking(turn()):
+        with self._cancellation.in_consensus(), self._environment.stores.table_queues.wait_turn(turn()):
             return self._optimistically(work)
 
     def _optimistically(self, work: Callable[[Transaction], T]) -> T:

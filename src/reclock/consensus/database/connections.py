@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import errors, waiting
 
-from reclock.consensus.database.waiting import LOOK_S, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     A server that does not do so in time is left: the connection is closed then.
     """
 
-    def wait(self, gen: Generator[Any, Any, T], interval: float = LOOK_S, timeout: float | None = None) -> T:
+    def wait(self, gen: Generator[Any, Any, T], interval: float = CHECK_INTERVAL_S, timeout: float | None = None) -> T:
         interrupted: list[BaseException] = []
 
         def checked() -> Generator[Any, Any, T]:
@@ -41,7 +41,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
             return result
 
         try:
-            return super().wait(checked(), min(interval, LOOK_S), timeout)
+            return super().wait(checked(), min(interval, CHECK_INTERVAL_S), timeout)
         except BaseException:
             if interrupted:
                 self._abandon(gen)
@@ -51,7 +51,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
         """Cancel the query and take what the server still says, so that the connection can be used again."""
         try:
             self.cancel_safe(timeout=_CANCEL_S)
-            waiting.wait(gen, self.pgconn.socket, interval=LOOK_S, timeout=_CANCEL_S)
+            waiting.wait(gen, self.pgconn.socket, interval=CHECK_INTERVAL_S, timeout=_CANCEL_S)
         except errors.QueryCanceled:
             return
         except Exception:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from reclock.algebra.timestamps import Timestamp, system_clock
 from reclock.consensus.database.changes import PostgresWatch, SqliteWatch, Watch
 from reclock.consensus.database.connections import InterruptibleConnection, require_durable
-from reclock.consensus.database.waiting import LOOK_S, check
+from reclock.consensus.database.waiting import CHECK_INTERVAL_S, check
 from reclock.errors import ConfigurationError
 
 BUSY_TIMEOUT_S = 10
@@ -79,7 +79,7 @@ def _sqlite(url: sa.URL) -> ConsensusDatabase:
         raise ConfigurationError("consensus on SQLite must be a file", hint=_URL_HINT)
     path = Path(url.database).absolute()
     _create_private(path)
-    engine = _engine(url.set(database=str(path)), connect_args={"timeout": LOOK_S})
+    engine = _engine(url.set(database=str(path)), connect_args={"timeout": CHECK_INTERVAL_S})
     sa.event.listen(engine, "connect", _configure_sqlite)
     immediate = engine.execution_options(**{_BEGIN: _begin_immediate})
     return ConsensusDatabase(

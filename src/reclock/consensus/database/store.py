@@ -75,19 +75,19 @@ class Consensus:
         self._ensure_tables()
         self._inside.transaction = True
         try:
-            return self._patiently(lambda: _commit(self._database.writer, self._checked(work)))
+            return self._with_retries(lambda: _commit(self._database.writer, self._checked(work)))
         finally:
             self._inside.transaction = False
 
     def read(self, work: Callable[[sa.Connection], T]) -> T:
         """What ``work`` returns on one consistent state that has every transaction which returned before. Writes are not kept."""
         self._ensure_tables()
-        return self._patiently(lambda: _look(self._database.reader, work))
+        return self._with_retries(lambda: _look(self._database.reader, work))
 
     def look(self, query: sa.Select[Any], parameters: Mapping[str, object] | None = None) -> Sequence[sa.Row[Any]]:
         """The rows of one SELECT, on one state as of ``read``: for a read that is made often."""
         self._ensure_tables()
-        return self._patiently(lambda: _rows(self._database.looker, query, parameters))
+        return self._with_retries(lambda: _rows(self._database.looker, query, parameters))
 
     def guarded(self, check: Callable[[sa.Connection], object]) -> Consensus:
         """The same consensus for a writer that may lose its right: each transaction begins with ``check``, which raises then."""
@@ -130,8 +130,8 @@ class Consensus:
         """The tables are of this release's version, or a later one."""
         if self._has_tables:
             return
-        if not self._patiently(lambda: _look(self._database.reader, migrations.is_current)):
-            self._patiently(lambda: _commit(self._database.creator, migrations.upgrade))
+        if not self._with_retries(lambda: _look(self._database.reader, migrations.is_current)):
+            self._with_retries(lambda: _commit(self._database.creator, migrations.upgrade))
         self._has_tables = True
 
     def _outside_transaction(self, work: Callable[[sa.Connection], T]) -> T:
@@ -139,13 +139,13 @@ class Consensus:
             with self._database.looker.connect() as connection:
                 return work(connection)
 
-        return self._patiently(attempt)
+        return self._with_retries(attempt)
 
-    def _patiently(self, attempt: Callable[[], T]) -> T:
+    def _with_retries(self, attempt: Callable[[], T]) -> T:
         """Tries until a race is won, within a bound, and no longer than the statement may wait."""
         try:
             for retry in stamina.retry_context(
-                on=self._is_worth_another_try,
+                on=self._is_retriable,
                 attempts=None,
                 timeout=PATIENCE_S,
                 wait_initial=0.002,
@@ -162,7 +162,7 @@ class Consensus:
                 raise ConsensusUnavailable(detail=str(error.orig)) from error
             raise
 
-    def _is_worth_another_try(self, error: Exception) -> bool:
+    def _is_retriable(self, error: Exception) -> bool:
         if not isinstance(error, sa.exc.DBAPIError):
             return False
         return error.connection_invalidated or self._database.is_lost_race(error)

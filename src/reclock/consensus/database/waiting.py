@@ -13,7 +13,7 @@ from reclock.errors import QueryCanceled, StatementTimeout
 Check = Callable[[str], object]
 """Raises if whoever waits for what the text says should not go on."""
 
-LOOK_S = 0.05
+CHECK_INTERVAL_S = 0.05
 """How long a wait goes on between two checks."""
 
 INTERRUPTIONS = (QueryCanceled, StatementTimeout)
@@ -46,7 +46,7 @@ class InterruptibleLock:
         self._waiting_for = waiting_for
 
     def __enter__(self) -> None:
-        while not self._lock.acquire(timeout=LOOK_S):
+        while not self._lock.acquire(timeout=CHECK_INTERVAL_S):
             check(self._waiting_for)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

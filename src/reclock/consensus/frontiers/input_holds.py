@@ -27,7 +27,7 @@ def hold_inputs(id: str, inputs: Set[str], frontiers: Frontiers, holds: ReadHold
                 raise
 
 
-def let_inputs_go(id: str, frontiers: Frontiers, holds: ReadHolds) -> None:
+def advance_input_holds(id: str, frontiers: Frontiers, holds: ReadHolds) -> None:
     """``id`` needs its inputs from its own upper on, and no earlier."""
     at = Timestamp(frontiers.get(id).upper - 1)
     for hold in holds.owned_by(id):

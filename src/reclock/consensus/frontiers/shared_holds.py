@@ -58,7 +58,7 @@ class SharedHolds:
                 shared.reads -= 1
             self._release_if_over(shared)
 
-    def let_go(self, groups: Iterable[str]) -> None:
+    def release_idle(self, groups: Iterable[str]) -> None:
         """Give back the holds on any of ``groups`` that no read leans on now."""
         wanted = frozenset(groups)
         with self._lock:
@@ -68,7 +68,7 @@ class SharedHolds:
         for one in idle:
             self._release(one)
 
-    def keep(self) -> None:
+    def renew(self) -> None:
         """Renew what is leaned on; give back what is not and is open to no new read. A thread calls it four times a lease."""
         with self._lock:
             busy = [one for one in self._shared if one.reads]
@@ -110,7 +110,7 @@ class SharedHolds:
             if before is None or before.hold.at <= at:
                 self._current[groups] = taken
             if self._keeper is None:
-                self._keeper = threading.Thread(target=self._keep_on, name="read-holds", daemon=True)
+                self._keeper = threading.Thread(target=self._renew_until_closed, name="read-holds", daemon=True)
                 self._keeper.start()
         if before is not None:
             self._release_if_over(before)
@@ -139,9 +139,9 @@ class SharedHolds:
         with suppress(Exception):  # its lease ends it otherwise
             self._holds().release(one.hold)
 
-    def _keep_on(self) -> None:
+    def _renew_until_closed(self) -> None:
         while not self._is_closed.wait(self._lease_ms / 4000):
             try:
-                self.keep()
+                self.renew()
             except Exception as failure:  # the edge of the loop: consensus may be back at the next round
                 _logger.warning("read holds could not be renewed", error=str(failure))

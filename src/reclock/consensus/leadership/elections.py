@@ -43,7 +43,7 @@ class LeadershipRecord:
     catalog_frontier: Timestamp = MINIMUM
 
 
-def stand(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
+def elect(found: LeadershipRecord, candidate: LeadershipRecord, now: Timestamp, *, lease_ms: int) -> LeadershipRecord | None:
     """The row after ``candidate`` (its leader and epoch) stood for election; None if another leads.
 
     A leader is deposed when its lease is over, or its epoch, since it cannot write then anyway. Its term goes on for as long as
@@ -96,7 +96,7 @@ class Seat:
         def decide(connection: sa.Connection) -> tuple[LeadershipRecord, LeadershipRecord | None]:
             fence.check(connection, self._leadership)  # who does not lead writes nothing, and must hear of it too
             found = self._find(connection)
-            return found, stand(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
+            return found, elect(found, self._candidate, self._consensus.now(connection), lease_ms=self.lease_ms)
 
         def work(connection: sa.Connection) -> LeadershipRecord | None:
             found, after = decide(connection)

@@ -47,7 +47,7 @@ class Status:
     hint: str | None
     at: Timestamp
 
-    def says_the_same(self, other: Status) -> bool:
+    def equals_except_time(self, other: Status) -> bool:
         """Whether only the moment differs."""
         return (self.status, self.error, self.detail, self.hint) == (other.status, other.error, other.detail, other.hint)
 
@@ -132,7 +132,7 @@ class Statuses:
 
 
 def _changed(statuses: Mapping[str, Status], present: Mapping[str, Status]) -> list[Status]:
-    return [new for name, new in statuses.items() if name not in present or not new.says_the_same(present[name])]
+    return [new for name, new in statuses.items() if name not in present or not new.equals_except_time(present[name])]
 
 
 def _get(connection: sa.Connection, names: list[str] | None) -> dict[str, Status]:
