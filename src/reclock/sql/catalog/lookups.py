@@ -32,7 +32,7 @@ _TYPES = {
 }
 
 
-def find(
+def find_object(
     name: tuple[str, ...], kind: str, catalog: PlannerCatalog, session: SessionNames, *, may_be_quarantined: bool = False
 ) -> Entry:
     """The item of that name and kind (``SOURCE``, ``MATERIALIZED VIEW``, …).
@@ -55,7 +55,7 @@ def find(
     return entry
 
 
-def closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
+def dependents_closure(targets: Iterable[GlobalId], catalog: PlannerCatalog) -> tuple[tuple[GlobalId, ...], list[str]]:
     """Every id that goes if ``targets`` do, dependents first; and the names of those that only CASCADE takes along.
 
     Indexes and progress relations are parts of what they are on, and go with it.
@@ -84,7 +84,7 @@ def snapshot_of(catalog: PlannerCatalog) -> CatalogSnapshot:
 
 
 def find_user_object(node: nodes.Statement, kind: str, catalog: PlannerCatalog, session: SessionNames) -> Entry:
-    entry = find(parts(node.this), kind, catalog, session)
+    entry = find_object(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if catalog.is_subsource(entry.id):

@@ -46,7 +46,7 @@ def check_free(name: QualifiedName, catalog: PlannerCatalog) -> None:
         raise DuplicateObject(kind_of(old), str(name))
 
 
-def stored(node: nodes.Statement) -> str:
+def definition_text(node: nodes.Statement) -> str:
     """The text of a definition, which reads as what was planned."""
     text = to_sql(node)
     try:

@@ -27,15 +27,15 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
             inner = (
                 _over(value.plan, distinct(project(rows, [each.index for each in value.domain]))) if value.domain else value.plan
             )
-            plan = join(plan, inner, kind, [beside(each, width) for each in conditions])
-        return rewrite(beside(value.result, starts[source]), change)
+            plan = join(plan, inner, kind, [shift_inner(each, width) for each in conditions])
+        return rewrite(shift_inner(value.result, starts[source]), change)
 
     def change(part: Any) -> Any | None:
         return place(part) if isinstance(part, SubqueryValue) else None
 
     def change_around(part: Any) -> Any | None:
         # Within conditions, what stands in the place of a subquery is of the row around.
-        return around(place(part)) if isinstance(part, SubqueryValue) else None
+        return to_outer(place(part)) if isinstance(part, SubqueryValue) else None
 
     placed = [rewrite(each, change) for each in scalars]
     return plan, placed
@@ -48,7 +48,7 @@ def _over(plan: Plan, rows: Plan) -> Plan:
     return with_inputs(plan, [_over(each, rows) for each in inputs(plan)])
 
 
-def beside(scalar: Any, width: int) -> Any:
+def shift_inner(scalar: Any, width: int) -> Any:
     """From rows of two queries to one row: the outer columns, then, from ``width`` on, the inner ones."""
 
     def change(part: Any) -> Any | None:
@@ -59,6 +59,6 @@ def beside(scalar: Any, width: int) -> Any:
     return rewrite(scalar, change)
 
 
-def around(scalar: Any) -> Any:
+def to_outer(scalar: Any) -> Any:
     """A scalar of the query around, as a subquery's expressions say it."""
     return rewrite(scalar, lambda part: OuterRef(part.index, part.type) if isinstance(part, ColumnRef) else None)

@@ -17,8 +17,8 @@ from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries import pairs
 from reclock.sql.queries.catalog_functions import CATALOG_FUNCTIONS, OF_CURRENT_USER, definition, expression, with_arguments
-from reclock.sql.queries.coercion import cast, coerce, scalar_type, settle, text_limit
-from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, function_name, only, scalar, typed
+from reclock.sql.queries.coercion import cast, coerce, default_to_text, scalar_type, text_limit
+from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, function_name, reject_unsupported, scalar, typed
 from reclock.sql.queries.format_function import formatted
 from reclock.sql.queries.overloads import call, check_unique, negated
 from reclock.sql.queries.rewrite import AggregateCall, Elements, GroupingCall, OuterRef, Untyped
@@ -29,44 +29,44 @@ from reclock.sql.syntax.dialect import to_sql
 
 
 @scalar.register
-def _cast(node: exp.Cast, reading: ExprContext) -> Any:
-    only(node, "this", "to")
+def _cast(node: exp.Cast, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
-        kept = call("left", [_cast_to(scalar(node.this, reading), TEXT, reading), Literal(limit.characters, INTEGER)])
+        kept = call("left", [_cast_to(scalar(node.this, context), TEXT, context), Literal(limit.characters, INTEGER)])
         return call("rtrim", [kept]) if limit.ignores_blanks else kept
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
-    return _cast_to(scalar(node.this, reading), target, reading)
+    return _cast_to(scalar(node.this, context), target, context)
 
 
-def _cast_to(value: Any, target: ScalarType, reading: ExprContext) -> Any:
+def _cast_to(value: Any, target: ScalarType, context: ExprContext) -> Any:
     if target.is_object_id and target != OID and (value.type is None or value.type == TEXT):
         is_constant = value.type is None or isinstance(value, Literal | Parameter)
-        return reading.subqueries.object_id(value, target) if is_constant else _argument(value, target, reading)
+        return context.subqueries.object_id(value, target) if is_constant else _argument(value, target, context)
     if target == TEXT and value.type is not None and value.type.is_object_id and value.type != OID:
-        return catalog_call(f"{value.type.name}_name", [value], reading)
+        return catalog_call(f"{value.type.name}_name", [value], context)
     return cast(value, target)
 
 
 @scalar.register
-def _function(node: exp.Anonymous, reading: ExprContext) -> Any:
+def _function(node: exp.Anonymous, context: ExprContext) -> Any:
     name, arguments = function_name(node), node.expressions
     if name == "array" and len(arguments) == 1 and isinstance(arguments[0], exp.Query):
-        return reading.subqueries.array(arguments[0], reading.scope)
+        return context.subqueries.array(arguments[0], context.scope)
     if name in PERCENTILES:
         raise SqlSyntaxError(f"WITHIN GROUP is required for ordered-set aggregate {name}")
     if name in AGGREGATES:
-        return _aggregate(name, arguments, None, reading)
+        return _aggregate(name, arguments, None, context)
     if name == "grouping" and arguments:
-        if not reading.takes_aggregates:
-            raise AggregateNotAllowed(f"grouping operations are not allowed in {reading.clause}")
-        return GroupingCall(tuple(settle(scalar(each, replace(reading, takes_aggregates=False))) for each in arguments))
+        if not context.takes_aggregates:
+            raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
+        return GroupingCall(tuple(default_to_text(scalar(each, replace(context, takes_aggregates=False))) for each in arguments))
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
-    values = [scalar(argument, reading) for argument in arguments]
+    values = [scalar(argument, context) for argument in arguments]
     if name == "mz_cluster_id":
         raise UnknownFunction(name, [], hint="it is mz_legacy_installation_id() now: clusters maintain indexes")
     if name == "concat" and values:  # as a function it passes NULLs over; the registry's "concat" is the operator
@@ -74,19 +74,19 @@ def _function(node: exp.Anonymous, reading: ExprContext) -> Any:
     if name == "concat_ws":
         return call(name, [*map(_printed, values)])
     if is_about_session(name):
-        return _about_session(name, values, reading)
+        return _about_session(name, values, context)
     if name in CATALOG_FUNCTIONS:
-        return catalog_call(name, values, reading)
+        return catalog_call(name, values, context)
     if name == "format" and values:
-        return _formatted(values, reading)
+        return _formatted(values, context)
     if name in ROW_FUNCTIONS:
-        return _elements(name, values, reading)
+        return _elements(name, values, context)
     if name == pairs.NAME and len(values) == 1:
-        _check_answers_rows(name, reading)
+        _check_answers_rows(name, context)
         return pairs.pairs(call, values)
     if name == "to_regtype" or name == "to_regclass":
         with suppress(UnknownObject, UnknownRelation):
-            return reading.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
+            return context.subqueries.object_id(_only_text(values), REGTYPE if name == "to_regtype" else REGCLASS)
         return Literal(None, OID)
     if name in _OPERATOR_NAMES or not name.isidentifier():
         raise UnknownFunction(name, ["unknown" if value.type is None else str(value.type) for value in values])
@@ -107,8 +107,8 @@ PERCENTILES = ("percentile_cont", "percentile_disc")
 
 
 @scalar.register
-def _within_group(node: exp.WithinGroup, reading: ExprContext) -> Any:
-    return _aggregate(*_ordered_set(node), None, reading)
+def _within_group(node: exp.WithinGroup, context: ExprContext) -> Any:
+    return _aggregate(*_ordered_set(node), None, context)
 
 
 def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
@@ -123,65 +123,65 @@ def _ordered_set(node: exp.WithinGroup) -> tuple[str, list[exp.Expr]]:
 
 
 @scalar.register
-def _filtered(node: exp.Filter, reading: ExprContext) -> Any:
+def _filtered(node: exp.Filter, context: ExprContext) -> Any:
     function = node.this
     if isinstance(function, exp.WithinGroup):
-        return _aggregate(*_ordered_set(function), node.expression.this, reading)
+        return _aggregate(*_ordered_set(function), node.expression.this, context)
     if not isinstance(function, exp.Anonymous) or function_name(function) not in AGGREGATES:
         raise SqlSyntaxError(f"FILTER is not allowed: {to_sql(function)[:80]} is not an aggregate function")
-    return _aggregate(function_name(function), function.expressions, node.expression.this, reading)
+    return _aggregate(function_name(function), function.expressions, node.expression.this, context)
 
 
 @scalar.register
-def _qualified_function(node: exp.Dot, reading: ExprContext) -> Any:
+def _qualified_function(node: exp.Dot, context: ExprContext) -> Any:
     """A function with its schema, or a part of a pair."""
     if isinstance(node.expression, exp.Anonymous):
         if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
-            return scalar(node.expression, reading)
+            return scalar(node.expression, context)
     elif isinstance(node.this, exp.Paren):
-        found = pairs.part(call, scalar(node.this, reading), fold(node.expression))
+        found = pairs.part(call, scalar(node.this, context), fold(node.expression))
         if found is not None:
             return found
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
-def _session_word(node: exp.Expr, reading: ExprContext) -> Any:
-    return _about_session(SESSION_WORDS[type(node)], [], reading)
+def _session_word(node: exp.Expr, context: ExprContext) -> Any:
+    return _about_session(SESSION_WORDS[type(node)], [], context)
 
 
 for _word in SESSION_WORDS:
     scalar.register(_word)(_session_word)
 
 
-def _about_session(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
+def _about_session(name: str, values: Sequence[Any], context: ExprContext) -> Any:
     types, result = signature(name, values)
     arguments = tuple(coerce(value, type) for value, type in zip(values, types, strict=True))
-    return reading.subqueries.about_session(Call(name, arguments, result))
+    return context.subqueries.about_session(Call(name, arguments, result))
 
 
-def catalog_call(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
+def catalog_call(name: str, values: Sequence[Any], context: ExprContext) -> Any:
     """A function that is SQL over system relations: its definition, with the arguments in it."""
     if name in OF_CURRENT_USER and len(values) == 2:
-        values = [reading.subqueries.object_id(_about_session("current_user", [], reading), REGROLE), *values]
+        values = [context.subqueries.object_id(_about_session("current_user", [], context), REGROLE), *values]
     types, body = definition(name, values)
-    return _over(types, body, [_argument(value, type, reading) for value, type in zip(values, types, strict=False)], reading)
+    return _over(types, body, [_argument(value, type, context) for value, type in zip(values, types, strict=False)], context)
 
 
-def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], reading: ExprContext) -> Any:
+def _over(types: Sequence[ScalarType], body: exp.Expr, arguments: Sequence[Any], context: ExprContext) -> Any:
     """``body`` over ``argument1``, …; those that are missing are NULL."""
     scope = Scope(tuple(ScopeColumn(None, f"argument{i}", type) for i, type in enumerate(types, 1)))
     whole = [*arguments, *(Literal(None, type) for type in types[len(arguments) :])]
-    return with_arguments(typed(body, ExprContext(scope, reading.subqueries, reading.clause)), whole)
+    return with_arguments(typed(body, ExprContext(scope, context.subqueries, context.clause)), whole)
 
 
-def _argument(value: Any, type: ScalarType, reading: ExprContext) -> Any:
+def _argument(value: Any, type: ScalarType, context: ExprContext) -> Any:
     """``value`` for a catalog function; the name of a relation or role stands for it."""
     is_name = value.type is None or value.type == TEXT
     if f"{type}_named" in CATALOG_FUNCTIONS and value.type == TEXT and not isinstance(value, Literal | Parameter):
         name = call("replace", [value, Literal('"', TEXT), Literal("", TEXT)])
-        return Cast(catalog_call(f"{type}_named", [name], reading), type)
+        return Cast(catalog_call(f"{type}_named", [name], context), type)
     if type.is_object_id and type != OID and is_name and not (isinstance(value, Untyped) and value.text is None):
-        return reading.subqueries.object_id(value, type)
+        return context.subqueries.object_id(value, type)
     return coerce(value, type)
 
 
@@ -192,25 +192,25 @@ def _printed(value: Any) -> Any:
     return Case(((value, Literal("t", TEXT)), (negated(value), Literal("f", TEXT))), Literal(None, TEXT), TEXT)
 
 
-def _formatted(values: Sequence[Any], reading: ExprContext) -> Any:
-    text = settle(values[0])
+def _formatted(values: Sequence[Any], context: ExprContext) -> Any:
+    text = default_to_text(values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
-    texts = [_cast_to(_printed(each), TEXT, reading) for each in values[1:]]
-    return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, reading)
+    texts = [_cast_to(_printed(each), TEXT, context) for each in values[1:]]
+    return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, context)
 
 
-def _elements(name: str, values: Sequence[Any], reading: ExprContext) -> Any:
-    _check_answers_rows(name, reading)
+def _elements(name: str, values: Sequence[Any], context: ExprContext) -> Any:
+    _check_answers_rows(name, context)
     columns = ROW_FUNCTIONS[name](call, values)
     if len(columns) != 1:
         raise UnsupportedSql(f"{name} is supported in FROM only")
     return Elements(columns[0])
 
 
-def _check_answers_rows(name: str, reading: ExprContext) -> None:
-    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
-        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {reading.clause}")
+def _check_answers_rows(name: str, context: ExprContext) -> None:
+    if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY"):
+        raise UnsupportedSql(f"{name}, which answers rows, is not supported in {context.clause}")
 
 
 def _only_text(values: Sequence[Any]) -> Any:
@@ -219,10 +219,10 @@ def _only_text(values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, reading: ExprContext) -> Any:
-    if not reading.takes_aggregates:
-        raise AggregateNotAllowed(f"aggregate functions are not allowed in {reading.clause}")
-    within = replace(reading, takes_aggregates=False, clause="an aggregate function")
+def _aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, context: ExprContext) -> Any:
+    if not context.takes_aggregates:
+        raise AggregateNotAllowed(f"aggregate functions are not allowed in {context.clause}")
+    within = replace(context, takes_aggregates=False, clause="an aggregate function")
     return AggregateCall(aggregate(name, arguments, filter, within))
 
 

@@ -25,7 +25,7 @@ from reclock.algebra.relations import (
 from reclock.errors import InternalError, UnknownFunction
 from reclock.plan.scalar_trees import rewrite
 from reclock.plan.scalars import ColumnRef
-from reclock.sql.queries.attach import around
+from reclock.sql.queries.attach import to_outer
 from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
 from reclock.sql.syntax.nodes import QueryStatement
 from reclock.sql.syntax.parse import parse_one
@@ -197,7 +197,7 @@ def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
     def inside(part: Any) -> Any | None:
         match part:
             case OuterRef(index):
-                return around(arguments[index])
+                return to_outer(arguments[index])
             case SubqueryValue():
                 return moved(part)
             case _:

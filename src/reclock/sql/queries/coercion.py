@@ -254,7 +254,7 @@ def assign(value: Any, column: Column) -> Any:
     return kept if column.limit is None else limited(kept, column.limit)
 
 
-def settle(value: Any) -> Any:
+def default_to_text(value: Any) -> Any:
     """A constant that nothing gave a type is text."""
     return coerce(value, TEXT) if isinstance(value, Untyped) else value
 

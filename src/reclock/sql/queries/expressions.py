@@ -22,7 +22,7 @@ from reclock.errors import (
 from reclock.plan.scalars import Call, Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import coerce, common_type, expect, settle
+from reclock.sql.queries.coercion import coerce, common_type, default_to_text, expect
 from reclock.sql.queries.literals import number
 from reclock.sql.queries.overloads import balanced, call, is_null, is_open, negated, operator
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
@@ -67,21 +67,21 @@ SESSION_WORDS: dict[type[exp.Expr], str] = {
 """Questions about the session that are written without parentheses."""
 
 
-def only(node: exp.Expr, *known: str) -> None:
+def reject_unsupported(node: exp.Expr, *known: str) -> None:
     """Raises ``UnsupportedSql`` if the syntax carries more than what the caller looks at: nothing is passed over in silence."""
     for name, value in node.args.items():
         if name not in known and value not in (None, False, []):
             raise UnsupportedSql(f"not supported here: {written(node, name)}")
 
 
-def typed(node: exp.Expr, reading: ExprContext) -> Any:
+def typed(node: exp.Expr, context: ExprContext) -> Any:
     """The scalar, with a type: a constant that nothing else gives one is text."""
-    return settle(scalar(node, reading))
+    return default_to_text(scalar(node, context))
 
 
-def condition(node: exp.Expr, reading: ExprContext) -> Any:
+def condition(node: exp.Expr, context: ExprContext) -> Any:
     """The scalar, which must be boolean."""
-    return expect(scalar(node, reading), BOOLEAN, f"argument of {reading.clause}")
+    return expect(scalar(node, context), BOOLEAN, f"argument of {context.clause}")
 
 
 def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]:
@@ -99,7 +99,7 @@ def split(node: exp.Expr, kind: type[exp.Connector] = exp.And) -> list[exp.Expr]
 
 
 @singledispatch
-def scalar(node: exp.Expr, reading: ExprContext) -> Any:
+def scalar(node: exp.Expr, context: ExprContext) -> Any:
     """The scalar that ``node`` means. A constant whose type is open comes back as ``Untyped``."""
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
@@ -111,60 +111,60 @@ TABLE_OID = "tableoid"
 
 
 @scalar.register
-def _literal(node: exp.Literal, reading: ExprContext) -> Any:
+def _literal(node: exp.Literal, context: ExprContext) -> Any:
     if node.is_string:
         return Untyped(node.name)
     return Literal(*number(node.name))
 
 
 @scalar.register
-def _null(node: exp.Null, reading: ExprContext) -> Any:
+def _null(node: exp.Null, context: ExprContext) -> Any:
     return Untyped(None)
 
 
 @scalar.register
-def _boolean(node: exp.Boolean, reading: ExprContext) -> Any:
+def _boolean(node: exp.Boolean, context: ExprContext) -> Any:
     return Literal(bool(node.this), BOOLEAN)
 
 
 @scalar.register
-def _interval(node: exp.Interval, reading: ExprContext) -> Any:
-    only(node, "this")
+def _interval(node: exp.Interval, context: ExprContext) -> Any:
+    reject_unsupported(node, "this")
     return coerce(Untyped(node.this.name), INTERVAL)
 
 
 @scalar.register
-def _column(node: exp.Column, reading: ExprContext) -> Any:
-    only(node, "this", "table", "db", "catalog")
+def _column(node: exp.Column, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "table", "db", "catalog")
     qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
     if isinstance(node.this, exp.Star):
-        raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {reading.clause}")
-    name, scope = fold(node.this), reading.scope
+        raise SqlSyntaxError(f"{to_sql(node)} is not allowed in {context.clause}")
+    name, scope = fold(node.this), context.scope
     if name == TABLE_OID and scope.find(name, qualifier) is None and (relation := scope.relation_of(qualifier)) is not None:
-        return coerce(reading.subqueries.object_id(Untyped(str(relation)), REGCLASS), OID)
+        return coerce(context.subqueries.object_id(Untyped(str(relation)), REGCLASS), OID)
     if node.name == "user" and not qualifier and scope.find(name) is None and not node.this.args.get("quoted"):
-        return reading.subqueries.about_session(Call("current_user", (), TEXT))
+        return context.subqueries.about_session(Call("current_user", (), TEXT))
     return scope.resolve(name, qualifier)
 
 
 @scalar.register
-def _star(node: exp.Star, reading: ExprContext) -> Any:
-    raise SqlSyntaxError(f"* is not allowed in {reading.clause}")
+def _star(node: exp.Star, context: ExprContext) -> Any:
+    raise SqlSyntaxError(f"* is not allowed in {context.clause}")
 
 
 @scalar.register
-def _parameter(node: exp.Parameter, reading: ExprContext) -> Any:
+def _parameter(node: exp.Parameter, context: ExprContext) -> Any:
     name = node.this.name
     if not isinstance(node.this, exp.Literal) or not name.isdigit():
         raise UnknownParameter(to_sql(node))
-    number, parameters = int(name[:9]), reading.subqueries.parameters
+    number, parameters = int(name[:9]), context.subqueries.parameters
     value = parameters.read(number)
     return OpenParameter(None, number=number, parameters=parameters) if value is None else value
 
 
 @scalar.register
-def _paren(node: exp.Paren, reading: ExprContext) -> Any:
-    return scalar(node.this, reading)
+def _paren(node: exp.Paren, context: ExprContext) -> Any:
+    return scalar(node.this, context)
 
 
 # --- operators ---
@@ -193,15 +193,15 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 _WRITTEN = {exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.NullSafeEQ: "IS NOT DISTINCT FROM"}
 
 
-def _binary(node: exp.Binary, reading: ExprContext) -> Any:
-    only(node, "this", "expression", "typed", "safe", "negate")
+def _binary(node: exp.Binary, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "expression", "typed", "safe", "negate")
     if isinstance(node.expression, exp.Any | exp.All) or _is_all(node.expression):
-        return _quantified(node, reading)
+        return _quantified(node, context)
     left, right = _operand(node.this), _operand(node.expression)
     if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and isinstance(node, exp.EQ | exp.NEQ):
-        result = _rows_equal(left, right, reading)
+        result = _rows_equal(left, right, context)
         return negated(result) if isinstance(node, exp.NEQ) else result
-    values = [scalar(left, reading), scalar(right, reading)]
+    values = [scalar(left, context), scalar(right, context)]
     name = _OPERATORS[type(node)]
     arrays = [value.type for value in values if value.type is not None and value.type.element is not None]
     if name == "concat" and arrays:
@@ -225,11 +225,11 @@ def _operand(node: exp.Expr) -> exp.Expr:
     return node.unnest() if isinstance(node, exp.Paren) else node
 
 
-def _rows_equal(left: exp.Tuple, right: exp.Tuple, reading: ExprContext) -> Any:
+def _rows_equal(left: exp.Tuple, right: exp.Tuple, context: ExprContext) -> Any:
     if len(left.expressions) != len(right.expressions):
         raise TypeMismatch("unequal number of entries in row expressions")
     pairs = zip(left.expressions, right.expressions, strict=True)
-    return balanced("and", [operator("=", [scalar(a, reading), scalar(b, reading)]) for a, b in pairs])
+    return balanced("and", [operator("=", [scalar(a, context), scalar(b, context)]) for a, b in pairs])
 
 
 def function_name(node: exp.Anonymous) -> str:
@@ -241,24 +241,24 @@ def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and function_name(node) == "all" and len(node.expressions) == 1
 
 
-def _quantified(node: exp.Binary, reading: ExprContext) -> Any:
+def _quantified(node: exp.Binary, context: ExprContext) -> Any:
     among = node.expression.this if isinstance(node.expression, exp.Any | exp.All) else node.expression.expressions[0]
     is_any = isinstance(node.expression, exp.Any)
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
-        operand = scalar(node.this, reading)
+        operand = scalar(node.this, context)
         if isinstance(among, exp.Query):
-            found = reading.subqueries.contains([operand], among, reading.scope)
+            found = context.subqueries.contains([operand], among, context.scope)
         else:
-            found = _is_member(operand, _operand(among), reading)
+            found = _is_member(operand, _operand(among), context)
         return found if is_any else negated(found)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
 
 
-def _is_member(operand: Any, among: exp.Expr, reading: ExprContext) -> Any:
+def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
     """Whether ``operand`` is an element of an array: of one that is written out, equal to one of its items."""
     if isinstance(among, exp.Array) and among.expressions:
-        return _is_one_of(operand, [scalar(item, reading) for item in among.expressions])
-    array_value = scalar(among, reading)
+        return _is_one_of(operand, [scalar(item, context) for item in among.expressions])
+    array_value = scalar(among, context)
     if isinstance(array_value, Untyped):
         array_value = coerce(array_value, array(operand.type or TEXT))
     return operator("= any", [operand, array_value])
@@ -270,55 +270,55 @@ def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
 
 
 @scalar.register
-def _array(node: exp.Array, reading: ExprContext) -> Any:
+def _array(node: exp.Array, context: ExprContext) -> Any:
     if not node.expressions:
         raise SqlSyntaxError(
             "cannot determine type of empty array", hint="cast it to the type it shall have, as in '{}'::integer[]"
         )
-    return call("array", [scalar(item, reading) for item in node.expressions])
+    return call("array", [scalar(item, context) for item in node.expressions])
 
 
 @scalar.register
-def _subscript(node: exp.Bracket, reading: ExprContext) -> Any:
+def _subscript(node: exp.Bracket, context: ExprContext) -> Any:
     if len(node.expressions) != 1:
         raise UnsupportedSql(f"subscript {to_sql(node)[:80]} is not supported")
-    value, position = scalar(node.this, reading), scalar(node.expressions[0], reading)
+    value, position = scalar(node.this, context), scalar(node.expressions[0], context)
     if value.type is not None and value.type.name is TypeName.VECTOR:
         position = operator("+", [position, Literal(1, INTEGER)])
     return call("subscript", [value, position])
 
 
 @scalar.register
-def _operator(node: exp.Operator, reading: ExprContext) -> Any:
+def _operator(node: exp.Operator, context: ExprContext) -> Any:
     """``OPERATOR(schema.op)``: the operator, whatever its schema."""
     name = str(node.args["operator"]).rpartition(".")[2].strip()
     known = {"!~": "~", "!~*": "~*", "!~~": "like", "~~": "like", "!=": "<>", "||": "concat"}.get(name, name)
-    result = operator(known, [scalar(_operand(node.this), reading), scalar(_operand(node.expression), reading)], name)
+    result = operator(known, [scalar(_operand(node.this), context), scalar(_operand(node.expression), context)], name)
     return negated(result) if name in ("!~", "!~*", "!~~") else result
 
 
 @scalar.register
-def _collate(node: exp.Collate, reading: ExprContext) -> Any:
+def _collate(node: exp.Collate, context: ExprContext) -> Any:
     """Text is compared by its bytes, in every collation there is."""
     collation = node.expression
     name, schema = collation.name, fold(collation.args.get("table"))
     if name.lower() not in _COLLATIONS or schema not in ("", "pg_catalog"):
         raise UnknownObject("collation", name, hint=f"collations are {', '.join(_COLLATIONS)}")
     consume(collation)
-    return scalar(node.this, reading)
+    return scalar(node.this, context)
 
 
 _COLLATIONS = ("default", "c", "posix", "ucs_basic")
 
 
 @scalar.register
-def _not_distinct(node: exp.NullSafeNEQ, reading: ExprContext) -> Any:
-    return negated(operator("is_not_distinct", [scalar(node.this, reading), scalar(node.expression, reading)], "IS DISTINCT FROM"))
+def _not_distinct(node: exp.NullSafeNEQ, context: ExprContext) -> Any:
+    return negated(operator("is_not_distinct", [scalar(node.this, context), scalar(node.expression, context)], "IS DISTINCT FROM"))
 
 
 @scalar.register
-def _negate(node: exp.Neg, reading: ExprContext) -> Any:
-    operand = scalar(node.this, reading)
+def _negate(node: exp.Neg, context: ExprContext) -> Any:
+    operand = scalar(node.this, context)
     if is_open(operand):
         raise AmbiguousFunction("-", ["unknown"], is_operator=True)
     if isinstance(operand, Literal) and operand.type.is_number and operand.value is not None:
@@ -328,27 +328,27 @@ def _negate(node: exp.Neg, reading: ExprContext) -> Any:
 
 
 @scalar.register
-def _power(node: exp.Pow, reading: ExprContext) -> Any:
-    return operator("power", [scalar(node.this, reading), scalar(node.expression, reading)], "^")
+def _power(node: exp.Pow, context: ExprContext) -> Any:
+    return operator("power", [scalar(node.this, context), scalar(node.expression, context)], "^")
 
 
 @scalar.register(exp.And)
 @scalar.register(exp.Or)
-def _connector(node: exp.Connector, reading: ExprContext) -> Any:
+def _connector(node: exp.Connector, context: ExprContext) -> Any:
     kind, word = (exp.And, "AND") if isinstance(node, exp.And) else (exp.Or, "OR")
-    within = replace(reading, clause=word)
+    within = replace(context, clause=word)
     return balanced(word.lower(), [condition(term, within) for term in split(node, kind)])
 
 
 @scalar.register
-def _not(node: exp.Not, reading: ExprContext) -> Any:
-    return negated(condition(node.this, replace(reading, clause="NOT")))
+def _not(node: exp.Not, context: ExprContext) -> Any:
+    return negated(condition(node.this, replace(context, clause="NOT")))
 
 
 @scalar.register
-def _is(node: exp.Is, reading: ExprContext) -> Any:
-    only(node, "this", "expression", "negate")
-    operand, what = scalar(node.this, reading), node.expression
+def _is(node: exp.Is, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "expression", "negate")
+    operand, what = scalar(node.this, context), node.expression
     if isinstance(what, exp.Null):
         result = is_null(operand)
     elif isinstance(what, exp.Boolean):
@@ -361,78 +361,78 @@ def _is(node: exp.Is, reading: ExprContext) -> Any:
 
 
 @scalar.register
-def _escape(node: exp.Escape, reading: ExprContext) -> Any:
+def _escape(node: exp.Escape, context: ExprContext) -> Any:
     like = node.this
     if not isinstance(like, exp.Like | exp.ILike):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    operands = [scalar(each, reading) for each in (like.this, like.expression, node.expression)]
+    operands = [scalar(each, context) for each in (like.this, like.expression, node.expression)]
     result = operator(_OPERATORS[type(like)], operands, _WRITTEN[type(like)])
     return negated(result) if like.args.get("negate") else result
 
 
 @scalar.register
-def _between(node: exp.Between, reading: ExprContext) -> Any:
-    only(node, "this", "low", "high", "symmetric")
+def _between(node: exp.Between, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "low", "high", "symmetric")
     if node.args.get("symmetric"):
         raise UnsupportedSql("BETWEEN SYMMETRIC is not supported")
-    value, low, high = (scalar(node.args[name], reading) for name in ("this", "low", "high"))
+    value, low, high = (scalar(node.args[name], context) for name in ("this", "low", "high"))
     return balanced("and", [operator(">=", [value, low]), operator("<=", [value, high])])
 
 
 @scalar.register
-def _in(node: exp.In, reading: ExprContext) -> Any:
-    only(node, "this", "expressions", "query")
+def _in(node: exp.In, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "expressions", "query")
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
         operands = operand.expressions if isinstance(operand, exp.Tuple) else [operand]
-        return reading.subqueries.contains([scalar(each, reading) for each in operands], query, reading.scope)
+        return context.subqueries.contains([scalar(each, context) for each in operands], query, context.scope)
     items = [_operand(item) for item in node.expressions]
     if not items:
         raise SqlSyntaxError("IN needs at least one value")
     if isinstance(operand, exp.Tuple):
         if not all(isinstance(item, exp.Tuple) for item in items):
             raise TypeMismatch("unequal number of entries in row expressions")
-        return balanced("or", [_rows_equal(operand, item, reading) for item in items])  # type: ignore[arg-type]
-    return _is_one_of(scalar(operand, reading), [scalar(item, reading) for item in items])
+        return balanced("or", [_rows_equal(operand, item, context) for item in items])  # type: ignore[arg-type]
+    return _is_one_of(scalar(operand, context), [scalar(item, context) for item in items])
 
 
 @scalar.register
-def _case(node: exp.Case, reading: ExprContext) -> Any:
-    only(node, "this", "ifs", "default")
-    operand, within = node.args.get("this"), replace(reading, clause="CASE/WHEN")
+def _case(node: exp.Case, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "ifs", "default")
+    operand, within = node.args.get("this"), replace(context, clause="CASE/WHEN")
     conditions = []
     for branch in node.args["ifs"]:
         if operand is not None:
-            conditions.append(operator("=", [scalar(operand, reading), scalar(branch.this, reading)]))
+            conditions.append(operator("=", [scalar(operand, context), scalar(branch.this, context)]))
         else:
             conditions.append(condition(branch.this, within))
-    results = [scalar(branch.args["true"], reading) for branch in node.args["ifs"]]
+    results = [scalar(branch.args["true"], context) for branch in node.args["ifs"]]
     default = node.args.get("default")
-    otherwise = scalar(default, reading) if default is not None else Untyped(None)
+    otherwise = scalar(default, context) if default is not None else Untyped(None)
     type = common_type([each.type for each in (*results, otherwise)], "CASE")
     branches = tuple(zip(conditions, (coerce(result, type) for result in results), strict=True))
     return Case(branches, coerce(otherwise, type), type)
 
 
 @scalar.register
-def _at_time_zone(node: exp.AtTimeZone, reading: ExprContext) -> Any:
-    return call("timezone", [scalar(node.args["zone"], reading), scalar(node.this, reading)])
+def _at_time_zone(node: exp.AtTimeZone, context: ExprContext) -> Any:
+    return call("timezone", [scalar(node.args["zone"], context), scalar(node.this, context)])
 
 
 @scalar.register
-def _extract(node: exp.Extract, reading: ExprContext) -> Any:
+def _extract(node: exp.Extract, context: ExprContext) -> Any:
     field = Literal(node.this.name.lower(), TEXT)
-    return call("extract", [field, scalar(node.expression, reading)])
+    return call("extract", [field, scalar(node.expression, context)])
 
 
 # --- subqueries ---
 
 
 @scalar.register
-def _subquery(node: exp.Subquery, reading: ExprContext) -> Any:
-    return reading.subqueries.value(node, reading.scope)
+def _subquery(node: exp.Subquery, context: ExprContext) -> Any:
+    return context.subqueries.value(node, context.scope)
 
 
 @scalar.register
-def _exists(node: exp.Exists, reading: ExprContext) -> Any:
-    return reading.subqueries.exists(node.this, reading.scope)
+def _exists(node: exp.Exists, context: ExprContext) -> Any:
+    return context.subqueries.exists(node.this, context.scope)

@@ -13,7 +13,7 @@ from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Call, Literal, Parameter
 from reclock.sql.parameters import Parameters
 from reclock.sql.queries.coercion import expect
-from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.scope import Scope
 from reclock.sql.syntax.dialect import to_sql
 
@@ -25,15 +25,15 @@ def limits(node: exp.Expr, parameters: Parameters) -> tuple[int | None, int]:
     if isinstance(limit, exp.Fetch):
         options = limit.args.get("limit_options")
         if options is not None:
-            only(options, "rows")
+            reject_unsupported(options, "rows")
         count = limit.args.get("count") or exp.Literal.number(1)
     elif limit is not None:
-        only(limit, "this", "expression")
+        reject_unsupported(limit, "this", "expression")
         count = limit.expression
         if isinstance(count, exp.Var) and count.name.upper() == "ALL":
             count = None
     if offset is not None:
-        only(offset, "this", "expression")
+        reject_unsupported(offset, "this", "expression")
     skipped = offset.expression if offset is not None else None
     return _count(count, "LIMIT", parameters), _count(skipped, "OFFSET", parameters) or 0
 

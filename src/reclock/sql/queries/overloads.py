@@ -9,7 +9,7 @@ from reclock.algebra.relations import BOOLEAN
 from reclock.errors import AmbiguousFunction, UnknownFunction, UnknownOperator
 from reclock.plan.functions import resolve_scalar
 from reclock.plan.scalars import Call, Literal
-from reclock.sql.queries.coercion import coerce, settle
+from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.rewrite import OpenParameter, Untyped
 
 
@@ -76,4 +76,4 @@ def negated(value: Any) -> Any:
 
 
 def is_null(value: Any) -> Any:
-    return Call("is_null", (settle(value),), BOOLEAN)
+    return Call("is_null", (default_to_text(value),), BOOLEAN)

@@ -22,7 +22,7 @@ from reclock.sql.queries.attach import attach
 from reclock.sql.queries.calls import catalog_call
 from reclock.sql.queries.coercion import cast, coerce, common_type
 from reclock.sql.queries.context import Block, Context, PlannedQuery
-from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.rewrite import SubqueryValue, Untyped
 from reclock.sql.queries.scope import Scope, ScopedPlan
@@ -44,10 +44,10 @@ def plan_query(node: exp.Expr, context: Context, outer: Scope | None = None, hin
         case exp.SetOperation():
             return _modified(node, context, _set_operation(node, context, outer, hints))
         case exp.Values():
-            only(node, "expressions", "alias", "joins", "order", "limit", "offset")
+            reject_unsupported(node, "expressions", "alias", "joins", "order", "limit", "offset")
             return _modified(node, context, _values(node, context, hints))
         case exp.Subquery():
-            only(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
+            reject_unsupported(node, "this", "alias", "joins", "order", "limit", "offset", "with_")
             inner = plan_query(node.this, context, outer, hints)
             if not any(node.args.get(name) for name in ("order", "limit", "offset")):
                 return inner
@@ -62,12 +62,12 @@ def with_ctes(node: exp.Expr, context: Context) -> Context:
     clause = node.args.get("with_")
     if clause is None:
         return context
-    only(clause, "expressions", "recursive")
+    reject_unsupported(clause, "expressions", "recursive")
     if clause.args.get("recursive"):
         raise UnsupportedSql("WITH RECURSIVE is not supported")
     seen = set()
     for cte in clause.expressions:
-        only(cte, "this", "alias", "materialized")
+        reject_unsupported(cte, "this", "alias", "materialized")
         name = fold(cte.args["alias"].this)
         if name in seen:
             raise SqlSyntaxError(f'WITH query name "{name}" specified more than once')
@@ -98,7 +98,7 @@ def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQ
 
 
 def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
-    only(node, "this", "desc", "nulls_first")
+    reject_unsupported(node, "this", "desc", "nulls_first")
     by = node.this.unnest() if isinstance(node.this, exp.Paren) else node.this
     if isinstance(by, exp.Literal) and not by.is_string and by.name.isdigit():
         index = int(by.name[:9]) - 1
@@ -120,7 +120,7 @@ def _ordering(node: exp.Expr, names: Sequence[str]) -> Ordering:
 
 
 def _set_operation(node: exp.SetOperation, context: Context, outer: Scope | None, hints: Hints) -> PlannedQuery:
-    only(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
+    reject_unsupported(node, "this", "expression", "distinct", "with_", "order", "limit", "offset")
     word = type(node).__name__.upper()
     sides = [plan_query(side, context, outer, hints) for side in (node.this, node.expression)]
     left, right = sides
@@ -165,8 +165,8 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     width = len(rows[0])
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")
-    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
-    values = [[scalar(each, reading) for each in row] for row in rows]
+    expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
+    values = [[scalar(each, expr_context) for each in row] for row in rows]
     if any(has(each, SubqueryValue) for row in values for each in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     given = [*hints, *[None] * width][:width]
@@ -187,9 +187,11 @@ def with_names(query: PlannedQuery, context: Context) -> PlannedQuery:
     columns = query.plan.desc.columns
     if not any(column.type.is_object_id and column.type != OID for column in columns):
         return query
-    reading = ExprContext(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
+    expr_context = ExprContext(Scope.of(query.plan.desc, None), SubqueryPlanner(context), "SELECT")
     named = [
-        catalog_call(f"{column.type.name}_name", [value], reading) if column.type.is_object_id and column.type != OID else value
+        catalog_call(f"{column.type.name}_name", [value], expr_context)
+        if column.type.is_object_id and column.type != OID
+        else value
         for column, value in zip(columns, _columns(query.plan), strict=True)
     ]
     plan, named = attach(query.plan, named)

@@ -18,9 +18,9 @@ from reclock.plan.scalar_trees import has, move_columns, rewrite
 from reclock.plan.scalars import Call, ColumnRef
 from reclock.sql.names import fold
 from reclock.sql.queries.attach import attach
-from reclock.sql.queries.coercion import coerce, settle
+from reclock.sql.queries.coercion import coerce, default_to_text
 from reclock.sql.queries.context import Block, Context, PlannedQuery
-from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, only, scalar, split
+from reclock.sql.queries.expressions import SESSION_WORDS, ExprContext, condition, reject_unsupported, scalar, split
 from reclock.sql.queries.grouping import group, group_by_sets, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.rewrite import AggregateCall, GroupingCall, InWindow, OuterRef, Untyped
@@ -43,19 +43,19 @@ def plan_select(node: exp.Select, context: Context, outer: Scope | None, hints: 
 
 
 def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block:
-    only(node, *_CLAUSES)
+    reject_unsupported(node, *_CLAUSES)
     relation = plan_from(node, context)
     context = replace(context, around=None)
     scope = relation.scope.within(outer)
     subqueries = SubqueryPlanner(context)
-    reading = ExprContext(scope, subqueries, "WHERE")
+    expr_context = ExprContext(scope, subqueries, "WHERE")
     terms = split(node.args["where"].this) if node.args.get("where") else []
     later = [term for term in terms if is_subquery_filter(term)]
-    applied = [condition(term, reading) for term in terms if not is_subquery_filter(term)]
+    applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
     plan, plain = attach(relation.plan, [each for each in applied if not has(each, OuterRef)])
     plan = filter_rows(plan, plain)
     for term in later:
-        plan = filter_by_subquery(term, plan, reading)
+        plan = filter_by_subquery(term, plan, expr_context)
     return Block(node, ScopedPlan(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
 
 
@@ -73,16 +73,16 @@ def finish_select(
 
     With ``around``, whose columns are the first of the relation, it is so for each row of that, which the query keeps.
     """
-    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
-    items = [item for projection in node.expressions for item in _items(projection, reading)]
+    expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    items = [item for projection in node.expressions for item in _items(projection, expr_context)]
     untyped = frozenset(i for i, item in enumerate(items) if isinstance(item.value, Untyped))
     given = [*hints, *[None] * len(items)]
     items = [replace(item, value=_typed(item.value, hint)) for item, hint in zip(items, given, strict=False)]
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
-    order = [_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY") for each in order_nodes]
-    unique_on = _distinct_on(node, items, reading)
-    check_windows(node.args.get("windows") or (), reading)
-    having = condition(node.args["having"].this, replace(reading, clause="HAVING")) if node.args.get("having") else None
+    order = [_by_output(each.this, items) or _by_input(each.this, expr_context, "ORDER BY") for each in order_nodes]
+    unique_on = _distinct_on(node, items, expr_context)
+    check_windows(node.args.get("windows") or (), expr_context)
+    having = condition(node.args["having"].this, replace(expr_context, clause="HAVING")) if node.args.get("having") else None
 
     values = [item.value for item in items]
     kept = [ColumnRef(i, type) for i, type in enumerate(around.desc.types)] if around is not None else []
@@ -91,7 +91,7 @@ def finish_select(
         raise correlated_error()
     plan = relation.plan
     if node.args.get("group") or having is not None or any(has(each, AggregateCall, GroupingCall) for each in everything):
-        sets = _grouping_sets(node, items, replace(reading, takes_aggregates=False, clause="GROUP BY"))
+        sets = _grouping_sets(node, items, replace(expr_context, takes_aggregates=False, clause="GROUP BY"))
         if len(sets) > 1:
             if around is not None and [] in sets:
                 raise UnsupportedSql("an empty grouping set in a LATERAL query is not supported", hint="write it as one of its own")
@@ -138,27 +138,31 @@ def _within(kept: Sequence[Any], value: Any) -> Any:
 
 def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
     """The select list alone, over the rows of ``relation``."""
-    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
-    return [settle(item.value) for projection in node.expressions for item in _items(projection, reading)]
+    expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT", takes_aggregates=True)
+    return [default_to_text(item.value) for projection in node.expressions for item in _items(projection, expr_context)]
 
 
 def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> list[tuple[Any, bool, bool]]:
     """What ORDER BY names, over the rows of ``relation``; and of each whether it is descending, and begins with NULLs."""
-    reading = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT")
-    items = [replace(item, value=settle(item.value)) for projection in node.expressions for item in _items(projection, reading)]
+    expr_context = ExprContext(relation.scope, SubqueryPlanner(context), "SELECT")
+    items = [
+        replace(item, value=default_to_text(item.value))
+        for projection in node.expressions
+        for item in _items(projection, expr_context)
+    ]
     order = node.args["order"].expressions if node.args.get("order") else []
-    found = [(_by_output(each.this, items) or _by_input(each.this, reading, "ORDER BY"), _ordering(0, each)) for each in order]
+    found = [(_by_output(each.this, items) or _by_input(each.this, expr_context, "ORDER BY"), _ordering(0, each)) for each in order]
     return [(value, how.is_descending, how.nulls_first) for value, how in found]
 
 
 def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
     """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
-    reading = ExprContext(scope, SubqueryPlanner(context), clause)
-    return [(item.name, settle(item.value)) for each in expressions for item in _items(each, reading)]
+    expr_context = ExprContext(scope, SubqueryPlanner(context), clause)
+    return [(item.name, default_to_text(item.value)) for each in expressions for item in _items(each, expr_context)]
 
 
 def _typed(value: Any, hint: ScalarType | None) -> Any:
-    return coerce(value, hint) if isinstance(value, Untyped) and hint is not None else settle(value)
+    return coerce(value, hint) if isinstance(value, Untyped) and hint is not None else default_to_text(value)
 
 
 def _shape(
@@ -216,26 +220,26 @@ def _first(plan: Plan, around: Sequence[int], unique_on: Sequence[int], ordering
 
 
 def _ordering(index: int, node: exp.Expr) -> Ordering:
-    only(node, "this", "desc", "nulls_first")
+    reject_unsupported(node, "this", "desc", "nulls_first")
     return Ordering(index, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 # --- the select list ---
 
 
-def _items(node: exp.Expr, reading: ExprContext) -> list[_Item]:
+def _items(node: exp.Expr, expr_context: ExprContext) -> list[_Item]:
     if isinstance(node, exp.Star):
-        only(node)
-        return _star(reading.scope, [])
+        reject_unsupported(node)
+        return _star(expr_context.scope, [])
     if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-        only(node.this)
+        reject_unsupported(node.this)
         qualifier = [fold(part) for part in (node.args.get("catalog"), node.args.get("db"), node.args.get("table")) if part]
-        return _star(reading.scope, qualifier)
+        return _star(expr_context.scope, qualifier)
     if isinstance(node, exp.Alias):
-        return [_Item(fold(node.args["alias"]), scalar(node.this, reading), node.this)]
+        return [_Item(fold(node.args["alias"]), scalar(node.this, expr_context), node.this)]
     if isinstance(node, exp.Aliases):
         raise SqlSyntaxError("a column has one alias")
-    return [_Item(output_name(node), scalar(node, reading), node)]
+    return [_Item(output_name(node), scalar(node, expr_context), node)]
 
 
 def _star(scope: Scope, qualifier: list[str]) -> list[_Item]:
@@ -307,34 +311,36 @@ def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY")
     return found if found is not None else _named(node, items, clause)
 
 
-def _by_input(node: exp.Expr, reading: ExprContext, clause: str) -> Any:
-    return settle(scalar(node, replace(reading, clause=clause)))
+def _by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> Any:
+    return default_to_text(scalar(node, replace(expr_context, clause=clause)))
 
 
-def _distinct_on(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[Any]:
+def _distinct_on(node: exp.Select, items: Sequence[_Item], expr_context: ExprContext) -> list[Any]:
     distinct = node.args.get("distinct")
     on = distinct.args.get("on") if distinct is not None else None
     if on is None:
         return []
     nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
-    return [_by_output(each, items, "DISTINCT ON") or _by_input(each, reading, "DISTINCT ON") for each in nodes]
+    return [_by_output(each, items, "DISTINCT ON") or _by_input(each, expr_context, "DISTINCT ON") for each in nodes]
 
 
-def _grouping_sets(node: exp.Select, items: Sequence[_Item], reading: ExprContext) -> list[list[Any]]:
+def _grouping_sets(node: exp.Select, items: Sequence[_Item], expr_context: ExprContext) -> list[list[Any]]:
     """The keys of GROUP BY, in all their combinations."""
     clause = node.args.get("group")
     if clause is None:
         return [[]]
-    only(clause, "expressions", "all")  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
+    reject_unsupported(
+        clause, "expressions", "all"
+    )  # GROUP BY ALL is the opposite of GROUP BY DISTINCT, and what is meant without either
     if not clause.expressions:
         raise UnsupportedSql("GROUP BY ALL without keys is not supported", hint="name the keys")
 
     def key(node: exp.Expr) -> Any:
         by_name = None
-        if isinstance(node, exp.Column) and len(node.parts) == 1 and reading.scope.find(fold(node.this)) is None:
+        if isinstance(node, exp.Column) and len(node.parts) == 1 and expr_context.scope.find(fold(node.this)) is None:
             by_name = _named(node, items, "GROUP BY")
         found = _position(node, items, "GROUP BY") or by_name
-        found = found if found is not None else _by_input(node, reading, "GROUP BY")
+        found = found if found is not None else _by_input(node, expr_context, "GROUP BY")
         if has(found, AggregateCall):
             raise SqlSyntaxError("aggregate functions are not allowed in GROUP BY")
         return found

@@ -24,10 +24,10 @@ from reclock.plan.scalars import Aggregate, Call, Case, Cast, ColumnRef, Literal
 from reclock.plan.totality import could_error
 from reclock.sql.names import fold
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.attach import around, attach, beside
+from reclock.sql.queries.attach import attach, shift_inner, to_outer
 from reclock.sql.queries.coercion import coerce, equal
 from reclock.sql.queries.context import Block, Context
-from reclock.sql.queries.expressions import ExprContext, only, scalar
+from reclock.sql.queries.expressions import ExprContext, reject_unsupported, scalar
 from reclock.sql.queries.grouping import group, of_no_rows
 from reclock.sql.queries.limits import limits
 from reclock.sql.queries.object_names import named_object
@@ -59,21 +59,21 @@ def is_subquery_filter(node: exp.Expr) -> bool:
     return isinstance(predicate, exp.Exists) or (isinstance(predicate, exp.In) and predicate.args.get("query") is not None)
 
 
-def filter_by_subquery(node: exp.Expr, plan: Plan, reading: ExprContext) -> Plan:
+def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
     """The rows of ``plan`` for which the condition holds; ``reading`` is that of the WHERE it stands in."""
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
-    planner = reading.subqueries
+    planner = expr_context.subqueries
     if isinstance(predicate, exp.Exists):
-        inner = planner.rows(predicate.this, reading.scope)
-        return join(plan, inner.plan, kind, [beside(each, len(plan.desc)) for each in inner.conditions])
+        inner = planner.rows(predicate.this, expr_context.scope)
+        return join(plan, inner.plan, kind, [shift_inner(each, len(plan.desc)) for each in inner.conditions])
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
-    operands = [scalar(each, reading) for each in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
+    operands = [scalar(each, expr_context) for each in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
     plan, operands = attach(plan, operands)
     if any(has(each, OuterRef) for each in operands):
         raise correlated_error()
-    inner = planner.rows(predicate.args["query"], reading.scope)
+    inner = planner.rows(predicate.args["query"], expr_context.scope)
     return project(_match(plan, operands, inner, is_negated), visible)
 
 
@@ -82,8 +82,8 @@ def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated:
     width = len(plan.desc)
     columns = _shown(inner, len(operands))
     operands = [_of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
-    conditions = [beside(each, width) for each in inner.conditions]
-    pairs = [equal(mine, beside(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
+    conditions = [shift_inner(each, width) for each in inner.conditions]
+    pairs = [equal(mine, shift_inner(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
     if not is_negated:
         return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
     unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
@@ -171,7 +171,7 @@ class SubqueryPlanner:
                 "this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS"
             )
         values, value = compute(inner.plan, columns), ColumnRef(0, columns[0].type)
-        operand = around(_of_type(operands[0], columns[0]))
+        operand = to_outer(_of_type(operands[0], columns[0]))
         matches = map_columns(distinct(filter_rows(values, [negated(is_null(value))])), [_TRUE])
         found = negated(is_null(ColumnRef(1, BOOLEAN)))
         counted, rows, known = _counted(values), ColumnRef(0, BIGINT), ColumnRef(1, BIGINT)
@@ -340,7 +340,7 @@ def _equal_columns(condition: Any) -> list[ColumnRef]:
 def unwrapped(node: exp.Expr) -> exp.Expr:
     """The query inside of parentheses that carry nothing else."""
     while isinstance(node, exp.Subquery) and not any(node.args.get(name) for name in ("order", "limit", "offset", "with_")):
-        only(node, "this")
+        reject_unsupported(node, "this")
         node = node.this
     return node
 

@@ -18,9 +18,9 @@ from reclock.plan.scalars import Call, ColumnRef, Literal
 from reclock.sql.names import fold, nearest, parts
 from reclock.sql.queries.attach import attach
 from reclock.sql.queries.builtin_views import in_session
-from reclock.sql.queries.coercion import coerce, equal, settle
+from reclock.sql.queries.coercion import coerce, default_to_text, equal
 from reclock.sql.queries.context import Context
-from reclock.sql.queries.expressions import ExprContext, condition, only, scalar, split
+from reclock.sql.queries.expressions import ExprContext, condition, reject_unsupported, scalar, split
 from reclock.sql.queries.overloads import call
 from reclock.sql.queries.rewrite import OuterRef, SubqueryValue
 from reclock.sql.queries.row_functions import COLUMNS, ROW_FUNCTIONS
@@ -88,18 +88,18 @@ def _with_function(left: ScopedPlan, node: exp.Expr, context: Context) -> Scoped
 
 def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
     """The rows of ``left``, each with those that the function answers for it. The scope is of the function's columns alone."""
-    only(node, "this", "db", "alias", "expressions", "ordinality", "offset")
+    reject_unsupported(node, "this", "db", "alias", "expressions", "ordinality", "offset")
     call_node = exp.Anonymous(this="unnest", expressions=node.expressions) if isinstance(node, exp.Unnest) else node.this
     name = call_node.name.lower()
     if fold(node.args.get("db")) not in ("", "pg_catalog"):
         raise UnsupportedSql(f"table function {to_sql(call_node)[:80]} is not supported")
-    reading = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
+    expr_context = ExprContext(left.scope, SubqueryPlanner(context), "a function in FROM")
     number = node.args.get("offset") or node.args.get("ordinality")
     if name not in ROW_FUNCTIONS:
         if number:
             raise UnsupportedSql(f"WITH ORDINALITY is not supported of {name}")
-        return _one_value(call_node, node, left, reading)
-    arrays = ROW_FUNCTIONS[name](call, [scalar(each, reading) for each in call_node.expressions])
+        return _one_value(call_node, node, left, expr_context)
+    arrays = ROW_FUNCTIONS[name](call, [scalar(each, expr_context) for each in call_node.expressions])
     plan, arrays = attach(left.plan, arrays)
     if len(plan.desc) > len(left.plan.desc) or any(has(each, OuterRef) for each in arrays):
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
@@ -121,9 +121,9 @@ def _numbers(rows: Any) -> Any:
     return call("series", [Literal(1, BIGINT), coerce(length, BIGINT)])
 
 
-def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, reading: ExprContext) -> ScopedPlan:
+def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, expr_context: ExprContext) -> ScopedPlan:
     """A function that answers no rows, in FROM: its value is the one row that it has for each of ``left``."""
-    plan, (value,) = attach(left.plan, [settle(scalar(call_node, reading))])
+    plan, (value,) = attach(left.plan, [default_to_text(scalar(call_node, expr_context))])
     if len(plan.desc) > len(left.plan.desc) or has(value, OuterRef):
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
     alias = node.args.get("alias")
@@ -134,8 +134,8 @@ def _one_value(call_node: exp.Expr, node: exp.Expr, left: ScopedPlan, reading: E
 
 def _lateral(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Context) -> ScopedPlan:
     """The rows of ``left``, each with those that the query, or function, answers for it."""
-    only(node, "this", "alias")
-    only(joining, "this", "kind", "side", "on")
+    reject_unsupported(node, "this", "alias")
+    reject_unsupported(joining, "this", "kind", "side", "on")
     side = (joining.args.get("side") or "").upper()
     if side not in ("", "LEFT"):
         raise SqlSyntaxError(f"{side} JOIN of what is LATERAL", hint="a row of the right side is of one of the left")
@@ -186,13 +186,13 @@ def _one_relation(node: exp.Expr, context: Context) -> ScopedPlan:
         return _function(node, ScopedPlan(ONE_ROW, Scope()), context)
     match node:
         case exp.Table(this=exp.Values() as inner):
-            only(node, "this", "alias", "joins")
+            reject_unsupported(node, "this", "alias", "joins")
             relation = _relation(inner, context)
         case exp.Table():
-            only(node, "this", "db", "catalog", "alias", "joins")
+            reject_unsupported(node, "this", "db", "catalog", "alias", "joins")
             relation = _table(node, context)
         case exp.Subquery() if _is_parenthesised_relation(node):
-            only(node, "this", "alias", "joins")
+            reject_unsupported(node, "this", "alias", "joins")
             relation = _relation(node.this, context)
         case exp.Subquery() | exp.Values():
             plan = context.queries.plan(node, context).embedded
@@ -259,7 +259,7 @@ def _no_column_definition(node: exp.Expr) -> str:
 
 
 def _join(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context) -> ScopedPlan:
-    only(node, "this", "kind", "side", "method", "on", "using")
+    reject_unsupported(node, "this", "kind", "side", "method", "on", "using")
     side, kind, method = ((node.args.get(name) or "").upper() for name in ("side", "kind", "method"))
     if side not in _KINDS or kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
         raise UnsupportedSql(f"{' '.join(word for word in (method, side, kind, 'JOIN') if word)} is not supported")
@@ -281,8 +281,8 @@ def _join(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context)
 
 
 def _conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
-    reading = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
-    conditions = [condition(term, reading) for term in split(on)] if on is not None else []
+    expr_context = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
+    conditions = [condition(term, expr_context) for term in split(on)] if on is not None else []
     if any(has(each, SubqueryValue) for each in conditions):
         raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
     return conditions

@@ -16,7 +16,7 @@ from reclock.plan.scalars import Case, Literal
 from reclock.sql.names import fold
 from reclock.sql.queries.calls import PERCENTILES, aggregate
 from reclock.sql.queries.coercion import coerce, common_type
-from reclock.sql.queries.expressions import ExprContext, function_name, only, scalar, typed
+from reclock.sql.queries.expressions import ExprContext, function_name, reject_unsupported, scalar, typed
 from reclock.sql.queries.overloads import is_open
 from reclock.sql.queries.rewrite import InWindow
 from reclock.sql.syntax.consumption import consume
@@ -31,16 +31,16 @@ ORDERED = ("array_agg", "string_agg", *PERCENTILES)
 
 
 @scalar.register
-def _window(node: exp.Window, reading: ExprContext) -> Any:
-    only(node, "this", "partition_by", "order", "spec", "alias", "over")
+def _window(node: exp.Window, context: ExprContext) -> Any:
+    reject_unsupported(node, "this", "partition_by", "order", "spec", "alias", "over")
     if node.args.get("over") not in (None, "OVER"):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    if not reading.takes_aggregates or reading.clause not in ("SELECT", "ORDER BY"):
-        raise SqlSyntaxError(f"window functions are not allowed in {reading.clause}")
+    if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY"):
+        raise SqlSyntaxError(f"window functions are not allowed in {context.clause}")
     partition, order, spec = _defined(node)
     for each in order:
-        only(each, "this", "desc", "nulls_first")
-    within = replace(reading, clause="a window function")
+        reject_unsupported(each, "this", "desc", "nulls_first")
+    within = replace(context, clause="a window function")
     of = InWindow(
         WindowFunction("row_number"),
         (),
@@ -66,19 +66,19 @@ def _window(node: exp.Window, reading: ExprContext) -> Any:
     return _over_nothing(found) if _is_empty(of.frame) else found
 
 
-def check_windows(windows: Sequence[exp.Window], reading: ExprContext) -> None:
+def check_windows(windows: Sequence[exp.Window], context: ExprContext) -> None:
     """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
     names = [fold(each.this) for each in windows]
     for i, (name, each) in enumerate(zip(names, windows, strict=True)):
         if name in names[:i]:
             raise InvalidWindow(f'window "{name}" is already defined')
-        _check_window(each, reading)
+        _check_window(each, context)
 
 
-def _check_window(node: exp.Window, reading: ExprContext) -> None:
+def _check_window(node: exp.Window, context: ExprContext) -> None:
     consume(node.this)  # its name, which may be unused
     partition, order, spec = _defined(node)
-    within = replace(reading, clause="a window definition")
+    within = replace(context, clause="a window definition")
     for each in (*partition, *(ordering.this for ordering in order)):
         typed(each, within)
     if spec is not None:
@@ -114,7 +114,7 @@ def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], 
 
 
 def _frame(spec: exp.WindowSpec) -> Frame:
-    only(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
+    reject_unsupported(spec, "kind", "start", "start_side", "end", "end_side", "exclude")
     if (excluded := spec.args.get("exclude")) is not None and excluded.name.upper() != "NO OTHERS":
         raise UnsupportedSql(f"EXCLUDE {excluded.name} is not supported", hint="compute it from several windows")
     kind, sides = spec.args["kind"].upper(), [str(spec.args.get(side) or "").upper() for side in ("start_side", "end_side")]

@@ -13,7 +13,7 @@ Writer = Callable[[Generator, exp.Expression], str]
 WRITERS: dict[type[exp.Expression], Writer] = {}
 
 
-def writes(kind: type[exp.Expression]) -> Callable[[Writer], Writer]:
+def generates(kind: type[exp.Expression]) -> Callable[[Writer], Writer]:
     """Registers what writes nodes of ``kind``: text that parses to an equal node."""
 
     def register(writer: Writer) -> Writer:
@@ -44,16 +44,16 @@ def listed(write: Generator, node: exp.Expression, name: str) -> str:
     return ", ".join(write.sql(item) for item in node.args.get(name) or ())
 
 
-@writes(nodes.QueryStatement)
+@generates(nodes.QueryStatement)
 def _write_query(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "as_of"))
 
 
-@writes(nodes.AsOfClause)
+@generates(nodes.AsOfClause)
 def _write_as_of(write: Generator, node: exp.Expression) -> str:
     return joined("AS OF", when(node, "at_least", "AT LEAST"), write.sql(node, "this"))
 
 
-@writes(nodes.WithOption)
+@generates(nodes.WithOption)
 def _write_option(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"

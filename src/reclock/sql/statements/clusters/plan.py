@@ -18,7 +18,7 @@ from reclock.errors import (
     UnknownObject,
     WrongObjectType,
 )
-from reclock.sql.catalog.lookups import closure, snapshot_of
+from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, cluster_identifier, fold, parts
 from reclock.sql.planning.registry import Skipped, plans
@@ -78,7 +78,7 @@ def drop_clusters(node: DropClustersStatement, catalog: PlannerCatalog, session:
     if inside and node.args.get("behavior") != "CASCADE":
         occupied = next(cluster for cluster in clusters if cluster.id == inside[0].cluster_id)
         raise DependentObjects("cluster", occupied.name, [str(e.name) for e in inside if e.cluster_id == occupied.id])
-    items, _ = closure([entry.id for entry in inside], catalog)
+    items, _ = dependents_closure([entry.id for entry in inside], catalog)
     return DropClusters(tuple(dict.fromkeys(cluster.id for cluster in clusters)), items, tuple(notices))
 
 

@@ -12,7 +12,7 @@ from reclock.sql.statements.objects.syntax import AlterOwnerStatement
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, listed, when, writes
+from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class ClusterOption(exp.Expression):
@@ -112,36 +112,36 @@ def _option(parser: StatementParser) -> ClusterOption:
     return ClusterOption(this="SIZE", value=parser.text())
 
 
-@writes(ClusterOption)
+@generates(ClusterOption)
 def _write_option(write: Generator, node: exp.Expression) -> str:
     return joined(node.args["this"], write.sql(node, "value"))
 
 
-@writes(CreateClusterStatement)
+@generates(CreateClusterStatement)
 def _write_create(write: Generator, node: exp.Expression) -> str:
     return joined(f"CREATE CLUSTER {write.sql(node, 'this')}", listed(write, node, "options"))
 
 
-@writes(CreateClusterReplicaStatement)
+@generates(CreateClusterReplicaStatement)
 def _write_create_replica(write: Generator, node: exp.Expression) -> str:
     return joined(f"CREATE CLUSTER REPLICA {write.sql(node, 'this')}", listed(write, node, "options"))
 
 
-@writes(AlterClusterStatement)
+@generates(AlterClusterStatement)
 def _write_alter(write: Generator, node: exp.Expression) -> str:
     return joined(f"ALTER CLUSTER {write.sql(node, 'this')}", when(node, "options", "SET"), listed(write, node, "options"))
 
 
-@writes(RenameClusterStatement)
+@generates(RenameClusterStatement)
 def _write_rename(write: Generator, node: exp.Expression) -> str:
     return f"ALTER CLUSTER {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
 
 
-@writes(DropClustersStatement)
+@generates(DropClustersStatement)
 def _write_drop(write: Generator, node: exp.Expression) -> str:
     return joined("DROP CLUSTER", when(node, "exists", "IF EXISTS"), listed(write, node, "names"), node.args.get("behavior") or "")
 
 
-@writes(DropClusterReplicasStatement)
+@generates(DropClusterReplicasStatement)
 def _write_drop_replicas(write: Generator, node: exp.Expression) -> str:
     return joined("DROP CLUSTER REPLICA", when(node, "exists", "IF EXISTS"), listed(write, node, "names"))

@@ -11,10 +11,10 @@ from reclock.catalog.objects import Item, ItemType
 from reclock.definitions.connections import OPTIONS, Connection, Option, Secrecy, SecretReference
 from reclock.errors import InvalidOption
 from reclock.sql.catalog.entries import ConnectionEntry, SecretEntry
-from reclock.sql.catalog.lookups import find
+from reclock.sql.catalog.lookups import find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, nearest, parts
-from reclock.sql.planning.definitions import skip_existing, stored
+from reclock.sql.planning.definitions import definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.connections.syntax import (
     AlterSecretStatement,
@@ -42,7 +42,7 @@ def create_secret(node: CreateSecretStatement, catalog: PlannerCatalog, session:
 
 @plans(AlterSecretStatement)
 def alter_secret(node: AlterSecretStatement, catalog: PlannerCatalog, session: SessionNames) -> AlterSecret:
-    entry = find(parts(node.this), "SECRET", catalog, session)
+    entry = find_object(parts(node.this), "SECRET", catalog, session)
     secret = _new(node)
     return AlterSecret(entry.id, entry.name, _secret_text(entry.name.to_table(), secret), secret)
 
@@ -54,7 +54,7 @@ def _new(node: nodes.Statement) -> NewSecret:
 
 
 def _secret_text(name: exp.Table, secret: NewSecret) -> str:
-    return stored(CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
+    return definition_text(CreateSecretStatement(this=name, reference=exp.Literal.string(secret.reference)))
 
 
 # --- connections ---
@@ -84,7 +84,7 @@ def create_connection(
     for argument in ("exists", "options"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
-    return CreateConnection(name, stored(normal), defined.connection, defined.depends_on, is_validated)
+    return CreateConnection(name, definition_text(normal), defined.connection, defined.depends_on, is_validated)
 
 
 def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
@@ -97,7 +97,7 @@ def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, 
         if name in given:
             raise InvalidOption(f"option {name} is given twice")
         if isinstance(value, SecretName):
-            secret = find(parts(value.this), "SECRET", catalog, session)
+            secret = find_object(parts(value.this), "SECRET", catalog, session)
             assert isinstance(secret, SecretEntry)
             value.set("this", secret.name.to_table())
             depends_on.add(secret.id)
@@ -136,7 +136,7 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
 
 @plans(ValidateConnectionStatement)
 def validate_connection(node: ValidateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> ValidateConnection:
-    entry = find(parts(node.this), "CONNECTION", catalog, session)
+    entry = find_object(parts(node.this), "CONNECTION", catalog, session)
     assert isinstance(entry, ConnectionEntry)
     return ValidateConnection(entry.id, entry.name, entry.connection)
 

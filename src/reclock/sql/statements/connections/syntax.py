@@ -14,7 +14,7 @@ from reclock.errors import SqlSyntaxError
 from reclock.sql.syntax.nodes import HIDDEN, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateSecretStatement(Statement):
@@ -125,28 +125,28 @@ def validate_connection(parser: StatementParser, words: tuple[str, ...]) -> Vali
     return ValidateConnectionStatement(this=parser.object_name())
 
 
-@writes(CreateSecretStatement)
+@generates(CreateSecretStatement)
 def _write_create_secret(write: Generator, node: exp.Expression) -> str:
     exists = when(node, "exists", "IF NOT EXISTS")
     return joined("CREATE SECRET", exists, write.sql(node, "this"), clause(write, "STORED AS", node, "reference"))
 
 
-@writes(AlterSecretStatement)
+@generates(AlterSecretStatement)
 def _write_alter_secret(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SECRET {write.sql(node, 'this')} STORED AS {write.sql(node, 'reference')}"
 
 
-@writes(SecretName)
+@generates(SecretName)
 def _write_secret_name(write: Generator, node: exp.Expression) -> str:
     return f"SECRET {write.sql(node, 'this')}"
 
 
-@writes(ConnectionOption)
+@generates(ConnectionOption)
 def _write_connection_option(write: Generator, node: exp.Expression) -> str:
     return f"{node.args['name']} = {write.sql(node, 'value')}"
 
 
-@writes(CreateConnectionStatement)
+@generates(CreateConnectionStatement)
 def _write_create_connection(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE CONNECTION",
@@ -157,6 +157,6 @@ def _write_create_connection(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(ValidateConnectionStatement)
+@generates(ValidateConnectionStatement)
 def _write_validate_connection(write: Generator, node: exp.Expression) -> str:
     return f"VALIDATE CONNECTION {write.sql(node, 'this')}"

@@ -13,7 +13,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, listed, writes
+from reclock.sql.syntax.writing import generates, joined, listed
 
 
 class CopyStatement(Statement):
@@ -68,7 +68,7 @@ def _option(parser: StatementParser) -> nodes.WithOption:
     return nodes.WithOption(this=name, value=value)
 
 
-@writes(CopyStatement)
+@generates(CopyStatement)
 def _write_copy(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""

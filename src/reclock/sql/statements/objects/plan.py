@@ -17,7 +17,7 @@ from reclock.errors import (
     SystemObjectProtected,
 )
 from reclock.sql.catalog.entries import Entry, IndexEntry, RelationEntry
-from reclock.sql.catalog.lookups import closure, find, find_user_object
+from reclock.sql.catalog.lookups import dependents_closure, find_object, find_user_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.planning.registry import Skipped, plans
@@ -36,7 +36,7 @@ def plan_drop(node: DropStatement, catalog: PlannerCatalog, session: SessionName
         if node.args.get("exists") and catalog.find(name, session) is None:
             notices.append(f'{kind.lower()} "{".".join(name)}" does not exist, skipping')
             continue
-        entry = find(name, kind, catalog, session, may_be_quarantined=True)
+        entry = find_object(name, kind, catalog, session, may_be_quarantined=True)
         if entry.is_system:
             raise SystemObjectProtected(str(entry.name))
         targets[entry.id] = entry
@@ -45,7 +45,7 @@ def plan_drop(node: DropStatement, catalog: PlannerCatalog, session: SessionName
     if kind == "INDEX" and node.args.get("behavior") != "CASCADE":
         for entry in targets.values():
             _check_not_the_last(entry, targets, catalog)
-    ids, dependents = closure(targets, catalog)
+    ids, dependents = dependents_closure(targets, catalog)
     if dependents and node.args.get("behavior") != "CASCADE":
         first = next(iter(targets.values()))
         raise DependentObjects(kind.lower(), str(first.name), dependents)

@@ -10,7 +10,7 @@ from sqlglot.generator import Generator
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alteration_of, parses
-from reclock.sql.syntax.writing import joined, listed, when, writes
+from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class DropStatement(Statement):
@@ -71,18 +71,18 @@ def alter_namespace(parser: StatementParser, words: tuple[str, ...]) -> AlterOwn
     return AlterOwnerStatement(kind=words[1], this=name, to=parser.role_name())
 
 
-@writes(DropStatement)
+@generates(DropStatement)
 def _write_drop(write: Generator, node: exp.Expression) -> str:
     names = listed(write, node, "names")
     return joined("DROP", node.args["kind"], when(node, "exists", "IF EXISTS"), names, node.args.get("behavior") or "")
 
 
-@writes(AlterRenameStatement)
+@generates(AlterRenameStatement)
 def _write_rename(write: Generator, node: exp.Expression) -> str:
     what = joined("ALTER", node.args["kind"], when(node, "exists", "IF EXISTS"), write.sql(node, "this"))
     return f"{what} RENAME TO {write.sql(node, 'to')}"
 
 
-@writes(AlterOwnerStatement)
+@generates(AlterOwnerStatement)
 def _write_alter_owner(write: Generator, node: exp.Expression) -> str:
     return f"ALTER {node.args['kind']} {write.sql(node, 'this')} OWNER TO {write.sql(node, 'to')}"

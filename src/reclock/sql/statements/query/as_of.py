@@ -14,7 +14,7 @@ from reclock.errors import InvalidOption, TypeMismatch, UnsupportedSql
 from reclock.plan.scalar_trees import has
 from reclock.plan.scalars import Literal, Parameter
 from reclock.sql.parameters import Parameters
-from reclock.sql.queries.coercion import settle
+from reclock.sql.queries.coercion import default_to_text
 from reclock.sql.queries.expressions import ExprContext, scalar
 from reclock.sql.queries.limits import NoSubqueries
 from reclock.sql.queries.literals import parse_text
@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def plan_as_of(node: nodes.AsOfClause, parameters: Parameters) -> AsOf:
     """Milliseconds as a number or as digits, or a moment in text or of a date or timestamp type (in UTC without a zone)."""
     value = scalar(node.this, ExprContext(Scope(), NoSubqueries(parameters), "AS OF"))
-    value = settle(value) if isinstance(value, OpenParameter) else value
+    value = default_to_text(value) if isinstance(value, OpenParameter) else value
     if has(value, Parameter):
         return AsOf(MINIMUM, bool(node.args.get("at_least")))
     if isinstance(node.this, exp.Parameter) and value.type == TEXT:

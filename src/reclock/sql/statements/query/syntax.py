@@ -11,7 +11,7 @@ from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import writes
+from reclock.sql.syntax.writing import generates
 
 
 class ExplainStatement(Statement):
@@ -29,6 +29,6 @@ def explain(parser: StatementParser, words: tuple[str, ...]) -> ExplainStatement
     return ExplainStatement(this=parser.query_statement(), kind=kind)
 
 
-@writes(ExplainStatement)
+@generates(ExplainStatement)
 def _write_explain(write: Generator, node: exp.Expression) -> str:
     return f"EXPLAIN {node.args['kind']} FOR {write.sql(node, 'this')}"

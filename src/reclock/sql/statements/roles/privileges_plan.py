@@ -14,7 +14,7 @@ from reclock.catalog.objects import ItemType, Kind
 from reclock.catalog.roles import APPLICABLE, Target, is_system, type_of
 from reclock.errors import DependentObjects, InvalidGrant, SqlSyntaxError, SystemObjectProtected, UnknownObject, UnsupportedSql
 from reclock.sql.catalog.entries import IndexEntry
-from reclock.sql.catalog.lookups import closure, find, snapshot_of
+from reclock.sql.catalog.lookups import dependents_closure, find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SessionNames, fold, nearest, parts
 from reclock.sql.owned import described, name_of
@@ -61,7 +61,7 @@ def _targets(node: PrivilegesStatement, catalog: PlannerCatalog, session: Sessio
                 raise SystemObjectProtected(str(relation.name))
             yield Kind.ITEM, relation.id
     elif kind in ("SECRET", "CONNECTION"):
-        yield from ((Kind.ITEM, find(parts(name), kind, catalog, session).id) for name in node.args["names"])
+        yield from ((Kind.ITEM, find_object(parts(name), kind, catalog, session).id) for name in node.args["names"])
     elif kind == "ALL TABLES IN SCHEMA":
         for table in node.args["names"]:
             _, schema_id = _place("SCHEMA", table, catalog, session)
@@ -160,7 +160,7 @@ def change_owner(node: AlterOwnerStatement, catalog: PlannerCatalog, session: Se
     to = find_role(node.args["to"], catalog, session)
     if kind in _PLACES:
         return ChangeOwner(_place(kind, node.this, catalog, session), (), to.id, kind.lower())
-    entry = find(parts(node.this), kind, catalog, session)
+    entry = find_object(parts(node.this), kind, catalog, session)
     if entry.is_system:
         raise SystemObjectProtected(str(entry.name))
     if isinstance(entry, IndexEntry):
@@ -184,7 +184,7 @@ def drop_owned(node: DropOwnedStatement, catalog: PlannerCatalog, session: Sessi
     roles = role_ids(node.args["roles"], catalog, session)
     _refuse_system(roles)
     targets = [item.id for item in snapshot.items.values() if item.owner_role_id in roles and item.type not in _PARTS]
-    ids, dependents = closure(targets, catalog)
+    ids, dependents = dependents_closure(targets, catalog)
     if dependents and node.args.get("behavior") != "CASCADE":
         raise DependentObjects("objects of", ", ".join(snapshot.roles[id].name for id in roles), dependents)
     notices = (

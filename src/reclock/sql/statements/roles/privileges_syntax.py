@@ -14,7 +14,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, listed, when, writes
+from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class ReassignOwnedStatement(Statement):
@@ -194,29 +194,29 @@ def _write_grantees(write: Generator, node: exp.Expression, name: str) -> str:
     return f"{'TO' if node.args['verb'] == 'GRANT' else 'FROM'} {listed(write, node, name)}"
 
 
-@writes(ReassignOwnedStatement)
+@generates(ReassignOwnedStatement)
 def _write_reassign_owned(write: Generator, node: exp.Expression) -> str:
     return f"REASSIGN OWNED BY {listed(write, node, 'roles')} TO {write.sql(node, 'to')}"
 
 
-@writes(DropOwnedStatement)
+@generates(DropOwnedStatement)
 def _write_drop_owned(write: Generator, node: exp.Expression) -> str:
     return joined(f"DROP OWNED BY {listed(write, node, 'roles')}", node.args.get("behavior") or "")
 
 
-@writes(PrivilegesStatement)
+@generates(PrivilegesStatement)
 def _write_privileges(write: Generator, node: exp.Expression) -> str:
     granted = listed(write, node, "privileges") or "ALL PRIVILEGES"
     on = joined("ON", node.args["kind"], listed(write, node, "names"))
     return joined(node.args["verb"], granted, on, _write_grantees(write, node, "grantees"))
 
 
-@writes(MembershipStatement)
+@generates(MembershipStatement)
 def _write_membership(write: Generator, node: exp.Expression) -> str:
     return joined(node.args["verb"], listed(write, node, "roles"), _write_grantees(write, node, "members"))
 
 
-@writes(DefaultPrivilegesStatement)
+@generates(DefaultPrivilegesStatement)
 def _write_default_privileges(write: Generator, node: exp.Expression) -> str:
     owners = f"FOR ROLE {listed(write, node, 'owners')}" if node.args.get("owners") else when(node, "is_for_all", "FOR ALL ROLES")
     within = f"IN {node.args['within']} {listed(write, node, 'names')}" if node.args.get("within") else ""

@@ -14,7 +14,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import HIDDEN, Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateRoleStatement(Statement):
@@ -133,21 +133,21 @@ def _write_options(write: Generator, node: exp.Expression) -> str:
     return joined(*attributes, clause(write, "PASSWORD", node, "password"))
 
 
-@writes(CreateRoleStatement)
+@generates(CreateRoleStatement)
 def _write_create_role(write: Generator, node: exp.Expression) -> str:
     return joined("CREATE ROLE", write.sql(node, "this"), _write_options(write, node))
 
 
-@writes(AlterRoleStatement)
+@generates(AlterRoleStatement)
 def _write_alter_role(write: Generator, node: exp.Expression) -> str:
     return joined("ALTER ROLE", write.sql(node, "this"), _write_options(write, node))
 
 
-@writes(AlterRoleRenameStatement)
+@generates(AlterRoleRenameStatement)
 def _write_rename_role(write: Generator, node: exp.Expression) -> str:
     return f"ALTER ROLE {write.sql(node, 'this')} RENAME TO {write.sql(node, 'to')}"
 
 
-@writes(DropRolesStatement)
+@generates(DropRolesStatement)
 def _write_drop_roles(write: Generator, node: exp.Expression) -> str:
     return joined("DROP ROLE", when(node, "exists", "IF EXISTS"), listed(write, node, "names"))

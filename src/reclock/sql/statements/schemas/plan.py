@@ -8,7 +8,7 @@ from reclock.algebra.ids import GlobalId
 from reclock.catalog.objects import Schema
 from reclock.errors import DependentObjects, DuplicateObject, ReservedName, SystemObjectProtected, UnknownObject
 from reclock.sql.catalog.entries import Entry
-from reclock.sql.catalog.lookups import closure, snapshot_of
+from reclock.sql.catalog.lookups import dependents_closure, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, nearest, parts
 from reclock.sql.planning.registry import Skipped, plans
@@ -58,7 +58,7 @@ def drop_schemas(node: DropSchemasStatement, catalog: PlannerCatalog, session: S
         inside += catalog.within(scope).values()
     if not schemas:
         return Skipped("DROP SCHEMA", "; ".join(notices))
-    ids, others = closure([entry.id for entry in inside], catalog)
+    ids, others = dependents_closure([entry.id for entry in inside], catalog)
     if (inside or others) and node.args.get("behavior") != "CASCADE":
         raise DependentObjects("schema", schemas[0].name, [*(str(entry.name) for entry in inside), *others])
     return DropSchemas(tuple(dict.fromkeys(schema.id for schema in schemas)), ids, tuple(notices))

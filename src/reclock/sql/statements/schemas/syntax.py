@@ -10,7 +10,7 @@ from sqlglot.generator import Generator
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, listed, when, writes
+from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class CreateSchemaStatement(Statement):
@@ -43,11 +43,11 @@ def _schema_name(parser: StatementParser) -> exp.Table:
     return name
 
 
-@writes(CreateSchemaStatement)
+@generates(CreateSchemaStatement)
 def _write_create_schema(write: Generator, node: exp.Expression) -> str:
     return joined("CREATE SCHEMA", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
 
 
-@writes(DropSchemasStatement)
+@generates(DropSchemasStatement)
 def _write_drop_schemas(write: Generator, node: exp.Expression) -> str:
     return joined("DROP SCHEMA", when(node, "exists", "IF EXISTS"), listed(write, node, "names"), node.args.get("behavior") or "")

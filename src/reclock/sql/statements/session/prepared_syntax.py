@@ -13,7 +13,7 @@ from reclock.sql.syntax.expressions import QUERY_STARTS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, listed, when, writes
+from reclock.sql.syntax.writing import generates, joined, listed, when
 
 
 class PrepareStatement(Statement):
@@ -148,44 +148,44 @@ def discard(parser: StatementParser, words: tuple[str, ...]) -> DiscardStatement
     return DiscardStatement(kind=parser.last_word)
 
 
-@writes(PrepareStatement)
+@generates(PrepareStatement)
 def _write_prepare(write: Generator, node: exp.Expression) -> str:
     types = f"({listed(write, node, 'types')})" if node.args.get("types") else ""
     return joined("PREPARE", write.sql(node, "this"), types, "AS", write.sql(node, "statement"))
 
 
-@writes(ExecuteStatement)
+@generates(ExecuteStatement)
 def _write_execute(write: Generator, node: exp.Expression) -> str:
     values = f"({listed(write, node, 'values')})" if node.args.get("values") else ""
     return joined("EXECUTE", write.sql(node, "this"), values)
 
 
-@writes(DeallocateStatement)
+@generates(DeallocateStatement)
 def _write_deallocate(write: Generator, node: exp.Expression) -> str:
     return f"DEALLOCATE {write.sql(node, 'this') or 'ALL'}"
 
 
-@writes(DeclareStatement)
+@generates(DeclareStatement)
 def _write_declare(write: Generator, node: exp.Expression) -> str:
     return joined("DECLARE", write.sql(node, "this"), "CURSOR", when(node, "is_held", "WITH HOLD"), "FOR", write.sql(node, "query"))
 
 
-@writes(FetchStatement)
+@generates(FetchStatement)
 def _write_fetch(write: Generator, node: exp.Expression) -> str:
     fetched = f"FETCH {write.sql(node, 'count') or 'ALL'} FROM {write.sql(node, 'this')}"
     return joined(fetched, f"WITH (TIMEOUT = {write.sql(node, 'timeout')})" if node.args.get("timeout") else "")
 
 
-@writes(CloseStatement)
+@generates(CloseStatement)
 def _write_close(write: Generator, node: exp.Expression) -> str:
     return f"CLOSE {write.sql(node, 'this') or 'ALL'}"
 
 
-@writes(UnlistenStatement)
+@generates(UnlistenStatement)
 def _write_unlisten(write: Generator, node: exp.Expression) -> str:
     return joined("UNLISTEN", write.sql(node, "this") or "*")
 
 
-@writes(DiscardStatement)
+@generates(DiscardStatement)
 def _write_discard(write: Generator, node: exp.Expression) -> str:
     return f"DISCARD {node.args['kind']}"

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, joined, listed, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class ShowVariableStatement(Statement):
@@ -103,22 +103,22 @@ def variable_or_all(parser: StatementParser) -> exp.Identifier | None:
     return None if parser.accept("ALL") else _variable(parser)
 
 
-@writes(ShowVariableStatement)
+@generates(ShowVariableStatement)
 def _write_show_variable(write: Generator, node: exp.Expression) -> str:
     return f"SHOW {write.sql(node, 'this') or 'ALL'}"
 
 
-@writes(SetVariableStatement)
+@generates(SetVariableStatement)
 def _write_set_variable(write: Generator, node: exp.Expression) -> str:
     return joined("SET", node.args.get("scope") or "", f"{write.sql(node, 'this')} = {listed(write, node, 'values') or 'DEFAULT'}")
 
 
-@writes(ResetVariableStatement)
+@generates(ResetVariableStatement)
 def _write_reset_variable(write: Generator, node: exp.Expression) -> str:
     return f"RESET {write.sql(node, 'this') or 'ALL'}"
 
 
-@writes(SetDefaultStatement)
+@generates(SetDefaultStatement)
 def _write_set_default(write: Generator, node: exp.Expression) -> str:
     whose = clause(write, "ROLE", node, "role") or "SYSTEM"
     variable = write.sql(node, "this") or "ALL"

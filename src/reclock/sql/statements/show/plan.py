@@ -13,7 +13,7 @@ from reclock.errors import SqlSyntaxError, UnsupportedSql
 from reclock.plan.relational import Constant, Filter, Finishing, Ordering, Plan
 from reclock.plan.scalars import ColumnRef, Literal
 from reclock.sql.catalog.entries import ConnectionEntry, IndexEntry, QuarantinedEntry, RelationEntry, Scope
-from reclock.sql.catalog.lookups import find, snapshot_of
+from reclock.sql.catalog.lookups import find_object, snapshot_of
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import SYSTEM_SCHEMAS, SessionNames, cluster_identifier, fold, parts
 from reclock.sql.parameters import NO_PARAMETERS
@@ -121,7 +121,7 @@ def show_create(node: ShowCreateStatement, catalog: PlannerCatalog, session: Ses
     if kind == "CLUSTER":
         require_experimental_mode("SHOW CREATE CLUSTER", catalog)
         return shown({"name": TEXT, "create_cluster": TEXT}, [create_cluster_text(node.this, catalog)], node)
-    entry = find(parts(node.this), kind, catalog, session, may_be_quarantined=True)
+    entry = find_object(parts(node.this), kind, catalog, session, may_be_quarantined=True)
     text = entry.create_sql
     if text is None:
         raise UnsupportedSql(f'"{entry.name}" is built in: it has no CREATE statement')

@@ -11,7 +11,7 @@ from reclock.sql.statements.roles.privileges_syntax import PLURALS
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, joined, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, when
 
 
 class ShowPrivilegesStatement(Statement):
@@ -32,7 +32,7 @@ def show_privileges(parser: StatementParser, words: tuple[str, ...]) -> ShowPriv
     return ShowPrivilegesStatement(is_default="DEFAULT" in words, kind=kind, role=role, where=where)
 
 
-@writes(ShowPrivilegesStatement)
+@generates(ShowPrivilegesStatement)
 def _write_show_privileges(write: Generator, node: exp.Expression) -> str:
     kind = f"ON {node.args['kind']}" if node.args.get("kind") else ""
     default = when(node, "is_default", "DEFAULT")

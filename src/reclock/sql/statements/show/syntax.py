@@ -10,7 +10,7 @@ from sqlglot.generator import Generator
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, joined, writes
+from reclock.sql.syntax.writing import clause, generates, joined
 
 
 class ShowObjectsStatement(Statement):
@@ -86,17 +86,17 @@ def write_filter(write: Generator, node: exp.Expression) -> str:
     return joined(clause(write, "LIKE", node, "like"), clause(write, "WHERE", node, "where"))
 
 
-@writes(ShowObjectsStatement)
+@generates(ShowObjectsStatement)
 def _write_show_objects(write: Generator, node: exp.Expression) -> str:
     within, cluster = clause(write, "FROM", node, "within"), clause(write, "IN CLUSTER", node, "cluster")
     return joined("SHOW", node.args["kind"], within, cluster, write_filter(write, node))
 
 
-@writes(ShowColumnsStatement)
+@generates(ShowColumnsStatement)
 def _write_show_columns(write: Generator, node: exp.Expression) -> str:
     return joined(f"SHOW COLUMNS FROM {write.sql(node, 'this')}", write_filter(write, node))
 
 
-@writes(ShowCreateStatement)
+@generates(ShowCreateStatement)
 def _write_show_create(write: Generator, node: exp.Expression) -> str:
     return f"SHOW CREATE {node.args['kind']} {write.sql(node, 'this')}"

@@ -22,7 +22,7 @@ from reclock.sql.catalog.definitions import SinkDefinition
 from reclock.sql.catalog.entries import RelationEntry, SinkEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, nearest, parts
-from reclock.sql.planning.definitions import chosen_cluster, skip_existing, stored
+from reclock.sql.planning.definitions import chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_stored
 from reclock.sql.queries.index_keys import column_positions
@@ -72,7 +72,7 @@ def create_sink(node: CreateSinkStatement, catalog: PlannerCatalog, session: Ses
         normal.args["target"].set("progress_topic", exp.Literal.string(sink.target.progress_topic))
     groups = frozenset(id.group for id in inputs)
     begins = as_of.at if as_of is not None else None
-    return CreateSink(name, stored(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
+    return CreateSink(name, definition_text(normal), on.id, sink, cluster_id, frozenset({on.id}) | sink.uses, begins, groups)
 
 
 def define_sink(node: CreateSinkStatement, on: RelationEntry, catalog: PlannerCatalog, session: SessionNames) -> SinkDefinition:

@@ -11,7 +11,7 @@ from reclock.sql.statements.sources.formats_syntax import formats, one_format, w
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class KafkaInto(exp.Expression):
@@ -118,7 +118,7 @@ def _target(parser: StatementParser) -> exp.Expression:
     )
 
 
-@writes(KafkaInto)
+@generates(KafkaInto)
 def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
     topics = [f"TOPIC {write.sql(node, 'topic')}"]
     if node.args.get("progress_topic"):
@@ -142,12 +142,12 @@ def _write_kafka_into(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(DeltaInto)
+@generates(DeltaInto)
 def _write_delta_into(write: Generator, node: exp.Expression) -> str:
     return f"DELTA {write.sql(node, 'path')}"
 
 
-@writes(CreateSinkStatement)
+@generates(CreateSinkStatement)
 def _write_create_sink(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE SINK",

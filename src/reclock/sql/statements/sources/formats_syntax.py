@@ -9,7 +9,7 @@ from sqlglot.generator import Generator
 from sqlglot.tokenizer_core import TokenType
 
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, joined, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, when
 
 
 class CsvFormatClause(exp.Expression):
@@ -113,7 +113,7 @@ def write_formats(write: Generator, node: exp.Expression) -> str:
     return write.sql(found) if isinstance(found, KeyValueFormat) else clause(write, "FORMAT", node, "format")
 
 
-@writes(CsvFormatClause)
+@generates(CsvFormatClause)
 def _write_csv_format(write: Generator, node: exp.Expression) -> str:
     columns = f"WITH {write.sql(node, 'columns')} COLUMNS" if node.args.get("columns") else ""
     return joined(
@@ -125,22 +125,22 @@ def _write_csv_format(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(JsonFormatClause)
+@generates(JsonFormatClause)
 def _write_json_format(write: Generator, node: exp.Expression) -> str:
     return "JSON"
 
 
-@writes(PlainFormatClause)
+@generates(PlainFormatClause)
 def _write_plain_format(write: Generator, node: exp.Expression) -> str:
     return str(node.args["kind"])
 
 
-@writes(KeyValueFormat)
+@generates(KeyValueFormat)
 def _write_key_value_format(write: Generator, node: exp.Expression) -> str:
     return f"KEY FORMAT {write.sql(node, 'key')} VALUE FORMAT {write.sql(node, 'value')}"
 
 
-@writes(RegistryFormatClause)
+@generates(RegistryFormatClause)
 def _write_registry_format(write: Generator, node: exp.Expression) -> str:
     kind = joined(node.args["kind"], clause(write, "MESSAGE", node, "message"))
     using = f"{kind} USING CONFLUENT SCHEMA REGISTRY CONNECTION {write.sql(node, 'connection')}"
@@ -153,6 +153,6 @@ def _write_registry_format(write: Generator, node: exp.Expression) -> str:
     return joined(using, f"({said})" if said else "", clause(write, "SEED SCHEMA", node, "seed"))
 
 
-@writes(ProtobufFormatClause)
+@generates(ProtobufFormatClause)
 def _write_protobuf_format(write: Generator, node: exp.Expression) -> str:
     return f"PROTOBUF MESSAGE {write.sql(node, 'message')} USING SCHEMA {write.sql(node, 'schema')}"

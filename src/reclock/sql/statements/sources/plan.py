@@ -20,7 +20,7 @@ from reclock.sql.catalog.definitions import SourceDefinition
 from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
-from reclock.sql.planning.definitions import check_free, chosen_cluster, skip_existing, stored
+from reclock.sql.planning.definitions import check_free, chosen_cluster, definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.statements.sources.define import define_source, upstream_name
 from reclock.sql.statements.sources.guests import check_guest
@@ -98,7 +98,7 @@ def create_source(node: CreateSourceStatement, catalog: PlannerCatalog, session:
             part.set("alias", None if is_default else subsource.name.to_table())
             tables.append(part)
         normal.set("tables", tables)
-    return CreateSource(name, stored(normal), source, progress_name, index, subsources, source.depends_on)
+    return CreateSource(name, definition_text(normal), source, progress_name, index, subsources, source.depends_on)
 
 
 @plans(CreateSubsourceStatement)
@@ -127,7 +127,7 @@ def _subsources(
             raise DuplicateObject("source", str(name))
         check_free(name, catalog)
         text = CreateSubsourceStatement(this=name.to_table(), source=source_name.to_table(), table=exp.Literal.string(table))
-        created.append(CreateSubsource(name, stored(text), desc))
+        created.append(CreateSubsource(name, definition_text(text), desc))
     return tuple(created)
 
 

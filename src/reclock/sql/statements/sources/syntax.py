@@ -18,7 +18,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import alters, parses
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class RetainHistoryClause(exp.Expression):
@@ -244,22 +244,22 @@ def _alter_retention(parser: StatementParser, name: exp.Table, *, is_set: bool) 
     return AlterSourceRetainStatement(this=name, history=history)
 
 
-@writes(RetainHistoryClause)
+@generates(RetainHistoryClause)
 def _write_retain_history(write: Generator, node: exp.Expression) -> str:
     return f"RETAIN HISTORY FOR {write.sql(node, 'this')}"
 
 
-@writes(SourceColumn)
+@generates(SourceColumn)
 def _write_source_column(write: Generator, node: exp.Expression) -> str:
     return joined(write.sql(node, "this"), write.sql(node, "kind"), when(node, "not_null", "NOT NULL"))
 
 
-@writes(Metadata)
+@generates(Metadata)
 def _write_metadata(write: Generator, node: exp.Expression) -> str:
     return joined(node.args["kind"], clause(write, "AS", node, "alias"))
 
 
-@writes(SubsourceOf)
+@generates(SubsourceOf)
 def _write_subsource_of(write: Generator, node: exp.Expression) -> str:
     schema = f"{write.sql(node, 'schema')}." if node.args.get("schema") else ""
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
@@ -269,12 +269,12 @@ def _write_subsource_of(write: Generator, node: exp.Expression) -> str:
     return joined(name, columns, key, clause(write, "OID", node, "oid"), entries)
 
 
-@writes(CreateSubsourceStatement)
+@generates(CreateSubsourceStatement)
 def _write_create_subsource(write: Generator, node: exp.Expression) -> str:
     return f"CREATE SUBSOURCE {write.sql(node, 'this')} FROM SOURCE {write.sql(node, 'source')} TABLE {write.sql(node, 'table')}"
 
 
-@writes(CreateSourceStatement)
+@generates(CreateSourceStatement)
 def _write_create_source(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE",
@@ -295,33 +295,33 @@ def _write_create_source(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(AlterSourceRetryStatement)
+@generates(AlterSourceRetryStatement)
 def _write_retry(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} RETRY"
 
 
-@writes(AlterSourceResnapshotStatement)
+@generates(AlterSourceResnapshotStatement)
 def _write_resnapshot(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} RESNAPSHOT"
 
 
-@writes(AlterSourceWaiveStatement)
+@generates(AlterSourceWaiveStatement)
 def _write_waive(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} WAIVE {write.sql(node, 'check')}"
 
 
-@writes(AlterSourceSkipStatement)
+@generates(AlterSourceSkipStatement)
 def _write_skip(write: Generator, node: exp.Expression) -> str:
     skipped = f"ALTER SOURCE {write.sql(node, 'this')} SKIP {write.sql(node, 'partition')}"
     return joined(skipped, clause(write, "FROM", node, "lower"), clause(write, "TO", node, "upper"))
 
 
-@writes(AlterSourceRestartStatement)
+@generates(AlterSourceRestartStatement)
 def _write_restart(write: Generator, node: exp.Expression) -> str:
     return f"ALTER SOURCE {write.sql(node, 'this')} RESTART {write.sql(node, 'partition')}"
 
 
-@writes(AlterSourceRetainStatement)
+@generates(AlterSourceRetainStatement)
 def _write_retain(write: Generator, node: exp.Expression) -> str:
     history = write.sql(node, "history")
     return f"ALTER SOURCE {write.sql(node, 'this')} {f'SET ({history})' if history else 'RESET (RETAIN HISTORY)'}"

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.definitions.sources import COMPRESSIONS
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, joined, listed, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class ObjectsFrom(exp.Expression):
@@ -285,7 +285,7 @@ def _upstream_column(parser: StatementParser) -> exp.Column:
     return exp.Column(this=names[-1], table=names[-2], db=names[0] if len(names) == 3 else None)
 
 
-@writes(LoadGeneratorFrom)
+@generates(LoadGeneratorFrom)
 def _write_load_generator_from(write: Generator, node: exp.Expression) -> str:
     clauses = (
         clause(write, "TICK INTERVAL", node, "tick_interval"),
@@ -296,7 +296,7 @@ def _write_load_generator_from(write: Generator, node: exp.Expression) -> str:
     return joined("LOAD GENERATOR", node.args["kind"], f"({options})" if options else "")
 
 
-@writes(KafkaFrom)
+@generates(KafkaFrom)
 def _write_kafka_from(write: Generator, node: exp.Expression) -> str:
     options = (
         clause(write, "TOPIC", node, "topic"),
@@ -312,7 +312,7 @@ def _write_kafka_from(write: Generator, node: exp.Expression) -> str:
     return joined(f"KAFKA BROKER {write.sql(node, 'broker')}", *options)
 
 
-@writes(PostgresFrom)
+@generates(PostgresFrom)
 def _write_postgres_from(write: Generator, node: exp.Expression) -> str:
     connection = f"POSTGRES CONNECTION {write.sql(node, 'connection')}"
     columns = [
@@ -325,7 +325,7 @@ def _write_postgres_from(write: Generator, node: exp.Expression) -> str:
     return joined(connection, *options)
 
 
-@writes(ObjectsFrom)
+@generates(ObjectsFrom)
 def _write_objects_from(write: Generator, node: exp.Expression) -> str:
     queue = f", SQS NOTIFICATIONS {write.sql(node, 'queue')}" if node.args.get("queue") else ""
     return joined(
@@ -338,7 +338,7 @@ def _write_objects_from(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(KinesisFrom)
+@generates(KinesisFrom)
 def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
     connection = clause(write, "CONNECTION", node, "connection")
     if node.args.get("arn"):
@@ -348,18 +348,18 @@ def _write_kinesis_from(write: Generator, node: exp.Expression) -> str:
     return joined("KINESIS", connection, f"({', '.join(option for option in options if option)})", write.sql(node, "start"))
 
 
-@writes(PubNubFrom)
+@generates(PubNubFrom)
 def _write_pubnub_from(write: Generator, node: exp.Expression) -> str:
     named = f"PUBNUB SUBSCRIBE KEY {write.sql(node, 'subscribe_key')} CHANNEL {write.sql(node, 'channel')}"
     return joined(named, clause(write, "ORIGIN", node, "origin"))
 
 
-@writes(StreamStart)
+@generates(StreamStart)
 def _write_stream_start(write: Generator, node: exp.Expression) -> str:
     numbers = f"SEQUENCE NUMBER ({listed(write, node, 'numbers')})" if node.args.get("numbers") else ""
     return joined("START", node.args["kind"], write.sql(node, "timestamp"), numbers)
 
 
-@writes(ShardStart)
+@generates(ShardStart)
 def _write_shard_start(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'number')}"

@@ -12,7 +12,7 @@ from reclock.sql.syntax import nodes
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, when, writes
+from reclock.sql.syntax.writing import generates, joined, when
 
 
 class SubscribeStatement(Statement):
@@ -92,7 +92,7 @@ def _option(parser: StatementParser) -> tuple[str, exp.Expr]:
     return name, parser.boolean() or parser.missing()
 
 
-@writes(SubscribeStatement)
+@generates(SubscribeStatement)
 def _write_subscribe(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     options = ", ".join(f"{name.upper()} = {write.sql(node, name)}" for name in ("snapshot", "progress") if node.args.get(name))

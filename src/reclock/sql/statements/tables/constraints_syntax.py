@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from reclock.errors import UnsupportedSql
 from reclock.sql.syntax.parser import StatementParser
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class TableConstraint(exp.Expression):
@@ -129,7 +129,7 @@ def _attributes(parser: StatementParser, constraint: TableConstraint) -> TableCo
             return constraint
 
 
-@writes(TableConstraint)
+@generates(TableConstraint)
 def _write_table_constraint(write: Generator, node: exp.Expression) -> str:
     words = (clause(write, keyword, node, name) for keyword, name in _FOREIGN_KEY_WORDS)
     target_columns = f"({listed(write, node, 'target_columns')})" if node.args.get("target_columns") else ""

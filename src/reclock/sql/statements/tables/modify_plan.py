@@ -162,7 +162,7 @@ def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
 
 def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, context: Context) -> Plan:
     """Rows of constants and expressions, each value cast by itself to the type of its column."""
-    reading = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
+    expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
     rows = []
     for row in node.expressions:
         if not isinstance(row, exp.Tuple):
@@ -173,7 +173,7 @@ def _values(node: exp.Values, positions: Sequence[int], table: RelationEntry, co
             raise SqlSyntaxError("INSERT has more expressions than target columns")
         targets = [(i, table.desc.columns[i]) for i in positions[: len(row.expressions)]]
         written = [_value(value, i, table) for value, (i, _) in zip(row.expressions, targets, strict=True)]
-        rows.append([assign(scalar(v, reading), c) for v, (_, c) in zip(written, targets, strict=True)])
+        rows.append([assign(scalar(v, expr_context), c) for v, (_, c) in zip(written, targets, strict=True)])
     if any(has(value, SubqueryValue) for row in rows for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
     names = [table.desc.names[i] for i in positions[: len(rows[0])]]

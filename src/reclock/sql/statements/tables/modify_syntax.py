@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import clause, joined, listed, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed
 
 
 class InsertStatement(Statement):
@@ -118,26 +118,26 @@ def _write_returning(write: Generator, node: exp.Expression) -> str:
     return f"RETURNING {listed(write, node, 'returning')}" if node.args.get("returning") else ""
 
 
-@writes(InsertStatement)
+@generates(InsertStatement)
 def _write_insert(write: Generator, node: exp.Expression) -> str:
     columns = f"({listed(write, node, 'columns')})" if node.args.get("columns") else ""
     rows = write.sql(node, "query") or "DEFAULT VALUES"
     return joined("INSERT INTO", write.sql(node, "this"), columns, rows, _write_returning(write, node))
 
 
-@writes(Assignment)
+@generates(Assignment)
 def _write_assignment(write: Generator, node: exp.Expression) -> str:
     return f"{write.sql(node, 'this')} = {write.sql(node, 'value')}"
 
 
-@writes(UpdateStatement)
+@generates(UpdateStatement)
 def _write_update(write: Generator, node: exp.Expression) -> str:
     changed = f"UPDATE {write.sql(node, 'this')} SET {listed(write, node, 'assignments')}"
     others = f"FROM {listed(write, node, 'others')}" if node.args.get("others") else ""
     return joined(changed, others, clause(write, "WHERE", node, "where"), _write_returning(write, node))
 
 
-@writes(DeleteStatement)
+@generates(DeleteStatement)
 def _write_delete(write: Generator, node: exp.Expression) -> str:
     others = f"USING {listed(write, node, 'others')}" if node.args.get("others") else ""
     return joined(
@@ -145,6 +145,6 @@ def _write_delete(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(TruncateStatement)
+@generates(TruncateStatement)
 def _write_truncate(write: Generator, node: exp.Expression) -> str:
     return f"TRUNCATE TABLE {listed(write, node, 'names')}"

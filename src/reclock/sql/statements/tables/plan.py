@@ -14,7 +14,7 @@ from reclock.sql.catalog.entries import RelationEntry
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, fold, identifier, parts
 from reclock.sql.parameters import NO_PARAMETERS
-from reclock.sql.planning.definitions import skip_existing, stored
+from reclock.sql.planning.definitions import definition_text, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.coercion import assign
 from reclock.sql.queries.columns import check_columns, check_stored, declared_column
@@ -39,7 +39,7 @@ def create_table(node: CreateTableStatement, catalog: PlannerCatalog, session: S
     normal.set("exists", None)
     normal.set("this", name.to_table())
     notices = declare_constraints(normal, name, _columns(node), catalog, session)
-    return CreateTable(name, stored(normal), define_table(normal), notices=notices)
+    return CreateTable(name, definition_text(normal), define_table(normal), notices=notices)
 
 
 @plans(CreateTableAsStatement)
@@ -62,7 +62,7 @@ def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, sessi
     assert isinstance(made, CreateTableStatement)
     made.set("this", name.to_table())
     table = define_table(made)
-    return CreateTable(name, stored(made), table, None if node.args.get("is_empty") else query)
+    return CreateTable(name, definition_text(made), table, None if node.args.get("is_empty") else query)
 
 
 def _kept_type(column: Column) -> ScalarType | TextLimit:

@@ -19,7 +19,7 @@ from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class TableColumn(exp.Expression):
@@ -101,20 +101,20 @@ def _elements(parser: StatementParser) -> list[TableColumn | TableConstraint]:
     return [TableColumn(this=name, kind=kind, not_null=bool(not_null), default=default), *constraints]
 
 
-@writes(TableColumn)
+@generates(TableColumn)
 def _write_table_column(write: Generator, node: exp.Expression) -> str:
     not_null, default = when(node, "not_null", "NOT NULL"), clause(write, "DEFAULT", node, "default")
     return joined(write.sql(node, "this"), write.sql(node, "kind"), not_null, default)
 
 
-@writes(CreateTableAsStatement)
+@generates(CreateTableAsStatement)
 def _write_create_table_as(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
     names = f"({listed(write, node, 'names')})" if node.args.get("names") else ""
     return joined(name, names, "AS", write.sql(node, "query"), when(node, "is_empty", "WITH NO DATA"))
 
 
-@writes(CreateTableStatement)
+@generates(CreateTableStatement)
 def _write_create_table(write: Generator, node: exp.Expression) -> str:
     name = joined("CREATE TABLE", when(node, "exists", "IF NOT EXISTS"), write.sql(node, "this"))
     elements = [listed(write, node, "columns"), listed(write, node, "constraints")]

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
-from reclock.sql.syntax.writing import joined, writes
+from reclock.sql.syntax.writing import generates, joined
 
 
 class TransactionStatement(Statement):
@@ -88,7 +88,7 @@ def release(parser: StatementParser, words: tuple[str, ...]) -> TransactionState
     return TransactionStatement(kind="RELEASE", this=parser.name())
 
 
-@writes(TransactionStatement)
+@generates(TransactionStatement)
 def _write_transaction(write: Generator, node: exp.Expression) -> str:
     isolation = node.args.get("isolation")
     level = f"ISOLATION LEVEL {isolation}" if isolation else ""

@@ -25,10 +25,10 @@ from reclock.plan.relational import Plan, collections
 from reclock.plan.rules import optimize
 from reclock.plan.scalars import ColumnRef
 from reclock.sql.catalog.entries import IndexEntry, RelationEntry
-from reclock.sql.catalog.lookups import closure, find
+from reclock.sql.catalog.lookups import dependents_closure, find_object
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 from reclock.sql.names import QualifiedName, SessionNames, cluster_identifier, fold, identifier, parts
-from reclock.sql.planning.definitions import chosen_cluster, kind_of, skip_existing, stored
+from reclock.sql.planning.definitions import chosen_cluster, definition_text, kind_of, skip_existing
 from reclock.sql.planning.registry import Skipped, plans, plans_item
 from reclock.sql.queries.columns import check_columns, check_stored
 from reclock.sql.queries.index_keys import index_key
@@ -59,7 +59,7 @@ def create_view(node: CreateViewStatement, catalog: PlannerCatalog, session: Ses
     if node.args.get("replace") and old is not None:
         if old.type is not ItemType.VIEW:
             raise WrongObjectType(str(name), "view", kind_of(old))
-        ids, dependents = closure({old.id}, catalog)
+        ids, dependents = dependents_closure({old.id}, catalog)
         if dependents:
             raise DependentObjects("view", str(name), dependents)
         replaces = ids
@@ -78,7 +78,7 @@ def create_view(node: CreateViewStatement, catalog: PlannerCatalog, session: Ses
     for argument in ("exists", "replace", "materialized", "cluster"):
         normal.set(argument, None)
     normal.set("this", name.to_table())
-    return CreateView(name, stored(normal), view.plan, view.desc, view.depends_on, replaces, index)
+    return CreateView(name, definition_text(normal), view.plan, view.desc, view.depends_on, replaces, index)
 
 
 def define_view(node: CreateViewStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedView:
@@ -154,7 +154,7 @@ def _index(
         on=on_name.to_table(),
         keys=[identifier(fold(key)) if isinstance(key, exp.Identifier) else key.copy() for key in keys],
     )
-    return CreateIndex(name, stored(node), on, on_name, cluster_id, frozenset({on} if on else ()))
+    return CreateIndex(name, definition_text(node), on, on_name, cluster_id, frozenset({on} if on else ()))
 
 
 # --- what all have in common ---
@@ -190,7 +190,7 @@ class CreateView:
 @plans(RefreshViewStatement)
 def refresh_view(node: RefreshViewStatement, catalog: PlannerCatalog, session: SessionNames) -> Skipped:
     """Nothing is to be done. Raises as ``find`` does if the name is not one of a materialized view."""
-    view = find(parts(node.this), "MATERIALIZED VIEW", catalog, session)
+    view = find_object(parts(node.this), "MATERIALIZED VIEW", catalog, session)
     return Skipped("REFRESH MATERIALIZED VIEW", f'materialized view "{view.name.item}" is always kept up to date')
 
 

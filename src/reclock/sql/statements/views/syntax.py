@@ -12,7 +12,7 @@ from reclock.sql.syntax.nodes import Statement
 from reclock.sql.syntax.parser import StatementParser
 from reclock.sql.syntax.registry import parses
 from reclock.sql.syntax.temporary import TEMPORARY, is_temporary, make_temporary
-from reclock.sql.syntax.writing import clause, joined, listed, when, writes
+from reclock.sql.syntax.writing import clause, generates, joined, listed, when
 
 
 class CreateViewStatement(Statement):
@@ -97,7 +97,7 @@ def refresh_view(parser: StatementParser, words: tuple[str, ...]) -> RefreshView
     return statement
 
 
-@writes(CreateViewStatement)
+@generates(CreateViewStatement)
 def _write_create_view(write: Generator, node: exp.Expression) -> str:
     return joined(
         "CREATE",
@@ -112,7 +112,7 @@ def _write_create_view(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(CreateIndexStatement)
+@generates(CreateIndexStatement)
 def _write_create_index(write: Generator, node: exp.Expression) -> str:
     keys = node.args.get("keys")
     return joined(
@@ -127,6 +127,6 @@ def _write_create_index(write: Generator, node: exp.Expression) -> str:
     )
 
 
-@writes(RefreshViewStatement)
+@generates(RefreshViewStatement)
 def _write_refresh_view(write: Generator, node: exp.Expression) -> str:
     return f"REFRESH MATERIALIZED VIEW {write.sql(node, 'this')}"
