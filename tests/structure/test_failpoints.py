@@ -21,12 +21,19 @@ ROOT = Path(__file__).parents[2]
 
 
 def reached_names(path: Path) -> Iterator[str]:
-    """What a module gives to ``failpoint``; of an f-string, the pattern of its values."""
+    """The names that a module gives to ``failpoint`` or the effect ``Failpoint``, as patterns: of an f-string any value counts.
+
+    A registered name counts wherever it is an argument, since a helper may make the effect.
+    """
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "failpoint":
-            [name] = node.args
-            parts = name.values if isinstance(name, ast.JoinedStr) else [name]
-            yield "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in parts)
+        if not isinstance(node, ast.Call):
+            continue
+        is_failpoint = isinstance(node.func, ast.Name) and node.func.id in ("failpoint", "Failpoint")
+        for name in node.args:
+            if isinstance(name, ast.Constant) and (is_failpoint or name.value in FAILPOINTS):
+                yield re.escape(str(name.value))
+            elif isinstance(name, ast.JoinedStr) and is_failpoint:
+                yield "".join(re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"\w+" for part in name.values)
 
 
 def kills(path: Path) -> Iterator[str]:
