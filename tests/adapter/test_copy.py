@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reclock.adapter.copy import text_format as copy_format
+from reclock.adapter.copy import text_format
 from reclock.adapter.copy.transfer import CopyIn, CopyOut
 from reclock.adapter.session.session import Session
 from reclock.adapter.transaction.transactions import TransactionStatus
@@ -46,7 +46,7 @@ def postgres(postgres_server) -> Iterator[psycopg.Connection]:
 @given(given_rows=rows, cut=st.integers(1, 7))
 def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, format: LineFormat, given_rows, cut: int) -> None:
     batch = pa.record_batch([pa.array([row[i] for row in given_rows], pa.string()) for i in range(2)], names=["a", "b"])
-    ours = b"".join(copy_format.encode(batch, [r.TEXT, r.TEXT], format).to_pylist())
+    ours = b"".join(text_format.encode(batch, [r.TEXT, r.TEXT], format).to_pylist())
     postgres.execute("TRUNCATE t RESTART IDENTITY")
     with postgres.cursor() as cursor:
         with cursor.copy(f"COPY t (a, b) FROM STDIN WITH ({WRITTEN[format]})") as copy:
@@ -54,7 +54,7 @@ def test_what_postgresql_writes_is_read_and_what_is_written_it_reads(postgres, f
         assert cursor.execute("SELECT a, b FROM t ORDER BY n").fetchall() == given_rows
         with cursor.copy(f"COPY (SELECT a, b FROM t ORDER BY n) TO STDOUT WITH ({WRITTEN[format]})") as copy:
             theirs = b"".join(copy)
-    records = copy_format.Records(format)
+    records = text_format.Records(format)
     pieces = [theirs[i : i + cut] for i in range(0, len(theirs), cut)]
     read = [record for piece in pieces for record in records.feed(piece)] + list(records.finish())
     assert [tuple(record) for record in read] == given_rows

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reclock.adapter.context.results import Result
-from reclock.adapter.copy import binary_format as copy_binary
+from reclock.adapter.copy import binary_format
 from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.transfer import CopyOut
 from reclock.algebra import relations as r
@@ -85,9 +85,9 @@ def test_postgresql_reads_what_is_written_and_writes_the_same_messages(postgres,
 def test_the_header_comes_with_the_first_row_alone() -> None:
     row = (True, 1, 2, 3, 0.5, 0.25, Decimal("1.5000"), "é", b"\0", date(2020, 1, 2), datetime(2020, 1, 2), None)
     first, second, trailer = messages_of([row, row])
-    assert first == copy_binary.HEADER + second
-    assert trailer == copy_binary.TRAILER
-    assert messages_of([]) == [copy_binary.HEADER + copy_binary.TRAILER]
+    assert first == binary_format.HEADER + second
+    assert trailer == binary_format.TRAILER
+    assert messages_of([]) == [binary_format.HEADER + binary_format.TRAILER]
 
 
 AB = (r.Column("a", r.INTEGER), r.Column("b", r.numeric(6, 2)))
@@ -96,7 +96,7 @@ ROUNDED = b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0c\0\2\0\0\0\0\0\3\0\1\4\xd7"  # 1.1239 
 
 
 def test_numbers_are_rounded_to_the_scale_of_their_column() -> None:
-    assert read(AB, [copy_binary.HEADER + ROUNDED]) == [(1, Decimal("1.12"))]
+    assert read(AB, [binary_format.HEADER + ROUNDED]) == [(1, Decimal("1.12"))]
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_numbers_are_rounded_to_the_scale_of_their_column() -> None:
     [
         (b"", "22P04", "signature not recognized"),
         (b"1\t2\n" * 9, "22P04", "signature not recognized"),
-        (copy_binary.HEADER[:-8] + b"\0\1\0\0" + bytes(4), "22P04", "critical flags"),
-        (copy_binary.HEADER[:-4] + b"\xff\xff\xff\xff", "22P04", "missing length"),
-        (copy_binary.HEADER + ONE[:-1], "22P04", "unexpected EOF"),
-        (copy_binary.HEADER + ONE + b"\0\3", "22P04", "field count is 3, expected 2"),
-        (copy_binary.HEADER + ONE + b"\xff\xff\0", "22P04", "after EOF marker"),
-        (copy_binary.HEADER + b"\0\2\xff\xff\xff\xfe", "22P04", "invalid field size"),
-        (copy_binary.HEADER + b"\0\2\0\0\0\3\0\0\0\xff\xff\xff\xff", "22P03", "incorrect binary data format"),
-        (copy_binary.HEADER + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0a\0\1\0\2\0\0\0\0\0\1", "22003", "out of range"),
+        (binary_format.HEADER[:-8] + b"\0\1\0\0" + bytes(4), "22P04", "critical flags"),
+        (binary_format.HEADER[:-4] + b"\xff\xff\xff\xff", "22P04", "missing length"),
+        (binary_format.HEADER + ONE[:-1], "22P04", "unexpected EOF"),
+        (binary_format.HEADER + ONE + b"\0\3", "22P04", "field count is 3, expected 2"),
+        (binary_format.HEADER + ONE + b"\xff\xff\0", "22P04", "after EOF marker"),
+        (binary_format.HEADER + b"\0\2\xff\xff\xff\xfe", "22P04", "invalid field size"),
+        (binary_format.HEADER + b"\0\2\0\0\0\3\0\0\0\xff\xff\xff\xff", "22P03", "incorrect binary data format"),
+        (binary_format.HEADER + b"\0\2\0\0\0\4\0\0\0\1\0\0\0\x0a\0\1\0\2\0\0\0\0\0\1", "22003", "out of range"),
     ],
 )
 @pytest.mark.parametrize("cut", [1, 1000])
@@ -123,5 +123,5 @@ def test_broken_data_is_refused(data: bytes, sqlstate: str, message: str, cut: i
 
 def test_a_wrong_value_is_named_by_line_and_column() -> None:
     with pytest.raises(ReclockError) as error:
-        read(AB, [copy_binary.HEADER + ONE + b"\0\2\0\0\0\1\0\xff\xff\xff\xff"])
+        read(AB, [binary_format.HEADER + ONE + b"\0\2\0\0\0\1\0\xff\xff\xff\xff"])
     assert error.value.detail == "COPY t, line 2, column a"

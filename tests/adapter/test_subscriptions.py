@@ -213,13 +213,13 @@ def test_what_fails_in_a_query_is_said_as_elsewhere(ada: Session, bob: Session) 
 
 
 def test_one_that_is_canceled_while_it_computes_says_so(ada: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = envelopes.fitted
+    original = envelopes.cast_to
 
-    def canceling(*given: Any) -> Any:
+    def canceling(*arguments: Any) -> Any:
         ada.cancellation.cancel()
-        return original(*given)
+        return original(*arguments)
 
-    monkeypatch.setattr(envelopes, "fitted", canceling)
+    monkeypatch.setattr(envelopes, "cast_to", canceling)
     run(ada, "BEGIN")
     with pytest.raises(QueryCanceled):
         run(ada, "DECLARE c CURSOR FOR SUBSCRIBE a")

@@ -10,7 +10,7 @@ from fixtures.forks import die_at
 
 from reclock.adapter.session.session import Session
 from reclock.runtime.environment import Environment
-from reclock.server.opening import Credential, credential_of
+from reclock.server.handshake import Credential, credential_of
 
 
 def credential(environment: Environment) -> Credential:

@@ -158,13 +158,13 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65_535, help="port; 0 takes a free one and says which")] = 6875,
 ) -> None:
     """Serve SQL over the PostgreSQL wire until SIGTERM or SIGINT; joins again when a newer epoch has fenced it."""
-    from reclock.server import serving
+    from reclock.server import serve_loop
 
     def ready(address: str, number: int) -> None:
         print(f"listening on {address}:{number}", flush=True)
 
     with errors_on_stderr():
-        serving.serve(home, host, port, ready)
+        serve_loop.serve(home, host, port, ready)
 
 
 @app.command()

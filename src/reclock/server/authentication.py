@@ -1,7 +1,7 @@
-"""SCRAM-SHA-256 (RFC 5802, RFC 7677), the server's side of it, over verifiers in PostgreSQL's form.
+"""The server's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), over verifiers in PostgreSQL's form.
 
-By hand, since libpq leaves the name in the client's first message empty (the start-up message has it) and the library that makes
-our verifiers takes no empty name.
+It is written by hand: libpq leaves the name in the client's first message empty (the startup message has it), and the library that
+makes the verifiers accepts no empty name.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _LAST = re.compile(r"(c=([^,]+),r=([^,]+)(?:,[^,]*=[^,]*)*),p=([^,]+)", re.DOTAL
 
 
 class Scram:
-    """One client that proves to know ``user``'s password. A user without one goes the same way, to the same refusal."""
+    """The exchange with one client that claims to be ``user``. A user without a password gets the same messages and is refused."""
 
     def __init__(self, user: str, verifier: str | None, server_secret: bytes, nonce: str | None = None) -> None:
-        """``server_secret`` makes the salt of users that are not there the same at each attempt, as that of others is."""
+        """``server_secret`` gives an unknown user the same salt at each attempt, like a known one."""
         self._user = user
         self._is_known = verifier is not None
         self._verifier = Verifier.parse(verifier) if verifier is not None else _mock(user, server_secret)
@@ -40,10 +40,10 @@ class Scram:
             raise ProtocolViolation("client selected an invalid SASL authentication mechanism")
         if len(rest) < 4 or struct.unpack_from("!i", rest)[0] != len(rest) - 4:
             raise ProtocolViolation("malformed SCRAM message")
-        found = _FIRST.fullmatch(rest[4:].decode(errors="replace"))
-        if found is None:
+        match = _FIRST.fullmatch(rest[4:].decode(errors="replace"))
+        if match is None:
             raise ProtocolViolation("malformed SCRAM message")
-        self._header, bare, nonce = found.groups()
+        self._header, bare, nonce = match.groups()
         self._nonce = nonce + self._nonce
         salt = base64.b64encode(self._verifier.salt).decode()
         answer = f"r={self._nonce},s={salt},i={self._verifier.iterations}"
@@ -51,26 +51,26 @@ class Scram:
         return answer.encode()
 
     def last(self, body: bytes) -> bytes:
-        """The server's proof, once the client has given its own. Raises ``AuthenticationFailed``, ``ProtocolViolation``."""
-        found = _LAST.fullmatch(body.decode(errors="replace"))
-        if found is None:
+        """The server's proof, in answer to the client's. Raises ``AuthenticationFailed``, ``ProtocolViolation``."""
+        match = _LAST.fullmatch(body.decode(errors="replace"))
+        if match is None:
             raise ProtocolViolation("malformed SCRAM message")
-        without_proof, header, nonce, proof = found.groups()
+        without_proof, header, nonce, proof = match.groups()
         try:
-            is_ours = base64.b64decode(header, validate=True) == self._header.encode() and nonce == self._nonce
-            given = base64.b64decode(proof, validate=True)
+            is_same_exchange = base64.b64decode(header, validate=True) == self._header.encode() and nonce == self._nonce
+            client_proof = base64.b64decode(proof, validate=True)
         except binascii.Error:
             raise ProtocolViolation("malformed SCRAM message") from None
         exchanged = f"{self._messages},{without_proof}".encode()
         signature = hmac.digest(self._verifier.stored_key, exchanged, hashlib.sha256)
-        key = bytes(a ^ b for a, b in zip(given, signature, strict=False))
-        is_right = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)
-        if not (is_ours and len(given) == len(signature) and is_right and self._is_known):
+        key = bytes(a ^ b for a, b in zip(client_proof, signature, strict=False))
+        is_proof_valid = hmac.compare_digest(hashlib.sha256(key).digest(), self._verifier.stored_key)
+        if not (is_same_exchange and len(client_proof) == len(signature) and is_proof_valid and self._is_known):
             raise AuthenticationFailed(self._user)
         return b"v=" + base64.b64encode(hmac.digest(self._verifier.server_key, exchanged, hashlib.sha256))
 
 
 def _mock(user: str, server_secret: bytes) -> Verifier:
-    """A verifier that no password fits, as far as anyone can tell."""
+    """A verifier for an unknown user, which matches no password that can be found."""
     salt, stored, server = (hmac.digest(server_secret, f"{part}:{user}".encode(), hashlib.sha256) for part in ("salt", "a", "b"))
     return Verifier(4096, salt[:16], stored, server)

@@ -1,4 +1,4 @@
-"""One connection after its start: the simple and the extended query protocol over one session."""
+"""One connection after its handshake: the simple and the extended query protocol over one session."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _REPORTED = (
     "standard_conforming_strings",
     "timezone",
 )
-"""Variables whose values a client is told of; those with capitals are spelled so below."""
-_SPELLED = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
-_INTERRUPT_AGAIN_S = 0.05
+"""Variables whose changes are reported to the client."""
+_PROTOCOL_NAMES = {"datestyle": "DateStyle", "intervalstyle": "IntervalStyle", "timezone": "TimeZone"}
+_INTERRUPT_INTERVAL_S = 0.05
 
 
 @dataclass(slots=True)
 class Portal:
-    """A statement with its values. ``rows`` is there once it was executed and answers rows."""
+    """A statement with its values. ``rows`` is set once it was executed, if it answers rows."""
 
     prepared: PreparedStatement
     values: tuple[Any, ...]
@@ -69,7 +69,7 @@ class Portal:
 
 
 class ClientConnection:
-    """Messages of one client, one after the other. ``cancel`` may be called meanwhile."""
+    """Handles the messages of one client one after the other. ``cancel`` may be called meanwhile."""
 
     def __init__(self, stream: MessageStream, session: Session, run: Run, task: asyncio.Task[None]) -> None:
         """``task`` is the one that will ``serve``."""
@@ -83,16 +83,16 @@ class ClientConnection:
         self._interrupts: asyncio.Task[None] | None = None
         session.notice = self._notice
 
-    # --- what others may ask for ---
+    # --- requests from other connections ---
 
     def cancel(self) -> None:
-        """The running statement ends with 57014; without one nothing happens."""
+        """End the running statement, if any, with 57014."""
         if self._is_running:
             self._session.cancellation.cancel()
             self._keep_interrupting()
 
     def terminate(self) -> None:
-        """The session ends with 57P01; what it executes ends first."""
+        """End the session with 57P01, after its running statement."""
         self._is_terminated = True
         if self._is_running:
             self.cancel()
@@ -100,7 +100,7 @@ class ClientConnection:
             self.task.cancel()
 
     def cancel_if_abandoned(self) -> None:
-        """Nobody waits for an answer to a client that is gone."""
+        """Cancel the running statement if the client is gone."""
         if self._stream.is_closed:
             self.cancel()
 
@@ -109,20 +109,20 @@ class ClientConnection:
         return self._is_running
 
     def _expire(self, work: int) -> None:
-        """The statement's time is over: what waits finds out by itself, what computes is told."""
+        """Interrupt a statement whose time is over. One that waits notices by itself; an engine must be interrupted."""
         if self._is_running and self._work == work:
             if self._session.cancellation.is_late:
                 self._keep_interrupting()
-            else:  # the statement's own clock began a moment after this one
-                self._loop.call_later(_INTERRUPT_AGAIN_S, self._expire, work)
+            else:  # the statement's own timer began a moment later
+                self._loop.call_later(_INTERRUPT_INTERVAL_S, self._expire, work)
 
     def _keep_interrupting(self) -> None:
         work = self._work
 
         async def repeat() -> None:
-            while self._is_running and self._work == work:  # never what comes next
+            while self._is_running and self._work == work:  # never the next statement
                 self._session.cancellation.interrupt()
-                await asyncio.sleep(_INTERRUPT_AGAIN_S)
+                await asyncio.sleep(_INTERRUPT_INTERVAL_S)
 
         if self._interrupts is not None:
             self._interrupts.cancel()
@@ -135,7 +135,7 @@ class ClientConnection:
     # --- the loop ---
 
     async def serve(self) -> None:
-        """Until the client leaves. Raises ``ProtocolViolation`` when its messages cannot be followed any more."""
+        """Serve until the client leaves. Raises ``ProtocolViolation`` if its messages cannot be parsed any more."""
         self._report_variables()
         await self._ready()
         while True:
@@ -144,17 +144,17 @@ class ClientConnection:
                 case messages.Terminate():
                     return
                 case messages.Query():
-                    await self._query(message.text)
+                    await self._simple_query(message.text)
                 case messages.Sync():
                     await self._synchronise()
                 case messages.Flush():
                     await self._stream.flush()
                 case messages.CopyData() | messages.CopyDone() | messages.CopyFail():
-                    pass  # of a COPY that has failed already
+                    pass  # the rest of a COPY that failed
                 case messages.Password():
-                    raise ProtocolViolation("a password was not asked for")
+                    raise ProtocolViolation("unexpected password message")
                 case _:
-                    if not await self._extended(message):
+                    if not await self._handle_extended(message):
                         await self._skip_to_sync()
 
     async def _ready(self) -> None:
@@ -196,7 +196,7 @@ class ClientConnection:
     # --- running the session's work ---
 
     async def _run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """In a thread; while it lasts the statement can be cancelled, and its time can run out."""
+        """Run the work in a thread. Meanwhile the statement can be canceled, and can time out."""
         timeout_ms = self._session.variables.statement_timeout_ms
         self._is_running = True
         self._work += 1
@@ -204,7 +204,7 @@ class ClientConnection:
         try:
             answer: T = await self._run_in_thread(work, *arguments)
             return answer
-        except OSError as error:  # of the work, not of the connection
+        except OSError as error:  # from the work, not from the connection
             _log.error("the operating system refused what a statement needs", peer=self._stream.peer, error=str(error))
             raise InternalError("the operating system refused what a statement needs", detail=str(error)) from error
         finally:
@@ -218,7 +218,7 @@ class ClientConnection:
         if not isinstance(raised, ReclockError):
             _log.error("statement failed unexpectedly", peer=self._stream.peer, exc_info=raised)
         if isinstance(raised, Fenced):
-            self._session.environment.control_plane.storage_controller.wake()  # finds out at once, and the server with it
+            self._session.environment.control_plane.storage_controller.wake()  # so that it notices at once, and the server too
         self._session.fail()
         self._stream.send(reports.error(raised))
 
@@ -227,20 +227,20 @@ class ClientConnection:
             value = self._session.variables.get(name)
             if self._reported.get(name) != value:
                 self._reported[name] = value
-                self._stream.send(messages.parameter_status(_SPELLED.get(name, name), value))
+                self._stream.send(messages.parameter_status(_PROTOCOL_NAMES.get(name, name), value))
 
     # --- simple queries ---
 
-    async def _query(self, text: str) -> None:
+    async def _simple_query(self, text: str) -> None:
         self._portals.pop("", None)
         results = self._session.execute_together(text)
         try:
             is_empty = True
-            while (found := await self._run(_next_rows, results)) is not None:
+            while (result := await self._run(_next_rows, results)) is not None:
                 is_empty = False
-                answer, rows, piece = found
+                answer, rows, piece = result
                 if rows is None:
-                    self._complete(await self._without_rows(answer))
+                    self._complete(await self._finish_without_rows(answer))
                     continue
                 self._stream.send(messages.row_description(rows.fields))
                 await self._send_rows(rows, piece)
@@ -253,8 +253,8 @@ class ClientConnection:
             self._failed(raised)
         await self._ready()
 
-    async def _without_rows(self, answer: Answer) -> str:
-        """The command tag, after the data of a COPY."""
+    async def _finish_without_rows(self, answer: Answer) -> str:
+        """Transfer the data of a COPY; returns the command tag."""
         match answer:
             case CopyOut():
                 return await copy_out(answer, self._stream, self._run)
@@ -264,7 +264,7 @@ class ClientConnection:
                 return answer.tag
 
     async def _send_rows(self, rows: DataRows, piece: bytes) -> None:
-        """All that is left, a piece at a time; the next is computed when the client has taken the last."""
+        """Send the remaining rows in pieces; each is computed after the client has taken the one before."""
         try:
             self._stream.send(piece)
             while not rows.is_done:
@@ -280,8 +280,8 @@ class ClientConnection:
 
     # --- the extended protocol ---
 
-    async def _extended(self, message: messages.Frontend) -> bool:
-        """False if it failed: the client has been told, and what it sends until Sync does not count."""
+    async def _handle_extended(self, message: messages.Frontend) -> bool:
+        """Handle one message of the extended protocol. False after an error, which was sent: messages until Sync are skipped."""
         try:
             match message:
                 case messages.Parse():
@@ -300,7 +300,7 @@ class ClientConnection:
             raise
         except Exception as raised:
             self._failed(raised)
-            await self._stream.flush()  # a client that sends no Sync before it has the answer gets this one
+            await self._stream.flush()  # for clients that send Sync only after an answer
             if self._session.is_together:
                 await self._run(self._session.abort_together)
             return False
@@ -326,7 +326,7 @@ class ClientConnection:
             raise ProtocolViolation(f"bind message has {len(formats)} parameter formats but {len(message.parameters)} parameters")
         prepared.check_count(len(message.parameters))
         codes = formats if len(formats) == len(types) else [*formats, 0][:1] * len(types)
-        values = tuple(decode(*each) for each in zip(message.parameters, types, codes, strict=True))
+        values = tuple(decode(*parameter) for parameter in zip(message.parameters, types, codes, strict=True))
         if prepared.desc is not None:
             fields(prepared.desc.columns, message.result_formats)
         previous = self._portals.pop(message.portal, None)
@@ -364,7 +364,7 @@ class ClientConnection:
             answer, portal.rows, piece, taken = await self._run(_begin, self._session, portal, message.limit)
             if portal.rows is None:
                 portal.is_finished = True
-                self._complete(await self._without_rows(answer))
+                self._complete(await self._finish_without_rows(answer))
                 return
         self._stream.send(piece)
         rows = portal.rows

@@ -1,4 +1,4 @@
-"""COPY on the wire: data out as it is computed, data in until the client says that it is done or gives up."""
+"""COPY on the wire: data out as it is computed, data in until the client finishes or gives up."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Run = Callable[..., Awaitable[Any]]
 
 
 async def copy_out(copy: CopyOut, stream: MessageStream, run: Run) -> str:
-    """Answers the command tag. Raises what computing the data raises."""
+    """Send the data; returns the command tag. Raises what computing the data raises."""
     stream.send(messages.copy_out_response(copy.width, is_binary=copy.is_binary))
     try:
-        while (found := await run(_next, copy.lines)) is not None:
-            stream.send(found.data)
-            await (stream.flush_if_much() if found else stream.pass_on())
+        while (lines := await run(_next, copy.lines)) is not None:
+            stream.send(lines.data)
+            await (stream.flush_if_much() if lines else stream.pass_on())
     finally:
         copy.close()
     stream.send(messages.COPY_DONE)
@@ -33,34 +33,34 @@ async def copy_out(copy: CopyOut, stream: MessageStream, run: Run) -> str:
 
 
 async def copy_in(copy: CopyIn, stream: MessageStream, run: Run) -> Result:
-    """Raises what is wrong with the data, ``QueryCanceled`` if the client gives up, and ``ProtocolViolation``."""
+    """Receive the data. Raises what is wrong with it, ``CopyAbandoned`` if the client gives up, and ``ProtocolViolation``."""
     stream.send(messages.copy_in_response(copy.width, is_binary=copy.is_binary))
     await stream.flush()
-    waiting: list[bytes] = []
+    received: list[bytes] = []
     size = 0
     while True:
         message = await stream.message()
         match message:
             case messages.CopyData(data):
-                waiting.append(data)
+                received.append(data)
                 size += len(data)
                 if size >= _PIECE_BYTES:
-                    await run(copy.write, b"".join(waiting))
-                    waiting, size = [], 0
+                    await run(copy.write, b"".join(received))
+                    received, size = [], 0
             case messages.CopyDone():
-                if waiting:
-                    await run(copy.write, b"".join(waiting))
+                if received:
+                    await run(copy.write, b"".join(received))
                 result: Result = await run(copy.finish)
                 return result
             case messages.CopyFail(reason):
                 copy.fail(reason)
             case messages.Flush() | messages.Sync():
-                pass  # as PostgreSQL has it: some clients send them early
+                pass  # ignored, like in PostgreSQL: some clients send them early
             case _:
                 raise ProtocolViolation(f"unexpected message {type(message).__name__} during COPY from stdin")
 
 
 def _next(lines: Iterator[pa.LargeBinaryArray]) -> MessageBuffer | None:
-    """A message for each of the next lines; None is the end."""
-    found = next(lines, None)
-    return None if found is None else framed(b"d", found)
+    """A message for each of the next lines; None at the end."""
+    array = next(lines, None)
+    return None if array is None else framed(b"d", array)

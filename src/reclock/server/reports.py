@@ -7,7 +7,7 @@ from reclock.server.messages import error_response, notice_response
 
 
 def error(raised: BaseException, *, is_fatal: bool = False) -> bytes:
-    """What went wrong. Of a bug no more is said than that it is one."""
+    """The error response. An unexpected error discloses nothing but its type."""
     severity = "FATAL" if is_fatal else "ERROR"
     if not isinstance(raised, ReclockError):
         return error_response({"S": severity, "V": severity, "C": "XX000", "M": "internal error", "D": type(raised).__name__})

@@ -1,4 +1,4 @@
-"""A result on its way to the client: row messages in pieces, computed no faster than they are taken."""
+"""Results as row messages, in pieces that are computed as the client takes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COUNTED = frozenset({"SELECT", "FETCH"})
 
 
 class DataRows:
-    """The rows of one result as ``DataRow`` messages. Not for several threads at once."""
+    """The rows of one result as ``DataRow`` messages. Not thread-safe."""
 
     def __init__(self, result: Result, formats: Sequence[int]) -> None:
         assert result.desc is not None
@@ -24,30 +24,30 @@ class DataRows:
         self.count = 0
         self.is_done = False
         self.is_waiting = False
-        """Whether the rows that were taken last are all that is known yet."""
-        self._messages = self._encoded([each.format for each in self.fields])
+        """Whether the result has no more rows yet, but may have later."""
+        self._messages = self._encoded([field.format for field in self.fields])
         self._ahead: MessageBuffer | None = None
 
     def take(self, limit: int = 0) -> tuple[bytes, int]:
-        """The next messages in one piece, and how many: at most ``limit`` if it is not 0. Raises what computing the rows raises."""
+        """The next messages in one piece, and their number; a ``limit`` of 0 is none. Raises what computing the rows raises."""
         pieces: list[memoryview | bytes] = []
         size = count = 0
         self.is_waiting = False
         while size < _PIECE_BYTES and not (limit and count == limit):
-            found = self._ahead if self._ahead is not None else next(self._messages, None)
+            buffer = self._ahead if self._ahead is not None else next(self._messages, None)
             self._ahead = None
-            if found is None:
+            if buffer is None:
                 self.is_done = True
                 break
-            if not found:
+            if not buffer:
                 self.is_waiting = True
                 break
-            if limit and count + len(found) > limit:
-                taken = limit - count
-                found, self._ahead = found[:taken], found[taken:]
-            pieces.append(found.data)
-            size += len(found.data)
-            count += len(found)
+            if limit and count + len(buffer) > limit:
+                allowed = limit - count
+                buffer, self._ahead = buffer[:allowed], buffer[allowed:]
+            pieces.append(buffer.data)
+            size += len(buffer.data)
+            count += len(buffer)
         else:
             if self._ahead is None:
                 self._ahead = next(self._messages, None)
@@ -56,11 +56,11 @@ class DataRows:
         return b"".join(pieces), count
 
     def tag(self, count: int) -> str:
-        """The command tag: a query's says how many rows were taken, by its last message."""
+        """The command tag; that of a query has the number of rows."""
         return f"{self.result.tag} {count}" if self.result.tag in _COUNTED else self.result.tag
 
     def close(self) -> None:
-        """No more rows are wanted."""
+        """Discard the remaining rows."""
         self.is_done = True
         self._messages.close()
         self.result.close()
@@ -76,8 +76,8 @@ class DataRows:
 
 
 def fields(columns: Sequence[Column], formats: Sequence[int]) -> list[Field]:
-    """The columns in the formats asked for: none is all text, one is for all. Raises ``ProtocolViolation``."""
+    """The columns in the requested formats: none means text for all, one applies to all. Raises ``ProtocolViolation``."""
     if len(formats) not in (0, 1, len(columns)):
         raise ProtocolViolation(f"bind message has {len(formats)} result formats but query has {len(columns)} columns")
-    each = formats if len(formats) == len(columns) else [*formats, 0][:1] * len(columns)
-    return [field(column, code) for column, code in zip(columns, each, strict=True)]
+    codes = formats if len(formats) == len(columns) else [*formats, 0][:1] * len(columns)
+    return [field(column, code) for column, code in zip(columns, codes, strict=True)]

@@ -32,7 +32,14 @@ from reclock.introspection.backends import Backend
 from reclock.runtime.environment import Environment
 from reclock.server import messages, reports
 from reclock.server.connection import ClientConnection
-from reclock.server.opening import Credential, Opened, authenticate, credential_of, open_connection, start
+from reclock.server.handshake import (
+    Credential,
+    StartupParameters,
+    authenticate,
+    credential_of,
+    open_connection,
+    read_startup,
+)
 from reclock.server.stream import MessageStream
 
 _log = structlog.get_logger(__name__)
@@ -40,7 +47,7 @@ _OPENING_S = 60
 _OPENING_THREADS = 8
 _GRACE_S = 5
 _LAST_WORDS_S = 1
-_LOOK_S = 0.5
+_WATCH_INTERVAL_S = 0.5
 _SECRET_BYTES = 32
 _STATES = {
     TransactionStatus.IDLE: "idle",
@@ -78,7 +85,7 @@ class Server:
             listener = await asyncio.start_server(self._accept, host, port)
         except OSError as error:
             raise ConfigurationError(f'cannot listen on "{host}", port {port}', detail=error.strerror) from error
-        looking = loop.create_task(self._look_around(stopping))
+        watching = loop.create_task(self._watch(stopping))
         async with listener:
             address = listener.sockets[0].getsockname()
             ready(address[0], address[1])
@@ -86,13 +93,15 @@ class Server:
             self._is_stopping = True
             listener.close()
             await self._stop()
-        looking.cancel()
+        watching.cancel()
         self._threads.shutdown()
 
-    async def _look_around(self, stopping: asyncio.Event) -> None:
-        """While a statement runs nobody reads from its client. The controller's lease tells who leads the catalog."""
+    async def _watch(self, stopping: asyncio.Event) -> None:
+        """Cancel the statements of clients that are gone, from which nothing is read meanwhile, and notice when another process
+        leads the catalog, as the controller's lease tells.
+        """
         while True:
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_WATCH_INTERVAL_S)
             if self._environment.control_plane.storage_controller.is_fenced:
                 self.was_fenced = True
                 stopping.set()
@@ -100,7 +109,7 @@ class Server:
                 connection.cancel_if_abandoned()
 
     async def _stop(self) -> None:
-        """Idle sessions end at once; running statements have a moment to finish, then they are cancelled."""
+        """End idle sessions at once, and cancel statements that still run after a grace period."""
         for task in self._tasks - self._running():
             task.cancel()
         if running := self._running():
@@ -116,14 +125,14 @@ class Server:
         return {connection.task for _, connection in self._connections.values() if connection.is_running}
 
     def _check_safe(self, host: str) -> None:
-        """Other machines may only come with a password and encrypted."""
+        """Raises ``UnsafeListener`` if other machines could connect without a password or TLS."""
         with suppress(ValueError):
             if ipaddress.ip_address(host).is_loopback:
                 return
         if host == "localhost":
             return
         if self._tls is None:
-            raise UnsafeListener(host, detail="there is no TLS certificate, so that passwords and data could be read on the way")
+            raise UnsafeListener(host, detail="there is no TLS certificate, so passwords and data would travel unencrypted")
         open_roles = self._roles_without_password()
         if open_roles:
             raise UnsafeListener(host, detail=f"roles without a password: {', '.join(open_roles)}")
@@ -134,7 +143,7 @@ class Server:
         return sorted(role.name for role in roles if credential_of(role, verifiers).is_open)
 
     def _credential(self, user: str) -> Credential:
-        # The catalog first: a verifier is there before the catalog names it.
+        # Read the catalog first: a verifier is stored before the catalog names it.
         role = self._environment.stores.catalog.sync().role_by_name(user)
         return credential_of(role, self._environment.stores.passwords.get_all())
 
@@ -175,21 +184,21 @@ class Server:
                 request = await open_connection(stream, self._tls)
                 if isinstance(request, messages.CancelRequest):
                     return self._cancel(request)
-                opened = start(stream, request)
+                startup = read_startup(stream, request)
                 if len(self._tasks) > self._settings.max_connections:
                     raise TooManyConnections(self._settings.max_connections)
-                credential = await self._in_thread(self._credential, opened.user)
-                await authenticate(stream, opened.user, credential, self._server_secret)
+                credential = await self._in_thread(self._credential, startup.user)
+                await authenticate(stream, startup.user, credential, self._server_secret)
         except TimeoutError:
             raise ProtocolViolation("the client did not finish to connect in time", sqlstate="08006") from None
-        session = await self._in_thread(self._session, opened)
+        session = await self._in_thread(self._session, startup)
         connection = ClientConnection(stream, session, self._in_thread, task)
-        process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if opened.minor >= 2 else 4)
+        process_id, secret = self._next_id, secrets.token_bytes(_SECRET_BYTES if startup.minor >= 2 else 4)
         self._next_id += 1
         self._connections[process_id] = (secret, connection)
         session.variables.process_id = process_id
-        session.activity.began(self._backend(process_id, opened, stream, session, connection))
-        log = _log.bind(peer=stream.peer, user=opened.user, connection=process_id)
+        session.activity.began(self._backend(process_id, startup, stream, session, connection))
+        log = _log.bind(peer=stream.peer, user=startup.user, connection=process_id)
         log.info("connection opened", database=session.variables.get("database"), encrypted=stream.is_encrypted)
         try:
             stream.send(messages.AUTHENTICATION_OK)
@@ -201,15 +210,15 @@ class Server:
             log.info("connection closed")
 
     def _backend(
-        self, process_id: int, opened: Opened, stream: MessageStream, session: Session, connection: ClientConnection
+        self, process_id: int, startup: StartupParameters, stream: MessageStream, session: Session, connection: ClientConnection
     ) -> Backend:
         host, _, port = stream.peer.rpartition(":")
         loop = asyncio.get_running_loop()
         return Backend(
             process_id,
             session.users.session_id,
-            opened.user,
-            opened.variables["database"],
+            startup.user,
+            startup.variables["database"],
             partial(session.variables.get, "application_name"),
             host,
             int(port),
@@ -221,12 +230,12 @@ class Server:
             session.statements.cursors.listing,
         )
 
-    def _session(self, opened: Opened) -> Session:
-        if opened.variables["database"] not in {
+    def _session(self, startup: StartupParameters) -> Session:
+        if startup.variables["database"] not in {
             database.name for database in self._environment.stores.catalog.snapshot().databases.values()
         }:
-            raise ConnectionRefused(f'database "{opened.variables["database"]}" does not exist', sqlstate="3D000")
-        return Session(self._environment, user=opened.user, startup=opened.variables)
+            raise ConnectionRefused(f'database "{startup.variables["database"]}" does not exist', sqlstate="3D000")
+        return Session(self._environment, user=startup.user, startup=startup.variables)
 
     def _cancel(self, request: messages.CancelRequest) -> None:
         secret, connection = self._connections.get(request.process_id, (b"", None))

@@ -41,15 +41,15 @@ class MessageStream:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the client has said that it sends nothing more, as one does that is gone."""
+        """Whether the client has closed its side of the connection."""
         return bool(self._reader._eof)  # type: ignore[attr-defined]
 
     @property
     def is_encrypted(self) -> bool:
         return self._writer.get_extra_info("ssl_object") is not None
 
-    async def opening(self) -> messages.Opening:
-        """The next message of a client that has no session yet. Raises ``ProtocolViolation``, ``IncompleteReadError``."""
+    async def handshake_message(self) -> messages.Opening:
+        """The next message of the handshake. Raises ``ProtocolViolation``, ``IncompleteReadError``."""
         (length,) = struct.unpack("!I", await self._reader.readexactly(4))
         if not 8 <= length <= _OPENING_BYTES:
             raise ProtocolViolation("invalid length of startup packet")
@@ -69,7 +69,7 @@ class MessageStream:
         return self._head[:1] == kind
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
-        """Go on within TLS. What the client sent in the clear beyond its request is an error: nobody signed it."""
+        """Switch to TLS. Data that the client sent unencrypted after its request is an error: it could be forged."""
         if self._reader._buffer:  # type: ignore[attr-defined]
             raise ProtocolViolation("received unencrypted data after SSL request")
         self._writer.write(b"S")
@@ -81,7 +81,7 @@ class MessageStream:
         self._pending_bytes += len(message)
 
     def send_now(self, message: bytes) -> None:
-        """Past what is gathered: for notices, which may come between any two messages."""
+        """Send at once, before pending messages: notices may come between any two messages."""
         self._writer.write(message)
 
     async def flush(self) -> None:
@@ -91,7 +91,7 @@ class MessageStream:
         await self._writer.drain()
 
     async def pass_on(self) -> None:
-        """What is there goes to the client, which may wait long for more. Raises ``IncompleteReadError`` if it has left."""
+        """Flush pending messages before a long wait for more. Raises ``IncompleteReadError`` if the client is gone."""
         await self.flush()
         if self.is_closed:
             raise asyncio.IncompleteReadError(b"", None)
@@ -101,7 +101,7 @@ class MessageStream:
             await self.flush()
 
     async def close(self) -> None:
-        """What the client does not take within a moment, it does not get."""
+        """Close the connection, and abort it if the client does not take pending data within a moment."""
         self._writer.close()
         with suppress(OSError, ssl.SSLError):
             try:
@@ -112,7 +112,7 @@ class MessageStream:
 
 
 class MessageTooLarge(ProtocolViolation):
-    """A message is longer than the server takes; what follows it cannot be found any more."""
+    """A message is longer than the server accepts; the connection cannot continue after it."""
 
     def __init__(self, length: int, limit: int) -> None:
         super().__init__(

@@ -1,1 +1,1 @@
-"""What a statement knows of its session: the role, the variables, cancellation, and what results look like."""
+"""The parts of a session that every statement uses: roles, variables, cancellation and results."""

@@ -23,7 +23,7 @@ LAST_COMPLETE = "last_complete"
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``check`` answers the value to keep, or raises ``ValueError`` with what would be right."""
+    """``check`` returns the value to store, or raises ``ValueError`` with the values that are allowed."""
 
     name: str
     default: str
@@ -42,11 +42,11 @@ def _one_of(*values: str) -> Callable[[str], str]:
 
 
 def _always(value: str, *same: str) -> Callable[[str], str]:
-    """For what cannot be changed: other spellings of the same are taken."""
+    """Accepts only spellings of the one value of a variable that cannot be changed."""
     spellings = {spelling.lower().replace(" ", "") for spelling in (value, *same)}
 
-    def check(given: str) -> str:
-        if given.lower().replace(" ", "").strip("'") not in spellings:
+    def check(text: str) -> str:
+        if text.lower().replace(" ", "").strip("'") not in spellings:
             raise ValueError(f"it is always {value}")
         return value
 
@@ -57,10 +57,10 @@ _TIME_UNITS = {"us": "0.001", "ms": "1", "s": "1000", "min": "60000", "h": "3600
 
 
 def _milliseconds(value: str) -> str:
-    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
-    if found is None or (found[2] and found[2] not in _TIME_UNITS):
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]*)", value.strip())
+    if match is None or (match[2] and match[2] not in _TIME_UNITS):
         raise ValueError("milliseconds, or a number with us, ms, s, min, h or d behind it")
-    return str(round(Decimal(found[1]) * Decimal(_TIME_UNITS[found[2] or "ms"])))
+    return str(round(Decimal(match[1]) * Decimal(_TIME_UNITS[match[2] or "ms"])))
 
 
 def _on_or_off(value: str) -> str:
@@ -73,10 +73,10 @@ _UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40}
 
 
 def _bytes(value: str) -> str:
-    found = re.fullmatch(r"(\d{1,12}) ?([kmgt]?b)?", value.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,12}) ?([kmgt]?b)?", value.strip().lower())
+    if match is None:
         raise ValueError("bytes, as a whole number, perhaps with B, kB, MB, GB or TB behind it")
-    return str(int(found[1]) * _UNITS[found[2] or "b"])
+    return str(int(match[1]) * _UNITS[match[2] or "b"])
 
 
 VARIABLES = {
@@ -105,7 +105,7 @@ VARIABLES = {
             "strict serializable reads wait for what is applied, serializable ones never wait",
             _one_of(STRICT_SERIALIZABLE, SERIALIZABLE),
         ),
-        # What clients of PostgreSQL ask for, set or are told of.
+        # Variables that clients of PostgreSQL read, set or receive at startup.
         Variable("application_name", "", "what the client calls itself"),
         Variable("client_encoding", "UTF8", "always UTF8", _always("UTF8", "UTF-8", "UNICODE")),
         Variable("client_min_messages", "notice", "kept for clients that set it"),
@@ -140,7 +140,7 @@ VARIABLES = {
 
 
 def checked(name: str, value: str | None) -> tuple[str, str | None]:
-    """The variable and its value as defaults are kept. Raises ``UnknownObject``, ``InvalidOption``."""
+    """The name and the value of a default, in the form that is stored. Raises ``UnknownObject``, ``InvalidOption``."""
     variable = _known(name)
     if variable.name == ROLE:
         raise InvalidOption(f'parameter "{ROLE}" has no default that could be changed', hint="SET ROLE is for a session")
@@ -148,20 +148,20 @@ def checked(name: str, value: str | None) -> tuple[str, str | None]:
 
 
 def configured(snapshot: CatalogSnapshot, role_id: str) -> dict[str, str]:
-    """The defaults of a role's sessions: what ALTER SYSTEM SET says, and over it what ALTER ROLE … SET says.
+    """The defaults of a role's sessions: those of ALTER SYSTEM SET, and over them those of ALTER ROLE … SET.
 
-    What is no variable any more, or no value of one, is passed over.
+    Variables and values that are no longer valid are left out.
     """
-    system = {each.name: each.value for each in snapshot.all(Kind.SYSTEM_CONFIGURATION).values()}
-    found = {}
+    system = {default.name: default.value for default in snapshot.all(Kind.SYSTEM_CONFIGURATION).values()}
+    defaults = {}
     for name, value in {**system, **snapshot.roles[role_id].configuration}.items():
         with suppress(UnknownObject, InvalidOption):
-            found[name] = checked(name, value)[1] or ""
-    return found
+            defaults[name] = checked(name, value)[1] or ""
+    return defaults
 
 
 class SessionVariables:
-    """The values of one session."""
+    """The values of variables in one session."""
 
     def __init__(self, defaults: dict[str, str]) -> None:
         self._defaults = {name: variable.default for name, variable in VARIABLES.items()} | defaults
@@ -171,11 +171,11 @@ class SessionVariables:
         self.process_id = 0
 
     def begin(self) -> None:
-        """A transaction begins."""
+        """Begin a transaction."""
         self._before = dict(self._values)
 
     def end(self, *, is_committed: bool) -> None:
-        """It has ended: what was set locally is gone, and after a rollback all that was set meanwhile."""
+        """End the transaction: local values are dropped, and after a rollback all values that were set in it."""
         self._local.clear()
         if not is_committed:
             self._values = dict(self._before)
@@ -195,7 +195,10 @@ class SessionVariables:
         return self._local.get(known.name) or self._values.get(known.name, self._defaults[known.name])
 
     def set(self, name: str, value: str | None, *, is_local: bool = False) -> None:
-        """None is the default; ``is_local`` lasts until the end of the transaction. Raises ``UnknownObject``, ``InvalidOption``."""
+        """Set a variable, or, with None, reset it to its default; ``is_local`` lasts until the end of the transaction.
+
+        Raises ``UnknownObject``, ``InvalidOption``.
+        """
         variable = _known(name)
         allowed = None if value is None else _allowed(variable, value)
         if is_local:
@@ -230,7 +233,7 @@ class SessionVariables:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the transaction, or a statement without a block, may only read."""
+        """Whether the transaction, or a statement outside a block, may only read."""
         return self.get(READ_ONLY) == "on"
 
     @property

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 
-from reclock.adapter.copy import text_format as copy_format
+from reclock.adapter.copy import text_format
 from reclock.algebra.relations import Column, ScalarType, TypeName
 from reclock.collections.schema import arrow_type
 from reclock.errors import BadCopyData, ReclockError
@@ -23,14 +23,14 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class CopyReader:
     """The records of data that comes in any pieces, as tables of ``columns`` in their order. Raises what is wrong with the data.
 
-    What a field means says `copy_format.Records`, and its value `parse_text`. A piece in which Arrow's reader is sure to find the
+    What a field means says `text_format.Records`, and its value `parse_text`. A piece in which Arrow's reader is sure to find the
     same is read by that; whatever it does not take, or may take for something else, goes the other way, errors above all.
     """
 
     def __init__(self, table: str, columns: Sequence[Column], format: LineFormat) -> None:
         self._table, self._columns, self._format = table, columns, format
         self._names = [str(i) for i in range(len(columns))]
-        self._records = copy_format.Records(format)
+        self._records = text_format.Records(format)
         self._waiting = b""
 
     def feed(self, data: bytes) -> Iterator[pa.Table]:
@@ -82,12 +82,12 @@ class CopyReader:
             return None
         return pa.table(arrays, self._names)
 
-    def _one_by_one(self, records: Iterator[copy_format.Fields]) -> pa.Table:
+    def _one_by_one(self, records: Iterator[text_format.Fields]) -> pa.Table:
         rows = [self._row(fields) for fields in records]
         values = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         return pa.table([pa.array(each, arrow_type(c.type)) for each, c in zip(values, self._columns, strict=True)], self._names)
 
-    def _row(self, fields: copy_format.Fields) -> tuple[Any, ...]:
+    def _row(self, fields: text_format.Fields) -> tuple[Any, ...]:
         line = self._records.line
         if len(fields) > len(self._columns):
             raise BadCopyData("extra data after last expected column", line=line)
@@ -110,7 +110,7 @@ def _is_plain(lines: bytes, format: LineFormat) -> bool:
     if not format.is_csv:  # a backslash is for NULL, if that has one
         null = format.null.encode()
         return lines.count(b"\\") == (lines.count(null) if null == b"\\N" else 0)
-    if copy_format.END_OF_DATA.encode() in lines:
+    if text_format.END_OF_DATA.encode() in lines:
         return False
     quote = format.quote.encode()
     return quote not in lines or (format.escape == format.quote and _quoted(format).fullmatch(lines) is not None)

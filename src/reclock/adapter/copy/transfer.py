@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from reclock.adapter.context.results import Result, slices
 from reclock.adapter.context.texts import joined
-from reclock.adapter.copy import binary_format as copy_binary
-from reclock.adapter.copy import text_format as copy_format
+from reclock.adapter.copy import binary_format, text_format
 from reclock.adapter.copy.binary_format import BinaryReader
 from reclock.adapter.copy.reader import CopyReader
 from reclock.algebra.relations import ScalarType
@@ -51,8 +50,8 @@ class CopyOut:
                     yield from self._binary_rows(result, result.desc.types)
                 case LineFormat():
                     if format.has_header:
-                        yield copy_format.header(result.desc.names, format)
-                    yield from self._each(result, partial(copy_format.encode, types=result.desc.types, format=format))
+                        yield text_format.header(result.desc.names, format)
+                    yield from self._each(result, partial(text_format.encode, types=result.desc.types, format=format))
         finally:
             result.close()
 
@@ -66,13 +65,13 @@ class CopyOut:
 
     def _binary_rows(self, result: Result, types: Sequence[ScalarType]) -> Iterator[pa.LargeBinaryArray]:
         """As PostgreSQL's, the first message is the header with the first row: clients rely on that."""
-        header = copy_binary.HEADER
-        for rows in self._each(result, partial(copy_binary.encode, types=types)):
+        header = binary_format.HEADER
+        for rows in self._each(result, partial(binary_format.encode, types=types)):
             if header and len(rows):
                 first, rest = joined([header, rows[:1]], 1), rows[1:]
                 rows, header = pa.concat_arrays([first, rest]), b""
             yield rows
-        yield pa.array([header + copy_binary.TRAILER], pa.large_binary())
+        yield pa.array([header + binary_format.TRAILER], pa.large_binary())
 
 
 class CopyIn:

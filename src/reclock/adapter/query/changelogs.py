@@ -1,4 +1,4 @@
-"""What collections changed by, read where that is kept: in their Delta tables, and of tables in the log besides."""
+"""The updates of collections, read from their Delta tables and, for tables, from the write-ahead log too."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Changelogs:
-    """Of the collections of one environment, at times at which whoever reads holds them."""
+    """The changelogs of an environment's collections. The caller holds the collections at the times it reads."""
 
     environment: Environment
 
     def times(self, ids: Iterable[StorageCollectionId], lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
         """The times in ``[lower, upper)`` at which any of the collections has updates."""
-        found: set[Timestamp] = set()
+        times: set[Timestamp] = set()
         for id in ids:
-            found |= set(self._again(id, partial(self._times, id, lower, upper)))
-        return sorted(found)
+            times |= set(self._retried(id, partial(self._times, id, lower, upper)))
+        return sorted(times)
 
     def updates(
         self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """The updates at times in ``[lower, upper)``, consolidated; ``with_snapshot``, all earlier ones count as at ``lower``.
+        """The updates at times in ``[lower, upper)``, consolidated. ``with_snapshot`` adds all earlier ones, advanced to ``lower``.
 
-        The collection's columns, ``mz_timestamp``, ``mz_diff``; never more in memory than a batch and what sorting them takes.
+        The columns are the collection's, ``mz_timestamp`` and ``mz_diff``. Memory holds a batch and what sorting needs.
         """
-        return self._again(id, partial(self._updates, id, lower, upper, with_snapshot=with_snapshot))
+        return self._retried(id, partial(self._updates, id, lower, upper, with_snapshot=with_snapshot))
 
     def _times(self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp) -> Iterator[Timestamp]:
         version, tail = self._pinned(id, lower, upper)
@@ -57,7 +57,7 @@ class Changelogs:
     def _updates(
         self, id: StorageCollectionId, lower: Timestamp, upper: Timestamp, *, with_snapshot: bool
     ) -> Iterator[pa.RecordBatch]:
-        import pyarrow.dataset as pads  # it loads pandas
+        import pyarrow.dataset as pads  # imported late: it loads pandas
 
         version, tail = self._pinned(id, lower if with_snapshot else Timestamp(lower - 1), upper)
         files = version.files(lower=None if with_snapshot else lower, upper=upper)
@@ -71,7 +71,10 @@ class Changelogs:
             yield from read(everything, arrow_schema(version.desc, with_updates=True), lower, upper)
 
     def _pinned(self, id: StorageCollectionId, first: Timestamp, upper: Timestamp) -> tuple[Version, pa.Table | None]:
-        """A version that tells times from ``first`` on apart, and has all below ``upper`` together with what else there is."""
+        """A version that distinguishes times from ``first`` on, and the rows of the log that complete it below ``upper``.
+
+        Raises ``NotReadable`` if the version was compacted beyond ``first``.
+        """
         last, tail = Timestamp(upper - 1), None
         if id.collection is CollectionType.TABLE:
             pinned = self._tables(id).pin([id.source_id], last)[id.source_id]
@@ -85,18 +88,20 @@ class Changelogs:
     def _tables(self, id: StorageCollectionId) -> Tables:
         return self.environment.stores.managed.tables if id.is_system else self.environment.stores.tables
 
-    def _again(self, id: StorageCollectionId, read: Callable[[], Iterator[T]]) -> Iterator[T]:
-        """What ``read`` gives. If compaction took the files before the first, the next version has the same, since it is held."""
+    def _retried(self, id: StorageCollectionId, read: Callable[[], Iterator[T]]) -> Iterator[T]:
+        """The items of ``read``. If compaction removed its files before the first item, it reads again: a newer version has the
+        same updates, since the caller holds them.
+        """
         for is_last in (False, True):
-            found = read()
+            items = read()
             try:
-                first = list(islice(found, 1))
+                first = list(islice(items, 1))
             except VersionGone:
                 if is_last:
                     raise
                 self._forget(id)
                 continue
-            yield from chain(first, found)
+            yield from chain(first, items)
             return
 
     def _forget(self, id: StorageCollectionId) -> None:

@@ -23,7 +23,9 @@ _TYPES = {
 
 
 def constraint_facts(catalog: PlannerCatalog) -> dict[GlobalId, list[ConstraintFacts]]:
-    """By table. A foreign key whose target is gone, or has other columns by now, is left out: PostgreSQL would have dropped it."""
+    """The constraints of each table. A foreign key whose target was dropped or lost the columns is left out: PostgreSQL would have
+    dropped it.
+    """
     tables = {parts(entry.name.to_table()): entry for entry in catalog.relations() if entry.table is not None}
     return {entry.id: list(_facts(entry, tables)) for entry in tables.values()}
 
@@ -54,8 +56,8 @@ def _facts(entry: RelationEntry, tables: dict[tuple[str, ...], RelationEntry]) -
 def _reference(constraint: Constraint, target: RelationEntry) -> Reference:
     assert target.table is not None
     columns = constraint.target_columns
-    keys = [(place, each) for place, each in enumerate(target.table.constraints) if each.kind in _KEYS]
-    # As in PostgreSQL, the primary key before others.
+    keys = [(place, constraint) for place, constraint in enumerate(target.table.constraints) if constraint.kind in _KEYS]
+    # As in PostgreSQL, the primary key comes before other keys.
     keys.sort(key=lambda key: key[1].kind is not ConstraintKind.PRIMARY_KEY)
     index_oid, key = next(
         ((constraint_oid(target.id, place), key.columns) for place, key in keys if set(key.columns) == set(columns)), (0, ())

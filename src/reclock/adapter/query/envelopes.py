@@ -1,4 +1,4 @@
-"""What a subscription sends of updates: which columns, in which order. A definite one: the same updates are sent alike."""
+"""The messages of a subscription: columns and order. Equal updates always give equal messages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 
 def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows to send, in order of time, at one time as the statement says. ``updates`` have the columns of ``updates_schema``.
+    """The rows to send, in order of time, and of one time in the statement's order. ``updates`` have the columns of
+    ``updates_schema``.
 
-    Sorted outside of Python's memory, and streamed. What fails in ``updates`` is raised as it is.
+    They are sorted outside of Python's memory, and streamed. An error of ``updates`` is raised unchanged.
     """
     failures: list[Exception] = []
 
@@ -46,21 +47,21 @@ def messages(statement: SubscribeQuery, updates: Iterable[pa.RecordBatch]) -> It
 
 
 def updates_schema(statement: SubscribeQuery) -> pa.Schema:
-    """The query's columns by number, since those of a query may have one name twice; then time and diff."""
+    """The query's columns by number, since a query may use a name twice; then time and diff."""
     columns = result_schema(statement.select.desc.columns)
     numbered = [pa.field(f"c{number}", field.type) for number, field in enumerate(columns)]
     return pa.schema([*numbered, pa.field(TIME_COLUMN, pa.int64()), pa.field(DIFF_COLUMN, pa.int64())])
 
 
 def progress(statement: SubscribeQuery, upper: int) -> pa.RecordBatch:
-    """The row that says that everything below ``upper`` was sent."""
+    """The progress message: everything below ``upper`` was sent."""
     fields = result_schema(statement.desc.columns)
-    told = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
-    return pa.record_batch(told, names=_numbered(len(told)))
+    values = [pa.array([upper], pa.int64()), pa.array([True]), *(pa.nulls(1, field.type) for field in list(fields)[2:])]
+    return pa.record_batch(values, names=_numbered(len(values)))
 
 
 def nothing(statement: SubscribeQuery) -> pa.RecordBatch:
-    """No row."""
+    """An empty batch of messages."""
     fields = result_schema(statement.desc.columns)
     return pa.record_batch([pa.array([], field.type) for field in fields], names=_numbered(len(fields)))
 
@@ -82,12 +83,12 @@ def _sql(statement: SubscribeQuery) -> str:
         shown, source = _of_keys(statement, statement.envelope is Envelope.UPSERT)
         order = ", ".join(f"c{index} NULLS LAST" for index in statement.key)
     shown = [TIME_COLUMN, *progressed, *shown]
-    named = ", ".join(f"{each} AS {name}" for each, name in zip(shown, _numbered(len(shown)), strict=True))
+    named = ", ".join(f"{expression} AS {name}" for expression, name in zip(shown, _numbered(len(shown)), strict=True))
     return f"SELECT {named} FROM {source} ORDER BY {TIME_COLUMN}, {order}"
 
 
 def _of_keys(statement: SubscribeQuery, is_upsert: bool) -> tuple[list[str], str]:
-    """What is shown of each key that changes at a time, and of what relation. More than one row of a key is a violation."""
+    """The columns for each key that changes at a time, and the relation they are of. Two rows with one key are a violation."""
     keys = [f"c{index}" for index in statement.key]
     values = [f"c{index}" for index in range(len(statement.select.desc)) if index not in statement.key]
     states = ["WHEN went > 1 OR came > 1 THEN 'key_violation'", "WHEN came = 0 THEN 'delete'"]
@@ -108,5 +109,5 @@ _SIDES = (("<", "before"), (">", "after"))
 
 
 def _sortable(type: pa.DataType) -> pa.DataType:
-    """A duration as its microseconds: what sorts takes them for intervals, which come back as something else."""
+    """Durations as microseconds: the engine that sorts would turn them into intervals, which it returns as another type."""
     return pa.int64() if pa.types.is_duration(type) else type

@@ -13,7 +13,7 @@ from reclock.runtime.environment import Environment
 
 
 def overview_of(environment: Environment) -> Overview:
-    """The environment as it is now, bindings that are not published yet left out."""
+    """The environment as it is now, without bindings that are not published yet."""
     catalog = environment.stores.planner_catalog()
     assert catalog.snapshot is not None
     frontiers = {

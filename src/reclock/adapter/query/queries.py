@@ -1,4 +1,4 @@
-"""Queries: choose a time, choose between a view's definition and its index, peek."""
+"""Queries: choose a time, choose between a view's definition and its index, and peek."""
 
 from __future__ import annotations
 
@@ -48,43 +48,43 @@ from reclock.sql.queries.views import expand, expand_views
 from reclock.sql.statements.query.values import Explain, ExplainKind, Select
 
 _ATTEMPTS = 3
-"""How often a query begins that maintenance overtakes."""
+"""How often a query starts when maintenance removes what it reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A query made ready: its time, the plan over collections that are there, and the indexes it uses."""
+    """A query that is ready to run: its time, its plan over existing collections, and the indexes it uses."""
 
     time: ReadTime
     plan: Plan
     indexes: tuple[IndexEntry, ...]
     groups: frozenset[str]
-    """The frontier groups it reads; system relations, and tables that the transaction makes, are of none."""
+    """The frontier groups it reads. System relations, and tables that the transaction creates, belong to none."""
 
 
 @dataclass(slots=True)
 class QueryExecution:
-    """One SELECT of one session."""
+    """The execution of one SELECT."""
 
     context: StatementContext
     select: Select
     transaction: Transaction | None = None
-    """Whose time it reads at, and whose own writes it sees. Without one it is alone."""
+    """It reads at the time of this transaction and sees its writes. None for a query on its own."""
     changes: Changes | None = None
-    """What is wanted in the place of the rows; as many as there are."""
+    """The changes to compute instead of the rows."""
     read_ts: Timestamp | None = None
-    """The oracle's, of the moment that the catalog is of."""
+    """The oracle's read timestamp at the moment of the catalog."""
     is_subscription: bool = False
-    """Whether it is where a subscription begins."""
+    """Whether it is the first query of a subscription."""
     _broken: set[GlobalId] = field(default_factory=set)
     """Indexes that could not be read."""
 
     def run(self) -> Result:
-        """The rows, computed as they are taken. The read hold lasts until then, or for its lease.
+        """The rows, computed lazily. The read hold lasts until the last row, or for its lease.
 
-        A read that maintenance overtakes before its first rows begins again, at a new time unless ``AS OF`` names it; one that is
-        overtaken after them raises ``VersionGone``, one whose relation is dropped before them ``DroppedMeanwhile``; one
-        whose relation is broken in a store ``CollectionUnready``, ``CollectionDamaged``, ``ForeignCollection``, by its name.
+        If compaction or vacuum removes what the query reads before its first rows, the query starts again, at a new time unless
+        ``AS OF`` names it; after the first rows it raises ``VersionGone``. Raises ``DroppedMeanwhile`` if a relation was dropped
+        before the first rows, and ``CollectionUnready``, ``CollectionDamaged`` or ``ForeignCollection`` with the relation's name.
         """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -103,7 +103,7 @@ class QueryExecution:
         raise InternalError("a query neither began nor failed")
 
     def _can_do_without(self, broken: UnknownCollection | CollectionDamaged | ForeignCollection) -> bool:
-        """Whether the next attempt may succeed: an index is left out, and what is not known may have come or gone meanwhile."""
+        """Whether another attempt may succeed: without the broken index, or after the collection was created or dropped."""
         index = self._catalog.entry(readiness.object_of(broken.name))
         if not isinstance(index, IndexEntry):
             return isinstance(broken, UnknownCollection)
@@ -139,7 +139,7 @@ class QueryExecution:
             )
 
     def _limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What is beyond the session's limit is not answered, nor computed any further. Raises ``ResultTooLarge``."""
+        """Stop the computation at the session's limit. Raises ``ResultTooLarge``."""
         limit_bytes, size = self.context.variables.max_result_bytes if self.changes is None else 0, 0
         for batch in batches:
             size += batch.nbytes
@@ -148,7 +148,7 @@ class QueryExecution:
             yield batch
 
     def time_of(self, definition: Plan) -> ReadTime:
-        """The time it reads at, ``definition`` being its plan over collections, which are there afterwards."""
+        """The time that the query reads at. ``definition`` is its plan over collections, which exist afterwards."""
         self._await_controllers(definition)
         read = self._groups(definition)
 
@@ -160,7 +160,7 @@ class QueryExecution:
         return choose(read)
 
     def prepare(self) -> ReadPlan:
-        """The time, and the plan at that time. A view is read from an index of the active cluster that is readable then."""
+        """Choose the time and the plan. A view is read from an index of the active cluster if one is readable at that time."""
         definition = expand(self.select.plan, self._catalog)
         time = self.time_of(definition)
         after = self.changes.after if self.changes is not None else None
@@ -199,7 +199,7 @@ class QueryExecution:
         return [*lines, "", f"engine: {engine}", f"indexes: {used or 'none'}"]
 
     def explain_timestamp(self) -> list[str]:
-        """The time and why; of each input its frontiers, and the Delta table and version whose rows up to then are the read."""
+        """The time and its reason; for each input its frontiers, and the Delta table and version that hold the rows."""
         ready = self.prepare()
         lines = [
             f"query timestamp: {ready.time.at}",
@@ -229,20 +229,20 @@ class QueryExecution:
         return lines
 
     def _described(self, index: IndexEntry) -> str:
-        kept = dataflow(self._catalog, index)
-        how = maintainer(kept.plan, kept.desc).mode
-        return f"{index.name} (in cluster {self._catalog.cluster_name(index.cluster_id)}, {how})"
+        index_dataflow = dataflow(self._catalog, index)
+        mode = maintainer(index_dataflow.plan, index_dataflow.desc).mode
+        return f"{index.name} (in cluster {self._catalog.cluster_name(index.cluster_id)}, {mode})"
 
     def _choose(self, groups: frozenset[str]) -> ReadTime:
         as_of, is_serializable = self.select.as_of, self.context.variables.get("transaction_isolation") == SERIALIZABLE
         if not groups and as_of is None:
             return NO_TIME
-        looked_at = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
-        frontiers = read_time.known(self._environment, looked_at)
+        relevant = groups if read_time.needs_frontiers(as_of, is_serializable=is_serializable) else frozenset[str]()
+        frontiers = read_time.known(self._environment, relevant)
         return read_time.choose(frontiers, self._oracle_ts(), as_of, is_serializable=is_serializable, is_first=self.is_subscription)
 
     def _last_complete(self, time: ReadTime, read: frozenset[str]) -> ReadTime:
-        """The time itself; or, if a source is stalled and the session wants that, the newest at which all of ``read`` is known."""
+        """``time``, or, if a source is stalled and the session allows it, the newest time at which all of ``read`` is complete."""
         if self.context.variables.get("stalled_reads") != LAST_COMPLETE or self._is_as_of or not read:
             return time
         stall = read_time.last_complete(self._environment, time.at, read)
@@ -253,12 +253,12 @@ class QueryExecution:
         return ReadTime(at, f'stalled_reads = last_complete: "{name}" is complete up to there', time.oracle_read_ts)
 
     def _oracle_ts(self) -> Timestamp:
-        """Once the one that the catalog was read with; who begins again asks again."""
+        """The oracle's read timestamp: at the first attempt the one that the catalog was read with."""
         known, self.read_ts = self.read_ts, None
         return known if known is not None else self._environment.stores.oracle.read_ts(EPOCH_MS)
 
     def _name_of(self, group: str) -> str:
-        """What the user calls a frontier group: the relation it belongs to, or the relations of it that the query reads."""
+        """A frontier group in the user's terms: the relation it belongs to, or its relations that the query reads."""
         entry = self._catalog.entry(GlobalId(group))
         if isinstance(entry, IndexEntry):
             entry = self._catalog.entry(entry.on)
@@ -270,12 +270,12 @@ class QueryExecution:
     def _usable_indexes(self, first: Timestamp, last: Timestamp) -> Mapping[GlobalId, IndexEntry]:
         """The indexes of the active cluster that are readable from ``first`` to ``last``, by what they are on."""
         if self.transaction is not None and self.transaction.writes:
-            return {}  # they hold nothing of what is not committed
+            return {}  # indexes hold committed rows only
         kept = self.indexes()
         return {index.on: index for index, frontier in kept if frontier.is_readable_at(first) and frontier.is_readable_at(last)}
 
     def indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
-        """Those that the active cluster maintains, and how far each is."""
+        """The indexes that the active cluster maintains, each with its frontier."""
         running = self._controller().maintained()
         indexes = [index for index in self._catalog.indexes() if index.id in running - self._broken]
         frontiers = self._environment.stores.frontiers.get_all([index.id for index in indexes]) if indexes else {}
@@ -290,9 +290,10 @@ class QueryExecution:
         )
 
     def _cluster_id(self) -> int:
-        """The active cluster; what reads nothing but system relations needs none, so that one can always look around.
+        """The cluster that runs the query: the active cluster, or the system cluster for queries over system relations alone.
 
-        A query of constants needs none either, but uses the active cluster. Raises ``UnknownObject``.
+        Those therefore work without any cluster. A query of constants requires that the active cluster exists. Raises
+        ``UnknownObject``.
         """
         reads = collections(self.select.plan)
         is_about_system = all(id.is_system for id in reads)
@@ -306,7 +307,7 @@ class QueryExecution:
         return self._catalog.cluster_id(self.context.variables.get("cluster"))
 
     def _await_controllers(self, definition: Plan) -> None:
-        """What the catalog has is there to be read."""
+        """Wait until the controllers have created what the query reads."""
         if groups_of(definition, self._made):
             self._environment.control_plane.await_storage(self._catalog, self.context.cancellation.pause)
         self._controller().await_frontier(self._catalog_ts, self.context.cancellation.pause)
@@ -324,7 +325,7 @@ class QueryExecution:
         return self.transaction.made if self.transaction is not None else frozenset()
 
     def _groups(self, plan: Plan) -> frozenset[str]:
-        """The frontier groups it reads, those of what storage manages among them if a time was named."""
+        """The frontier groups it reads; with ``AS OF`` also those of the system relations that storage manages."""
         return groups_of(plan, self._made, is_as_of=self._is_as_of)
 
     @property
@@ -337,17 +338,17 @@ class QueryExecution:
         return self._catalog.snapshot.content_upper
 
     def _peek(self, ready: ReadPlan) -> Peek:
-        """System relations as the rows they are now, or then; the rest is for the replica to read."""
+        """The peek, with the rows of system relations in it; the replica reads the other collections."""
         read, at = collections(ready.plan), ready.time.at
         rows, changes = self._rows(read, at), self.changes
         if changes is not None and changes.after is not None:
             changes = replace(changes, rows=self._rows(read, changes.after))
-        own = self.transaction.own_updates(at) if self.transaction is not None else {}
+        own_writes = self.transaction.own_updates(at) if self.transaction is not None else {}
         dataflows = frozenset(index.id for index in ready.indexes)
-        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own, changes)
+        return Peek(uuid.uuid4().hex, self._catalog_ts, at, ready.plan, self.select.finishing, dataflows, rows, own_writes, changes)
 
     def _rows(self, read: Set[StorageCollectionId], at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
-        """The relations among ``read`` that are no collections."""
+        """The rows of the relations among ``read`` that are no collections in the lake."""
         rows = {id: self._system_rows(id.source_id, at) for id in read if id.is_system}
         for id in read - rows.keys():
             if id.is_transient:
@@ -376,23 +377,26 @@ def arranged(plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, Ind
 def with_indexes(
     plan: Plan, catalog: PlannerCatalog, indexes: Mapping[GlobalId, IndexEntry]
 ) -> tuple[Plan, tuple[IndexEntry, ...]]:
-    """``plan`` over stored collections, those of ``indexes`` in the place of what they are on; and the indexes it reads then."""
+    """``plan`` over collections, with indexes in the place of the relations they are on, and the indexes that it reads then."""
     chosen: dict[GlobalId, IndexEntry] = {}
     by_collection = {catalog.relation(on).collection: index for on, index in indexes.items()}
 
-    def instead(collection: StorageCollectionId) -> StorageCollectionId | None:
+    def index_of(collection: StorageCollectionId) -> StorageCollectionId | None:
         index = by_collection.get(collection)
         if index is None:
             return None
         chosen[index.on] = index
         return StorageCollectionId(index.id)
 
-    return expand_views(plan, catalog, instead), tuple(chosen.values())
+    return expand_views(plan, catalog, index_of), tuple(chosen.values())
 
 
 def groups_of(plan: Plan, made: Set[GlobalId] = frozenset(), *, is_as_of: bool = False) -> frozenset[str]:
-    """The frontier groups a plan reads. System relations are as they are now, and so of none, but at a time that is named those
-    that storage manages are as they were then; the tables ``made``, and temporary ones, are of none."""
+    """The frontier groups that a plan reads.
+
+    System relations belong to none, since they are read as they are now; with ``AS OF``, those that storage manages are read as of
+    that time. The tables ``made`` by the transaction, and temporary tables, belong to none.
+    """
     read = [id for id in collections(plan) if id.has_times or (is_as_of and id.is_system and id.collection is CollectionType.TABLE)]
     return frozenset(id.group for id in read if id.source_id not in made)
 

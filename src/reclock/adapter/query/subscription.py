@@ -1,6 +1,6 @@
-"""SUBSCRIBE: the rows of a query at one time, then its changes at every later time, as these become complete.
+"""SUBSCRIBE: the rows of a query at one time, then its changes at every later time, as these times become complete.
 
-The law: what was sent for times up to `t`, summed, is what the query answers `AS OF t`.
+Invariant: the sum of what was sent for times up to ``t`` is what the query answers ``AS OF t``.
 """
 
 from __future__ import annotations
@@ -33,56 +33,56 @@ from reclock.sql.statements.subscribe.plan import SubscribeQuery
 
 _POLL_S = 0.05
 
-_NO_TIMES = "it is as it is now, and has no times"
+_NO_TIMES = "its rows are those of this moment, without times"
 
 INDEX_PATIENCE_S = 10.0
-"""For how long an index is waited for when something it stands on has changed."""
+"""How long to wait for an index after one of its inputs has changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
-    """What changes are made of: ``plan`` over collections that are kept. ``upper`` is that of the indexes among them, if any."""
+class ChangeInputs:
+    """The inputs that changes are computed from: ``plan`` over collections. ``upper`` is that of its indexes, if it reads any."""
 
     plan: Plan
     upper: Timestamp | None = None
 
     @property
     def log(self) -> StorageCollectionId | None:
-        """The collection whose rows are what the query answers: its changelog has the changes, and nothing is computed."""
+        """The collection whose rows the query answers unchanged. Its changelog has the changes, and nothing is computed."""
         if not isinstance(self.plan, Get):
             return None
-        kept = self.plan.collection
-        return kept if kept.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
+        collection = self.plan.collection
+        return collection if collection.collection in (CollectionType.TABLE, CollectionType.RECLOCKED) else None
 
     @property
     def groups(self) -> frozenset[str]:
-        """The frontier groups it reads, that of what storage keeps of replicas and processes among them."""
+        """The frontier groups it reads, including that of the introspection of replicas and processes."""
         return groups_of(self.plan, is_as_of=True)
 
 
 @dataclass(slots=True)
 class Subscription:
-    """One SUBSCRIBE of one session, at the catalog as it was when it began."""
+    """One SUBSCRIBE, at the catalog of its beginning."""
 
     context: StatementContext
     statement: SubscribeQuery
-    _definition: Footing = field(init=False)
-    """The query over tables and sources alone, which are held at the last time that was sent."""
+    _definition: ChangeInputs = field(init=False)
+    """The query over tables and sources alone. They are held at the last time that was sent."""
     _read: frozenset[GlobalId] = field(init=False)
-    """The relations and views that the query reads, and those that these do."""
+    """The relations and views that the query reads, directly or through views."""
     _held: ExitStack = field(init=False)
     _behind_since: float | None = None
-    """Since when, on this process's clock, an index is waited for."""
+    """When, on this process's monotonic clock, the wait for an index began."""
 
     def run(self) -> Result:
-        """The updates as they become known. Raises, beside what queries raise, ``DroppedMeanwhile``."""
+        """The updates as they become known. Raises what queries raise, and ``DroppedMeanwhile``."""
         read: set[GlobalId] = set()
 
         def note(collection: StorageCollectionId) -> None:
             item = self._catalog.kept_in(collection)
             read.update([item.id] if item is not None else [])
 
-        self._definition = Footing(expand(self.statement.select.plan, self._catalog, note))
+        self._definition = ChangeInputs(expand(self.statement.select.plan, self._catalog, note))
         self._read, self._held = frozenset(read), ExitStack()
         return Result(self.statement.tag, self.statement.desc, self._batches(), is_live=True)
 
@@ -102,11 +102,11 @@ class Subscription:
             yield from self._progress(upper)
             while has_times and (up_to is None or upper < up_to):
                 self._check_not_dropped()
-                footing, complete = self._awaited(self._footing(upper), upper)
+                inputs, complete = self._awaited(self._choose_inputs(upper), upper)
                 if complete <= upper:
                     yield from self._nothing_yet()
                     continue
-                yield from self._changes(footing, upper, complete)
+                yield from self._changes(inputs, upper, complete)
                 upper = complete
                 yield from self._progress(upper)
         finally:
@@ -120,47 +120,49 @@ class Subscription:
     def _catalog(self) -> PlannerCatalog:
         return self.context.catalog
 
-    # --- what the changes are made of ---
+    # --- inputs ---
 
-    def _footing(self, upper: Timestamp) -> Footing:
-        """That for times from ``upper`` on, held from the one before: indexes of the active cluster that have all that was sent."""
+    def _choose_inputs(self, upper: Timestamp) -> ChangeInputs:
+        """The inputs for times from ``upper`` on, held at the time before: indexes of the active cluster if they are up to date."""
         last = Timestamp(upper - 1)
         level = {index.on: (index, has) for index, has in self._indexes() if has.since <= last and self._is_level(has.upper, upper)}
         plan, chosen = arranged(self.statement.select.plan, self._catalog, {on: index for on, (index, _) in level.items()})
-        footing = Footing(plan, min((level[index.on][1].upper for index in chosen), default=None))
+        inputs = ChangeInputs(plan, min((level[index.on][1].upper for index in chosen), default=None))
         try:
-            self._hold(footing, last)
-        except (NotReadable, UnknownCollection):  # of an index: what the query stands on is held already
-            if footing.upper is None:
+            self._hold(inputs, last)
+        except (NotReadable, UnknownCollection):  # of an index; the definition's inputs are held already
+            if inputs.upper is None:
                 raise
-            footing = self._definition
-            self._hold(footing, last)
-        return footing
+            inputs = self._definition
+            self._hold(inputs, last)
+        return inputs
 
     def _is_level(self, has: Timestamp, upper: Timestamp) -> bool:
-        """Whether what is complete below ``has`` is so below ``upper``: nothing that the query stands on changes between."""
+        """Whether an index that is complete below ``has`` is complete below ``upper``: no input of the query changes in between."""
         return has >= upper or not self._times(self._definition, has, upper)
 
-    def _awaited(self, footing: Footing, upper: Timestamp) -> tuple[Footing, Timestamp]:
-        """The footing to go on from ``upper``, and below which time all is known. An index that lags is waited for, if anything
-        has changed, but not for ever."""
+    def _awaited(self, inputs: ChangeInputs, upper: Timestamp) -> tuple[ChangeInputs, Timestamp]:
+        """The inputs to continue with from ``upper``, and the time below which they are complete.
+
+        It waits for an index that lags behind a change, but no longer than ``INDEX_PATIENCE_S``.
+        """
         complete = self._complete_below(self._definition)
-        if footing.upper is None or footing.upper >= complete > upper:
+        if inputs.upper is None or inputs.upper >= complete > upper:
             self._behind_since = None
-            return footing, complete
-        if footing.upper > upper:
-            return footing, footing.upper
+            return inputs, complete
+        if inputs.upper > upper:
+            return inputs, inputs.upper
         if complete > upper and not self._times(self._definition, upper, complete):
             return self._definition, complete
         now = time.monotonic()
         self._behind_since = self._behind_since or now
         if complete > upper and now - self._behind_since > INDEX_PATIENCE_S:
             return self._definition, complete
-        return footing, upper
+        return inputs, upper
 
-    def _hold(self, footing: Footing, at: Timestamp) -> None:
-        """What the query stands on, and the footing, are kept readable at ``at``, and what was held before is let go."""
-        groups = self._definition.groups | footing.groups
+    def _hold(self, inputs: ChangeInputs, at: Timestamp) -> None:
+        """Hold the definition's inputs and ``inputs`` at ``at``, then release the holds before."""
+        groups = self._definition.groups | inputs.groups
         with ExitStack() as scope:
             if groups:
                 scope.enter_context(self._environment.stores.shared_holds.held(groups, at))
@@ -170,7 +172,7 @@ class Subscription:
     # --- time ---
 
     def _check_times(self) -> None:
-        """Raises ``UnsupportedSql`` if something is only known as it is now."""
+        """Raises ``UnsupportedSql`` if the query reads a relation that is only known as of now."""
         for id in sorted(collections(self._definition.plan)):
             if id.is_transient:
                 raise UnsupportedSql("SUBSCRIBE to a temporary table is not supported", detail=_NO_TIMES)
@@ -178,9 +180,9 @@ class Subscription:
                 continue
             name = self._catalog.relation(id.source_id).name
             if id.collection is not CollectionType.TABLE:
-                system = [each for each in self._catalog.relations() if each.is_system]
-                kept = sorted(each.name.item for each in system if each.collection.collection is CollectionType.TABLE)
-                hint = f"in mz_internal, these have times: {', '.join(kept)}"
+                system = [relation for relation in self._catalog.relations() if relation.is_system]
+                with_times = sorted(r.name.item for r in system if r.collection.collection is CollectionType.TABLE)
+                hint = f"in mz_internal, these have times: {', '.join(with_times)}"
                 raise UnsupportedSql(f'SUBSCRIBE to "{name}" is not supported', detail=_NO_TIMES, hint=hint)
             if not self._environment.stores.managed.is_known(id.source_id):
                 raise UnsupportedSql(f'"{name}" cannot be subscribed to yet', detail="nothing was reported to it so far")
@@ -192,7 +194,7 @@ class Subscription:
         return at
 
     def _now(self) -> Timestamp:
-        """The last time that can be over: the oracle's read timestamp, or that of what has nothing to do with it."""
+        """The newest time that can be over: the oracle's read timestamp, or, for introspection alone, the newest time written."""
         if self._definition.groups == {INTROSPECTION}:
             return self._environment.stores.managed.newest()
         return self._environment.stores.oracle.read_ts(EPOCH_MS)
@@ -200,10 +202,10 @@ class Subscription:
     def _is_over(self, at: Timestamp) -> bool:
         return at <= self._now() or (self._definition.groups != {INTROSPECTION} and read_time.reached(self._environment, at))
 
-    def _complete_below(self, footing: Footing) -> Timestamp:
-        """Below which time everything is known of all groups; idle ones are as far as the oracle's read timestamp."""
+    def _complete_below(self, inputs: ChangeInputs) -> Timestamp:
+        """The time below which all groups are complete. Idle groups are advanced to the oracle's read timestamp."""
         now = self._now()
-        frontiers = read_time.known(self._environment, footing.groups)
+        frontiers = read_time.known(self._environment, inputs.groups)
         idle = [group for group, frontier in frontiers.items() if frontier.upper <= now and frontier.claim is None]
         advanced = self._environment.stores.frontiers.advance_idle(idle, Timestamp(now + 1)) if idle else frozenset()
         uppers = [now + 1 if group in advanced else frontier.upper for group, frontier in frontiers.items()]
@@ -217,24 +219,24 @@ class Subscription:
             if id not in items and not self._catalog.relation(id).is_system:
                 raise DroppedMeanwhile(str(self._catalog.relation(id).name))
 
-    def _times(self, footing: Footing, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
-        """The times in ``[lower, upper)`` at which something that the footing stands on changes."""
-        return Changelogs(self._environment).times(collections(footing.plan), lower, upper)
+    def _times(self, inputs: ChangeInputs, lower: Timestamp, upper: Timestamp) -> list[Timestamp]:
+        """The times in ``[lower, upper)`` at which one of the inputs changes."""
+        return Changelogs(self._environment).times(collections(inputs.plan), lower, upper)
 
     # --- rows ---
 
-    def _changes(self, footing: Footing, lower: Timestamp, upper: Timestamp) -> Iterator[pa.RecordBatch]:
-        """What changes at times in ``[lower, upper)``, in order."""
-        if footing.log is not None:
-            yield from self._sent(Changelogs(self._environment).updates(footing.log, lower, upper))
+    def _changes(self, inputs: ChangeInputs, lower: Timestamp, upper: Timestamp) -> Iterator[pa.RecordBatch]:
+        """The changes at times in ``[lower, upper)``, in order of time."""
+        if inputs.log is not None:
+            yield from self._sent(Changelogs(self._environment).updates(inputs.log, lower, upper))
             return
-        for at in self._times(footing, lower, upper):
+        for at in self._times(inputs, lower, upper):
             yield from self._computed(at, Timestamp(at - 1))
 
     def _computed(self, at: Timestamp, after: Timestamp | None) -> Iterator[pa.RecordBatch]:
         """The query's changes at ``at`` since ``after``, or all of its rows, by the active cluster."""
-        found = self._query(at, Changes(after)).run().batches
-        return self._sent(_timed(batch, at) for batch in found)
+        batches = self._query(at, Changes(after)).run().batches
+        return self._sent(_timed(batch, at) for batch in batches)
 
     def _sent(self, updates: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (batch for batch in envelopes.messages(self.statement, updates) if batch.num_rows)
@@ -244,23 +246,23 @@ class Subscription:
         return QueryExecution(self.context, select, changes=changes, is_subscription=True)
 
     def _indexes(self) -> list[tuple[IndexEntry, GroupFrontier]]:
-        """Those of the active cluster on what the query reads."""
+        """The indexes of the active cluster on relations that the query reads."""
         on = {index.on for index in self._catalog.indexes()} & self._read
         return [(index, frontier) for index, frontier in self._query().indexes() if index.on in on] if on else []
 
     def _progress(self, upper: Timestamp) -> Iterator[pa.RecordBatch]:
-        """Everything below ``upper`` was sent."""
+        """The message that everything below ``upper`` was sent, if the client asked for progress."""
         if self.statement.has_progress:
             yield envelopes.progress(self.statement, upper)
 
     def _nothing_yet(self) -> Iterator[pa.RecordBatch]:
-        """Whoever takes the rows comes first; then, if they come back, a while passes."""
+        """An empty batch, so that the client can act; after it asks again, a short pause."""
         yield envelopes.nothing(self.statement)
         self.context.cancellation.pause(_POLL_S, "waiting for updates")
 
 
 def _timed(changed: pa.RecordBatch, at: Timestamp) -> pa.RecordBatch:
-    """Columns and diffs as updates at ``at``."""
+    """Columns and diffs, as updates at ``at``."""
     *columns, diffs = changed.columns
     times = pa.repeat(pa.scalar(at, pa.int64()), changed.num_rows)
     return pa.RecordBatch.from_arrays([*columns, times, diffs], names=[str(number) for number in range(len(columns) + 2)])

@@ -1,4 +1,4 @@
-"""Rows of the relations that are not collections: the system relations."""
+"""The rows of system relations."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ def system_rows(
     replica: Callable[[], Replica],
     at: Timestamp | None,
 ) -> pa.Table:
-    """A system relation as it is now, or, of one that storage manages, as it was ``at``, as far as ``reader`` may see it; what is a
-    log, of that ``replica``.
+    """The rows of a system relation that ``reader`` may see, as of now.
+
+    A relation that storage manages can be read as of ``at``. Logs are those of ``replica``.
     """
     name = catalog.relation(id_).name
     builtin = next(builtin for builtin in BUILTINS if (builtin.schema, builtin.name) == (name.schema, name.item))
@@ -48,7 +49,7 @@ def system_rows(
         rows = environment.stores.managed.rows(id_, builtin.desc, at).cast(result_schema(builtin.desc.columns))
         return reader.shown(rows, "authenticated_user", MANAGED[builtin.managed].private)
     if builtin.rows is None:
-        raise InternalError(f'builtin view "{name}" is read as if it were kept')
+        raise InternalError(f'builtin view "{name}" has no stored rows')
     return _table(builtin.desc, list(builtin.rows(_state(environment, catalog, reader, replica))))
 
 
@@ -103,8 +104,8 @@ def _sink_facts(sink: SinkEntry) -> SinkFacts:
 
 
 def _maintenance(catalog: PlannerCatalog, index: IndexEntry) -> str:
-    kept = dataflow(catalog, index)
-    return maintainer(kept.plan, kept.desc).mode
+    index_dataflow = dataflow(catalog, index)
+    return maintainer(index_dataflow.plan, index_dataflow.desc).mode
 
 
 def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:
@@ -115,12 +116,12 @@ def _queries(catalog: PlannerCatalog) -> dict[GlobalId, str]:
 
 
 def _defaults(catalog: PlannerCatalog) -> dict[GlobalId, dict[str, str]]:
-    found: dict[GlobalId, dict[str, str]] = {}
+    defaults: dict[GlobalId, dict[str, str]] = {}
     for entry in catalog.relations():
         if entry.table is not None:
-            defaults = zip(entry.desc.names, entry.table.defaults, strict=True)
-            found[entry.id] = {name: to_sql(default) for name, default in defaults if default is not None}
-    return found
+            columns = zip(entry.desc.names, entry.table.defaults, strict=True)
+            defaults[entry.id] = {name: to_sql(default) for name, default in columns if default is not None}
+    return defaults
 
 
 def _table(desc: RelationDesc, rows: Sequence[tuple[object, ...]]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What a session tells its process about itself: that it is there, and each statement with what became of it."""
+"""The activity of a session: registers the session with its process, and records each statement with its outcome."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SENSITIVE = {
     CreateRoleStatement: "CREATE ROLE",
     AlterRoleStatement: "ALTER ROLE",
 }
-"""Statements that can hold what nobody should read: of those, and of statements that hold them, only this is recorded."""
+"""Statements that can contain secrets. Of these, and of statements that contain them, only the kind is recorded."""
 
 
 @dataclass(slots=True)
 class Activity:
-    """Of one session: as it is now, and, while the process reports, what is kept of it."""
+    """The activity of one session: shown in ``pg_stat_activity``, and recorded while the process reports."""
 
     environment: Environment
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -44,8 +44,8 @@ class Activity:
         self._backend = backend
         self.environment.runtime.backends.add(backend)
         if (reports := self.environment.runtime.reports) is not None:
-            own = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
-            reports.session_began(SessionReport(self.id, *own, backend.began_at))
+            client = backend.process_id, backend.role_id, backend.client_address, backend.application_name()
+            reports.session_began(SessionReport(self.id, *client, backend.began_at))
 
     def ended(self) -> None:
         if self._backend is not None:
@@ -54,8 +54,9 @@ class Activity:
             reports.session_ended(self.id)
 
     def recorded(self, parsed: ParsedStatement, user: str, cluster: str, execute: Callable[[], T]) -> T:
-        """What ``execute`` answers or raises. Of statements inside others, the outer one is told; it lasts until its last row is
-        taken.
+        """The result of ``execute``, recorded as one statement that lasts until its last row is read.
+
+        Of nested statements, such as EXECUTE and its query, the outer one is recorded.
         """
         if self._is_inside:
             return execute()
@@ -104,29 +105,29 @@ class _Statement:
                 self.began_at,
                 (time.monotonic() - self.began_s) * 1000,
                 rows,
-                None if error is None else _said(error, is_hidden=self._hidden is not None),
+                None if error is None else _error_text(error, is_hidden=self._hidden is not None),
             )
         )
 
     @property
     def _hidden(self) -> str | None:
-        """What it is, if it can hold what nobody should read."""
-        secretive = self.parsed.node.find(*_SENSITIVE)
-        return _SENSITIVE[type(secretive)] if secretive is not None else None
+        """The kind of the statement, if it can contain secrets."""
+        sensitive = self.parsed.node.find(*_SENSITIVE)
+        return _SENSITIVE[type(sensitive)] if sensitive is not None else None
 
     def _shown(self) -> str:
         hidden = self._hidden
         return f"{hidden} <redacted>" if hidden else self.parsed.text
 
 
-def _said(error: Exception, *, is_hidden: bool) -> str:
+def _error_text(error: Exception, *, is_hidden: bool) -> str:
     if isinstance(error, ReclockError):
         return f"{error.sqlstate}" if is_hidden else f"{error.sqlstate}: {error.message}"
     return type(error).__name__
 
 
 class _Counted:
-    """Batches, counted on their way out."""
+    """Batches whose rows are counted as they are read."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], ended: Callable[[int, Exception | None], None]) -> None:
         self._source, self._batches, self._ended = batches, iter(batches), ended

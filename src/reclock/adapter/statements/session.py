@@ -1,29 +1,21 @@
-"""Statements about the session: SET and RESET of variables and of the role."""
+"""Variables of the session: SET, RESET and SHOW. A SHOW of objects is a query."""
 
 from __future__ import annotations
 
-from reclock.adapter.context.results import Result
-from reclock.adapter.context.variables import READ_ONLY, ROLE
+import pyarrow as pa
+
+from reclock.adapter.context.results import Result, describes, text_desc, text_result
+from reclock.adapter.context.variables import READ_ONLY
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
 from reclock.adapter.statement_context import StatementContext, executes
-from reclock.sql.statements.roles.plan import SetRole
-from reclock.sql.statements.session.plan import ResetVariable, SetVariable
+from reclock.algebra.relations import TEXT, Column, RelationDesc
+from reclock.sql.statements.session.plan import ResetVariable, SetVariable, ShowVariable
+
+_SHOW_ALL = RelationDesc((Column("name", TEXT), Column("setting", TEXT), Column("description", TEXT)))
 
 
-@requires(SetRole)
-def _(statement: SetRole, context: AuthorizationContext) -> Requirements:
-    return Requirements(context.users.session_id, member_of=(statement.id,) if statement.id is not None else ())
-
-
-@executes(SetRole)
-def _(statement: SetRole, context: StatementContext) -> Result:
-    context.set_role(statement.id)
-    context.variables.set(ROLE, statement.name)
-    return Result(statement.tag)
-
-
-@requires(SetVariable, ResetVariable)
-def _(statement: SetVariable | ResetVariable, context: AuthorizationContext) -> Requirements:
+@requires(SetVariable, ResetVariable, ShowVariable)
+def _(statement: SetVariable | ResetVariable | ShowVariable, context: AuthorizationContext) -> Requirements:
     return context.require()
 
 
@@ -49,3 +41,16 @@ def _(statement: ResetVariable, context: StatementContext) -> Result:
     else:
         context.variables.set(statement.name, None)
     return Result(statement.tag)
+
+
+@describes(ShowVariable)
+def _(statement: ShowVariable) -> RelationDesc:
+    return _SHOW_ALL if statement.name is None else text_desc(statement.name.lower())
+
+
+@executes(ShowVariable)
+def _(statement: ShowVariable, context: StatementContext) -> Result:
+    if statement.name is not None:
+        return text_result(statement.tag, text_desc(statement.name.lower()), [context.variables.get(statement.name)])
+    rows = [dict(zip(_SHOW_ALL.names, variable, strict=True)) for variable in context.variables]
+    return Result(statement.tag, _SHOW_ALL, pa.Table.from_pylist(rows).to_batches())

@@ -1,1 +1,1 @@
-"""The time a statement reads at, and whether what it reads can be read."""
+"""The time a statement reads at, and whether its inputs are readable then."""

@@ -1,4 +1,4 @@
-"""At which time a query reads, and what is held and moved so that it can."""
+"""The time that a query reads at, and the read holds and frontier moves that make its inputs readable then."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ReadTime:
-    """The time chosen for a query, and why, in words for EXPLAIN TIMESTAMP."""
+    """The time chosen for a query, and the reason that EXPLAIN TIMESTAMP shows."""
 
     at: Timestamp
     reason: str
@@ -27,11 +27,11 @@ class ReadTime:
 
 
 NO_TIME = ReadTime(MINIMUM, "nothing that it reads has a time", MINIMUM)
-"""Of a query of constants, and of system relations, which are as they are now."""
+"""The time of a query over constants, or over system relations, which are read as they are now."""
 
 
 def needs_frontiers(as_of: AsOf | None, *, is_serializable: bool) -> bool:
-    """Whether ``choose`` looks at frontiers at all."""
+    """Whether ``choose`` needs frontiers."""
     return as_of.is_at_least if as_of is not None else is_serializable
 
 
@@ -43,11 +43,11 @@ def choose(
     is_serializable: bool,
     is_first: bool = False,
 ) -> ReadTime:
-    """The time a query over groups with these frontiers reads at.
+    """The time that a query over groups with these frontiers reads at.
 
-    ``AS OF`` decides alone, and ``AS OF AT LEAST`` takes the newest time at which every group is complete, if it is not too
-    early; with ``is_first`` (a subscription, which goes on from there) the first time that can be read. Else it is the oracle's
-    read timestamp (strict serializable), or, if asked for, the newest time at which every group is complete (serializable).
+    ``AS OF`` names the time. ``AS OF AT LEAST`` takes the newest time at which every group is complete, if that is late enough, or,
+    with ``is_first`` (a subscription, which continues from there), the first readable time. Otherwise it is the oracle's read
+    timestamp (strict serializable), or the newest time at which every group is complete (serializable).
     """
     earliest = max((frontier.since for frontier in frontiers.values()), default=MINIMUM)
     if as_of is not None and not as_of.is_at_least:
@@ -73,10 +73,10 @@ def held_readable(
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> Iterator[None]:
-    """Inside the block every one of ``groups`` is readable at ``at``: a read hold keeps ``since``.
+    """Inside the block every one of ``groups`` is readable at ``at``; a read hold keeps ``since`` from passing it.
 
-    Groups that are behind and idle are moved past ``at``, unless ``at`` is still to come. Claimed ones are waited for, with a
-    notice that says so, by ``name_of``. Raises ``InputStalled`` if one is stalled, for nobody knows how long that takes;
+    Idle groups that are behind are advanced past ``at``, unless ``at`` lies in the future. It waits for claimed groups, and sends
+    a notice with their names from ``name_of``. Raises ``InputStalled`` if one is stalled, since that may last for any time;
     ``NotReadable``, ``UnknownCollection``, ``StatementTimeout``, ``QueryCanceled``.
     """
     if not groups:
@@ -88,7 +88,7 @@ def held_readable(
 
 
 def reached(environment: Environment, at: Timestamp) -> bool:
-    """Whether ``at`` is over: every later write gets a later time. The clock decides, where nothing was written since."""
+    """Whether ``at`` is over: every write from now on gets a later time. Where nothing was written since, the clock decides."""
     if at <= environment.stores.oracle.read_ts(EPOCH_MS):
         return True
     if at > environment.stores.clock():
@@ -105,7 +105,7 @@ def _await_complete(
     notice: Callable[[str], None],
     name_of: Callable[[str], str],
 ) -> None:
-    told = False
+    has_noticed = False
     while late := _late(environment, at, groups):
         if not reached(environment, at):
             group, frontier = next(iter(late.items()))
@@ -117,11 +117,11 @@ def _await_complete(
         waiting = _describe(late, at, name_of)
         if stalls := _stalls(environment, late):
             raise _stalled(stalls[0], at, name_of)
-        if not told:
-            for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):  # nobody knows how long that takes
+        if not has_noticed:
+            for group in sorted(environment.stores.frontiers.backfilled() & late.keys()):  # a backfill may take any time
                 raise NotReadable(name_of(group), at=at, since=late[group].since, upper=late[group].upper)
             notice(f"waiting for {waiting}; with SET transaction_isolation = 'serializable' reads do not wait")
-            told = True
+            has_noticed = True
         if cancellation.is_late:
             raise StatementTimeout(
                 cancellation.timeout_ms,
@@ -133,14 +133,14 @@ def _await_complete(
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A group that is complete below ``upper``, and goes no further before its source does."""
+    """A group of a stalled source, complete below ``upper``."""
 
     upper: Timestamp
     status: Status
 
 
 def last_complete(environment: Environment, at: Timestamp, groups: Iterable[str]) -> Stall | None:
-    """Of those of ``groups`` that are stalled and not complete at ``at``, the one that is furthest behind."""
+    """The stalled group of ``groups`` that is furthest behind ``at``, if any is not complete then."""
     stalls = _stalls(environment, _late(environment, at, frozenset(groups)))
     return min(stalls, key=lambda stall: stall.upper, default=None)
 
@@ -158,9 +158,9 @@ def _stalled(stall: Stall, at: Timestamp, name_of: Callable[[str], str]) -> Inpu
 
 
 def _late(environment: Environment, at: Timestamp, groups: frozenset[str]) -> dict[str, GroupFrontier]:
-    """The groups that are not complete at ``at``, by what was published since it was last looked at, if that matters."""
-    unknown = [group for group in groups if environment.stores.published_uppers.get(group, MINIMUM) <= at]
-    return {group: frontier for group, frontier in known(environment, unknown).items() if frontier.upper <= at}
+    """The groups that are not complete at ``at``. Frontiers are read only where the last known upper does not answer it."""
+    maybe_late = [group for group in groups if environment.stores.published_uppers.get(group, MINIMUM) <= at]
+    return {group: frontier for group, frontier in known(environment, maybe_late).items() if frontier.upper <= at}
 
 
 def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callable[[str], str]) -> str:
@@ -172,7 +172,7 @@ def _describe(late: Mapping[str, GroupFrontier], at: Timestamp, name_of: Callabl
 
 
 def known(environment: Environment, groups: Iterable[str]) -> dict[str, GroupFrontier]:
-    """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for one that is gone."""
+    """The frontiers of all of ``groups``. Raises ``UnknownCollection`` for a group that does not exist."""
     wanted = frozenset(groups)
     found = environment.stores.frontiers.get_all(wanted) if wanted else {}
     for group in sorted(wanted - found.keys()):

@@ -1,4 +1,4 @@
-"""Why an object cannot be read or written, though the catalog has it: an error that names it."""
+"""Whether storage has created an object's collections, and errors about collections in terms of objects."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from reclock.runtime.environment import Environment
 from reclock.sql.catalog.planner_catalog import PlannerCatalog
 
 Unavailable = (UnknownCollection, CollectionDamaged, ForeignCollection)
-"""What stores say of a collection, by its id."""
+"""The errors of stores about a collection, which name it by its id."""
 
 
 def require_ready(environment: Environment, catalog: PlannerCatalog, ids: Iterable[GlobalId]) -> None:
-    """Storage has made what it keeps for these objects; what it could not make before is tried again.
+    """Check that storage has created the collections of these objects. It retries those that it could not create before.
 
     Raises ``CollectionUnready``.
     """
@@ -38,7 +38,7 @@ def require_ready(environment: Environment, catalog: PlannerCatalog, ids: Iterab
 
 
 def retry_unready(environment: Environment) -> None:
-    """Storage tries again to make what it could not make before."""
+    """Have storage retry the collections that it could not create before."""
     if environment.stores.stored_objects.unready():
         environment.control_plane.storage_controller.step()
 
@@ -46,9 +46,9 @@ def retry_unready(environment: Environment) -> None:
 def named(
     error: UnknownCollection | CollectionDamaged | ForeignCollection, environment: Environment, catalog: PlannerCatalog
 ) -> ReclockError:
-    """The error of a statement that needed the collection: about the object that the user knows.
+    """The error for the user, about the object that the collection belongs to.
 
-    Raises ``CollectionUnready`` if storage has not made it yet.
+    Raises ``CollectionUnready`` if storage has not created the collection yet.
     """
     id = object_of(error.name)
     name = _name(catalog, id)
@@ -61,7 +61,7 @@ def named(
 
 
 def about_object(error: ReclockError, environment: Environment) -> ReclockError:
-    """``error`` as people are told of it: where it is about a collection, the error that names the object."""
+    """``error`` for the user: an error about a collection becomes one that names the object."""
     if not isinstance(error, Unavailable):
         return error
     try:
@@ -71,7 +71,7 @@ def about_object(error: ReclockError, environment: Environment) -> ReclockError:
 
 
 def object_of(name: str) -> GlobalId:
-    """The object that a collection, or a frontier group, is of, by the name that stores give it."""
+    """The id of the object that a collection or a frontier group belongs to, from the name that stores give it."""
     if "/" not in name:
         return GlobalId(name)
     id = StorageCollectionId.parse(name)
@@ -79,8 +79,9 @@ def object_of(name: str) -> GlobalId:
 
 
 def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[BrokenObject]:
-    """The objects whose definition cannot be planned, those that storage could not make anything for, and those whose collections
-    are damaged."""
+    """The objects whose definition cannot be planned, whose collections storage could not create, or whose collections are
+    damaged.
+    """
     broken = [
         BrokenObject(entry.id, str(entry.name), entry.type.value, "definition", entry.reason, entry.refusal.hint)
         for entry in catalog.quarantined()
@@ -93,7 +94,7 @@ def broken_objects(environment: Environment, catalog: PlannerCatalog) -> list[Br
 
 
 def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Iterator[BrokenObject]:
-    """Looks at each collection that storage has made."""
+    """Opens each collection that storage has created."""
     made = environment.stores.frontiers.get_all().keys() | environment.stores.tables.log.known()
     commands = [command for command in storage_commands({}, catalog) if isinstance(command, CreateCollections)]
     for wanted in commands:
@@ -104,8 +105,8 @@ def _damaged_objects(environment: Environment, catalog: PlannerCatalog) -> Itera
             for collection in wanted.collections:
                 environment.stores.lake.open(collection.id).pin()
         except Unavailable as error:
-            told = named(error, environment, catalog)
-            yield BrokenObject(entry.id, str(entry.name), entry.type.value, "collection", told.detail or told.message, told.hint)
+            cause = named(error, environment, catalog)
+            yield BrokenObject(entry.id, str(entry.name), entry.type.value, "collection", cause.detail or cause.message, cause.hint)
 
 
 def _name(catalog: PlannerCatalog, id: GlobalId) -> str:

@@ -166,7 +166,7 @@ class Definitions:
         if change is not None:
             change.delete_old_secrets(still_needed=cleanup.secrets_of(failed))
 
-    # --- inside ---
+    # --- internals ---
 
     def _plan_on_newest(self) -> None:
         planned, newest = self._states[0].newest.snapshot, self._environment.stores.planner_catalog().snapshot

@@ -42,22 +42,22 @@ Groups = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """How many definitions there were, and how many times each table had been written."""
+class TransactionMark:
+    """The number of definitions and, for each table, of writes: what a transaction can be rewound to."""
 
     defined: int
     written: Mapping[GlobalId, int]
 
 
 class Transaction:
-    """Reads at one time, sees its own writes, and commits them all at another time, or nothing.
+    """Reads at one time, sees its own writes, and commits all of them at one later time, or none.
 
-    What it read may not have been written in between: then all of it is as if at the time of the commit. Only tables are written
-    and compared so; a transaction that writes reads nothing else but system relations, which are as of now. That of a block holds,
-    from its first query on, everything in the schemas that the query names.
+    The commit fails if anything it read was written in between, so the transaction is as if it ran at the time of the commit.
+    Only tables are written and checked like this: a transaction that writes may read nothing else but system relations, which are
+    as of now. The transaction of a block holds, from its first query on, everything in the schemas that the query names.
 
-    One that defines objects sees them too, and writes only to tables that it makes itself: these have their rows from their first
-    time on, so that its commit is that of its definitions alone.
+    A transaction that defines objects sees them, and writes only to tables that it creates. These have their rows from their first
+    time on, so that committing the definitions commits the rows.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Transaction:
         self._environment = environment
         self._tables: dict[GlobalId, RelationEntry] = {}
         self._used: dict[GlobalId, RelationEntry] = {}
-        """Tables, views and other relations that its statements were planned with, as they were then."""
+        """The relations that its statements were planned with, as they were then."""
         self._reads: dict[GlobalId, Keys | None] = {}
-        """The tables that were read, and by which keys; None: any of their rows."""
+        """The tables that were read, and by which keys; None stands for all rows."""
         self._has_read_others = False
         self._time: ReadTime | None = None
         self._domain: Groups = frozenset()
@@ -90,7 +90,7 @@ class Transaction:
     # --- reading ---
 
     def time_of(self, definition: Plan, select: Select, catalog: PlannerCatalog, choose: Callable[[Groups], ReadTime]) -> ReadTime:
-        """The time a query reads at, ``definition`` being its plan over collections: for all queries of the transaction the same.
+        """The time that a query reads at, the same for all queries of the transaction. ``definition`` is its plan over collections.
 
         Raises ``OutsideTransaction``, ``UnsupportedSql``.
         """
@@ -104,7 +104,7 @@ class Transaction:
         if not groups:
             return self._time or choose(groups)
         if self.writes.keys() - self.made and groups != {TABLES}:
-            raise _reads_others()
+            raise _reads_other_relations()
         if self._time is None:
             self._domain = self._reachable(groups, select, catalog) if self.is_block else groups
             self._time = choose(self._domain)
@@ -126,11 +126,11 @@ class Transaction:
         self._reads[table] = keys
 
     def has_lost(self, error: NotReadable) -> bool:
-        """Whether the time that all reads of the block share has been compacted away: its read hold ran out."""
+        """Whether the read time of the block was compacted away, because its read hold expired."""
         return self.is_block and self._time is not None and error.at == self._time.at < error.since
 
     def own_updates(self, at: Timestamp) -> dict[StorageCollectionId, pa.Table]:
-        """What the transaction has written so far, by table, as updates at ``at``."""
+        """The transaction's uncommitted writes, by table, as updates at ``at``."""
         return {
             table_id(id): pa.concat_tables([updates_at(rows, at, self._tables[id].desc) for rows in written])
             for id, written in self.writes.items()
@@ -139,25 +139,25 @@ class Transaction:
 
     @property
     def made(self) -> Set[GlobalId]:
-        """The tables that it makes itself. Nobody else knows of them."""
+        """The tables that the transaction creates. No other transaction sees them before the commit."""
         return self.definitions.made.keys()
 
     def made_rows(self, table: RelationEntry) -> pa.Table:
-        """What one of ``made`` holds."""
+        """The rows of one of ``made``."""
         return rows_of(self.writes.get(table.id, ()), table.desc)
 
     @staticmethod
     def _reachable(groups: Groups, select: Select, catalog: PlannerCatalog) -> Groups:
-        """The groups of all that can be read in the schemas of what the query names, whatever views stand on there included."""
+        """The frontier groups of everything readable in the schemas that the query names, including what views there read."""
         named = [entry for entry in map(catalog.entry, select.depends_on) if entry is not None]
         scopes = {entry.name.scope for entry in named if not entry.is_system}
-        found = set(groups)
+        reachable = set(groups)
         for entry in catalog.relations():
             if entry.name.scope in scopes and not entry.is_system:
                 plan = entry.query
                 ids = collections(expand(plan, catalog)) if plan is not None else {entry.collection}
-                found |= {id.group for id in ids if id.has_times}
-        return frozenset(found)
+                reachable |= {id.group for id in ids if id.has_times}
+        return frozenset(reachable)
 
     # --- writing ---
 
@@ -167,7 +167,7 @@ class Transaction:
             raise TransactionReadOnly(statement)
 
     def write(self, table: RelationEntry, rows: pa.Table, catalog: PlannerCatalog) -> None:
-        """Enter rows, with their diffs, to be committed; a temporary table has them at once. Raises ``MixedTransaction``."""
+        """Add rows, with their diffs, to the commit; a temporary table gets them at once. Raises ``MixedTransaction``."""
         if table.is_temporary:
             self._temporary.write(table, rows)
             return
@@ -175,13 +175,13 @@ class Transaction:
             if self.definitions:
                 raise MixedTransaction()
             if self._has_read_others:
-                raise _reads_others()
+                raise _reads_other_relations()
             self._touch(table, catalog)
         if rows.num_rows:
             self.writes.setdefault(table.id, []).append(rows)
 
     def define(self, definition: DdlStatement, *, is_filled: bool = False) -> GlobalId | None:
-        """Enter a definition, see ``Definitions.add``. Raises ``MixedTransaction``."""
+        """Add a definition to the commit, see ``Definitions.add``. Raises ``MixedTransaction``."""
         if self.writes.keys() - self.made:
             raise MixedTransaction()
         return self.definitions.add(definition, is_filled=is_filled)
@@ -191,7 +191,7 @@ class Transaction:
         self._use({table.id}, catalog)
 
     def _use(self, ids: Set[GlobalId], catalog: PlannerCatalog) -> None:
-        """Note what a statement was planned with, and what the views among it stand on: the commit is refused if it changed.
+        """Record the relations that a statement was planned with, and what views among them read: the commit fails if one changed.
 
         Raises ``RelationChanged`` if it has changed since an earlier statement.
         """
@@ -208,19 +208,19 @@ class Transaction:
         upper = catalog.snapshot.upper
         self._catalog_ts = upper if self._catalog_ts is None else min(self._catalog_ts, upper)
 
-    def mark(self) -> Mark:
-        """What has been defined and written so far."""
-        return Mark(len(self.definitions), {table: len(rows) for table, rows in self.writes.items()})
+    def mark(self) -> TransactionMark:
+        """The point that ``rewind`` goes back to."""
+        return TransactionMark(len(self.definitions), {table: len(rows) for table, rows in self.writes.items()})
 
-    def rewind(self, mark: Mark) -> None:
-        """Forget what was defined and written since."""
+    def rewind(self, mark: TransactionMark) -> None:
+        """Drop the definitions and writes since ``mark``."""
         self.definitions.rewind(mark.defined)
         self.writes = {table: rows[: mark.written[table]] for table, rows in self.writes.items() if table in mark.written}
 
-    # --- the end ---
+    # --- commit ---
 
     def commit(self) -> None:
-        """Make everything that was defined or written durable and seen, at one time.
+        """Make all definitions or all writes durable and visible, at one time.
 
         Raises ``WriteConflict``, ``RelationChanged``, ``UpperMismatch``.
         """
@@ -234,11 +234,11 @@ class Transaction:
             self.release()
 
     def release(self) -> None:
-        """Let go of what was held for reading."""
+        """Release the read holds."""
         self._held.close()
 
     def _fill(self) -> None:
-        """The rows of tables that are made are in the lake before the catalog knows of these."""
+        """Write the rows of created tables to the lake, before the catalog names the tables."""
         catalog, tables = self.definitions.catalog, self._environment.stores.tables
         for id in self.made & self.writes.keys():
             if catalog.entry(id) is not None:
@@ -255,19 +255,19 @@ class Transaction:
                 self._environment.stores.tables.commit(writes, catalog_ts=self._catalog_ts, reads=reads, read_at=read_at, keys=keys)
                 return
             except (CollectionDamaged, ForeignCollection, UnknownCollection) as broken:
-                catalog_ts = self._checked_again()
+                catalog_ts = self._recheck_relations()
                 if attempt == _ATTEMPTS - 1 or not isinstance(broken, UnknownCollection):
                     raise readiness.named(broken, self._environment, self._environment.stores.planner_catalog()) from broken
                 self._catalog_ts = catalog_ts
             except CatalogMoved:
-                self._catalog_ts = self._checked_again()
+                self._catalog_ts = self._recheck_relations()
                 if attempt == _ATTEMPTS - 1:
                     raise
 
-    def _checked_again(self) -> Timestamp:
-        """The catalog's upper now, at which all relations that it used are as they were.
+    def _recheck_relations(self) -> Timestamp:
+        """The catalog's upper now, if all relations that the transaction used are unchanged there. A replaced view has a new id.
 
-        A view that is defined anew has a new id. Raises ``RelationChanged``.
+        Raises ``RelationChanged``.
         """
         catalog = self._environment.stores.planner_catalog()
         assert catalog.snapshot is not None
@@ -280,7 +280,7 @@ class Transaction:
 
 
 def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
-    """The tables that a plan over collections reads, and by which keys; None: any of their rows."""
+    """The tables that a plan over collections reads, and by which keys; None stands for all rows."""
     tables: dict[GlobalId, Keys | None] = {
         id.source_id: None for id in collections(definition) if id.has_times and id.collection is CollectionType.TABLE
     }
@@ -290,7 +290,7 @@ def tables_read(definition: Plan) -> dict[GlobalId, Keys | None]:
     return tables
 
 
-def _reads_others() -> UnsupportedSql:
+def _reads_other_relations() -> UnsupportedSql:
     return UnsupportedSql(
         "a transaction that writes can read only tables, and views over them",
         detail="what a source holds may have changed by the time of the commit",

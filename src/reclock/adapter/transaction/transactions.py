@@ -18,7 +18,7 @@ from reclock.adapter.context.variables import (
 )
 from reclock.adapter.transaction.ddl_transaction import Definitions
 from reclock.adapter.transaction.temporary import TemporaryObjects, TemporaryState
-from reclock.adapter.transaction.transaction import Mark, Transaction
+from reclock.adapter.transaction.transaction import Transaction, TransactionMark
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.collections.table_queues import Turn
 from reclock.errors import (
@@ -36,7 +36,7 @@ from reclock.sql.statements.transactions.plan import TransactionControl
 T = TypeVar("T")
 
 ATTEMPTS = 20
-"""How often a statement that reads and writes is executed before a conflict is its answer."""
+"""How often a statement that reads and writes is executed before it fails with the conflict."""
 
 _AFTER_FAILURE = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
 
@@ -50,10 +50,10 @@ class TransactionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Savepoint:
-    """A block as it was."""
+    """The state of a block, for ROLLBACK TO."""
 
     name: str
-    mark: Mark
+    mark: TransactionMark
     variables: tuple[dict[str, str], dict[str, str]]
     alone: tuple[str, Callable[[], object]] | None
     has_statements: bool
@@ -61,7 +61,7 @@ class Savepoint:
 
 
 class Transactions:
-    """Which transaction a statement belongs to, and when it ends."""
+    """Decides which transaction a statement belongs to, and when that transaction ends."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Transactions:
     # --- blocks ---
 
     def control(self, statement: TransactionControl) -> str:
-        """What begins or ends a block or is of its savepoints; answers the command tag, which says how a block really ended."""
+        """Begin or end a block, or handle its savepoints; returns the command tag, which says how the block really ended."""
         match statement.kind:
             case "BEGIN":
                 self._begin(statement)
@@ -99,10 +99,10 @@ class Transactions:
                 self._savepoints = [*self._savepoints, self._savepoint(statement.savepoint)]
                 return "SAVEPOINT"
             case "RELEASE":
-                self._savepoints = self._savepoints[: self._found(statement)]
+                self._savepoints = self._savepoints[: self._savepoint_index(statement)]
                 return "RELEASE"
             case "ROLLBACK TO":
-                self._roll_back_to(self._found(statement))
+                self._roll_back_to(self._savepoint_index(statement))
                 return "ROLLBACK"
             case "SET TRANSACTION" if self._block is None or self._is_implicit:
                 self._notice("SET TRANSACTION can only be used in transaction blocks")
@@ -114,7 +114,7 @@ class Transactions:
                 raise InternalError(f"no transaction statement: {kind}")
 
     def begin_implicit(self) -> None:
-        """Statements that were sent together are one transaction, unless they say otherwise."""
+        """Begin the transaction of statements that were sent together, unless a block is open."""
         if self._block is None:
             self._open()
             self._is_implicit = True
@@ -132,7 +132,7 @@ class Transactions:
         return self._is_implicit
 
     def close(self) -> None:
-        """Roll back what is open."""
+        """Roll back the open transaction."""
         if self._block is not None:
             self._rollback()
 
@@ -147,7 +147,7 @@ class Transactions:
         return self.present()[0]
 
     def present(self) -> tuple[PlannerCatalog, Timestamp | None]:
-        """The catalog as the next statement sees it; without a block, with the read timestamp of the same moment."""
+        """The catalog as the next statement sees it, and, outside a block, the read timestamp of the same moment."""
         if self._block is not None:
             return self.temporary.over(self._block.definitions.catalog), None
         catalog, read_ts = self._environment.stores.planner_catalogs.current_with_read_ts()
@@ -155,14 +155,16 @@ class Transactions:
 
     @property
     def now(self) -> Timestamp:
-        """When the block began; without one, the present."""
+        """When the block began; outside a block, the present."""
         return self._environment.stores.clock() if self._block is None else self._began_at
 
     # --- statements ---
 
     @contextmanager
     def statement(self, statement: TransactionControl | None = None) -> Iterator[None]:
-        """Around every statement, ``statement`` if it is one of transactions: after a failure, only those are executed."""
+        """Surrounds the execution of every statement. In a failed block only statements that end it are executed: ``statement`` is
+        given for those that control transactions. Raises ``TransactionFailed``, ``TransactionActive``.
+        """
         if self.status is TransactionStatus.FAILED and (statement is None or statement.kind not in _AFTER_FAILURE):
             raise TransactionFailed
         if self._alone is not None and statement is None:
@@ -179,24 +181,24 @@ class Transactions:
             self._has_statements = True
 
     def fail(self) -> None:
-        """Something went wrong with a statement, be it only with its text: an open block has failed."""
+        """Fail the open block, because of an error in a statement or in its text."""
         if self._block is not None and not self._is_implicit:
             self.status = TransactionStatus.FAILED
 
     def run(self, work: Callable[[Transaction], T], turn: Callable[[], Turn] | None = None) -> T:
-        """``work`` in the block's transaction; without one in a transaction of its own, which is tried again after a conflict.
+        """The result of ``work`` in the block's transaction, or in a transaction of its own that is retried after a conflict.
 
-        ``turn`` says what that one reads and writes, so that it waits for those under way that it would conflict with. Blocks
-        wait for nobody: two of them could wait for each other.
+        ``turn`` says what that transaction reads and writes: it queues behind transactions of this process that it would conflict
+        with. Blocks do not queue: two of them could wait for each other.
         """
         if self._block is not None:
             return work(self._block)
         if turn is None:
-            return self._optimistically(work)
+            return self._run_optimistically(work)
         with self._cancellation.in_consensus(), self._environment.stores.table_queues.wait_turn(turn()):
-            return self._optimistically(work)
+            return self._run_optimistically(work)
 
-    def _optimistically(self, work: Callable[[Transaction], T]) -> T:
+    def _run_optimistically(self, work: Callable[[Transaction], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
             transaction = self._new()
             result = work(transaction)
@@ -211,26 +213,30 @@ class Transactions:
         raise InternalError("a transaction neither committed nor failed")
 
     def change(self, tag: str, work: Callable[[Transaction], T]) -> T:
-        """Definitions: at once, or in the block's transaction. Among statements that were sent together they are a transaction of
-        their own, and end the one before."""
+        """Run definitions at once, or in the block's transaction. Among statements that were sent together they are a
+        transaction of their own, and commit the one before.
+        """
         if self._block is not None and not self._is_implicit:
             self._block.check_writable(tag)
             return work(self._block)
         self._new().check_writable(tag)
-        return self._apart(lambda: self._at_once(work))
+        return self._outside_implicit(lambda: self._run_at_once(work))
 
     def run_alone(self, tag: str, work: Callable[[], object]) -> None:
-        """What is no transaction's: at once, or, as the only statement of a block, at its COMMIT. Raises ``TransactionActive``."""
+        """Run work that belongs to no transaction: at once, or, as the only statement of a block, at its COMMIT.
+
+        Raises ``TransactionActive`` if the block has other statements.
+        """
         if self._block is None or self._is_implicit:
             self._new().check_writable(tag)
-            self._apart(work)
+            self._outside_implicit(work)
             return
         self._block.check_writable(tag)
         if self._has_statements:
             raise TransactionActive(tag)
         self._alone = (tag, work)
 
-    # --- inside ---
+    # --- internals ---
 
     def _new(self, *, is_block: bool = False) -> Transaction:
         definitions = Definitions(self._environment, self._cancellation, self._notice)
@@ -238,7 +244,7 @@ class Transactions:
             self._environment, definitions, self.temporary, is_block=is_block, is_read_only=lambda: self._variables.is_read_only
         )
 
-    def _at_once(self, work: Callable[[Transaction], T]) -> T:
+    def _run_at_once(self, work: Callable[[Transaction], T]) -> T:
         transaction = self._new()
         try:
             result = work(transaction)
@@ -247,8 +253,8 @@ class Transactions:
         finally:
             transaction.release()
 
-    def _apart(self, work: Callable[[], T]) -> T:
-        """Between two transactions of statements that were sent together."""
+    def _outside_implicit(self, work: Callable[[], T]) -> T:
+        """Run ``work`` between two implicit transactions."""
         if not self._is_implicit:
             return work()
         self._commit()
@@ -261,16 +267,16 @@ class Transactions:
             self._notice("there is already a transaction in progress")
             return
         if self._is_implicit:
-            self._is_implicit = False  # what was executed before belongs to the block
+            self._is_implicit = False  # earlier statements belong to the block
         else:
             self._open()
         self._set_modes(statement)
 
     def _set_modes(self, statement: TransactionControl) -> None:
-        """Of the open block; or of the session's transactions from now on, for SET SESSION CHARACTERISTICS."""
+        """Set the modes of the open block, or, for SET SESSION CHARACTERISTICS, of the session's later transactions."""
         is_local = statement.kind != "SET SESSION CHARACTERISTICS AS TRANSACTION"
         if statement.isolation is not None:
-            # Weaker levels get the stronger guarantee.
+            # Weaker levels get the stronger guarantee, as the SQL standard allows.
             level = SERIALIZABLE if statement.isolation == "SERIALIZABLE" else STRICT_SERIALIZABLE
             self._variables.set("transaction_isolation", level, is_local=is_local)
         if statement.access is not None:
@@ -283,24 +289,24 @@ class Transactions:
         variables = self._variables.mark()
         return Savepoint(name, self._block.mark(), variables, self._alone, self._has_statements, self.temporary.state)
 
-    def _found(self, statement: TransactionControl) -> int:
-        """The place of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
+    def _savepoint_index(self, statement: TransactionControl) -> int:
+        """The index of the newest savepoint of that name. Raises ``UnknownSavepoint``, ``NoTransaction``."""
         if self._block is None or self._is_implicit:
             raise NoTransaction(statement.kind.replace(" TO", " TO SAVEPOINT"), hint="BEGIN first")
-        places = [place for place, each in enumerate(self._savepoints) if each.name == statement.savepoint]
-        if not places:
+        indexes = [index for index, savepoint in enumerate(self._savepoints) if savepoint.name == statement.savepoint]
+        if not indexes:
             raise UnknownSavepoint(statement.savepoint)
-        return places[-1]
+        return indexes[-1]
 
-    def _roll_back_to(self, place: int) -> None:
-        """The savepoint stays; those after it are gone."""
+    def _roll_back_to(self, index: int) -> None:
+        """Restore the block as it was at the savepoint, and drop the savepoints after it."""
         assert self._block is not None
-        savepoint = self._savepoints[place]
+        savepoint = self._savepoints[index]
         self._block.rewind(savepoint.mark)
         self._variables.rewind(savepoint.variables)
         self.temporary.state = savepoint.temporary
         self._alone, self._has_statements = savepoint.alone, savepoint.has_statements
-        self._savepoints = self._savepoints[: place + 1]
+        self._savepoints = self._savepoints[: index + 1]
         self.status = TransactionStatus.IN_BLOCK
 
     def _open(self) -> None:

@@ -25,7 +25,7 @@ def _(statement: Select) -> RelationDesc:
 
 @executes(Select)
 def _(statement: Select, context: StatementContext) -> Result:
-    def act(function: str, arguments: Sequence[str]) -> str | bool:
+    def call(function: str, arguments: Sequence[str]) -> str | bool:
         if function == "set_config":
             return set_config(context.variables, *arguments, in_block=context.transactions.block is not None)
         snapshot = context.environment.stores.catalog.sync()
@@ -34,7 +34,7 @@ def _(statement: Select, context: StatementContext) -> Result:
         )
 
     query = QueryExecution(context, statement, context.transactions.block, read_ts=context.read_ts)
-    return with_effects(context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, act)
+    return with_effects(context.planned.run(query.run, context.variables.max_result_bytes), statement.effects, call)
 
 
 @requires(Explain)

@@ -1,4 +1,4 @@
-"""What functions do that do something, done for each row of a result as it is taken."""
+"""Functions with side effects, called for each row of a result as it is read."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from reclock.errors import PermissionDenied, UnsupportedSql
 from reclock.introspection.backends import Backends
 from reclock.sql.statements.query.values import Effect
 
-Act = Callable[[str, Sequence[str]], str | bool]
-"""Does what the function of that name does with these arguments, of which none is NULL."""
+CallFunction = Callable[[str, Sequence[str]], str | bool]
+"""Calls the function of that name with these arguments, none of which is NULL."""
 
 
-def with_effects(result: Result, effects: Sequence[Effect], act: Act) -> Result:
-    """The rows, with what their effects answer in the place of their arguments."""
-    return replace(result, batches=_done(result, effects, act)) if effects else result
+def with_effects(result: Result, effects: Sequence[Effect], call: CallFunction) -> Result:
+    """The rows, with the results of the functions in the place of their arguments."""
+    return replace(result, batches=_with_answers(result, effects, call)) if effects else result
 
 
-def _done(result: Result, effects: Sequence[Effect], act: Act) -> Iterator[pa.RecordBatch]:
+def _with_answers(result: Result, effects: Sequence[Effect], call: CallFunction) -> Iterator[pa.RecordBatch]:
     assert result.desc is not None
     schema = result_schema(result.desc.columns)
     with closing(result):
@@ -35,7 +35,7 @@ def _done(result: Result, effects: Sequence[Effect], act: Act) -> Iterator[pa.Re
             columns = list(batch.columns)
             for effect in effects:
                 rows = columns[effect.index].to_pylist()
-                answers = [None if row is None or None in row else act(effect.function, row) for row in rows]
+                answers = [None if row is None or None in row else call(effect.function, row) for row in rows]
                 columns[effect.index] = pa.array(answers, schema.field(effect.index).type)
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -43,13 +43,16 @@ def _done(result: Result, effects: Sequence[Effect], act: Act) -> Iterator[pa.Re
 def signal(
     function: str, process_id: str, backends: Backends, users: Users, snapshot: CatalogSnapshot, notice: Callable[[str], None]
 ) -> bool:
-    """Cancels what the session of that number executes, or ends it; whether it was there. Raises ``PermissionDenied``."""
+    """Cancel the statement of the session with that process id, or end the session; returns whether it existed.
+
+    Raises ``PermissionDenied``.
+    """
     backend = backends.get(int(process_id))
     if backend is None:
         notice(f"PID {process_id} is not a PostgreSQL backend process")
         return False
-    is_own = backend.role_id in memberships(snapshot, users.current_id) and not is_superuser(snapshot, backend.role_id)
-    if not is_own and not is_superuser(snapshot, users.current_id):
+    is_own_backend = backend.role_id in memberships(snapshot, users.current_id) and not is_superuser(snapshot, backend.role_id)
+    if not is_own_backend and not is_superuser(snapshot, users.current_id):
         verb = "cancel query of" if function == "pg_cancel_backend" else "terminate"
         raise PermissionDenied(
             f"permission denied to {verb} process", detail="only roles with the privileges of its role, and superusers, may"
@@ -59,7 +62,7 @@ def signal(
 
 
 def set_config(variables: SessionVariables, name: str, value: str, is_local: str, *, in_block: bool) -> str:
-    """The value that the variable has then. Raises ``UnknownObject``, ``InvalidOption``."""
+    """Set a variable and return its value. Raises ``UnknownObject``, ``InvalidOption``."""
     if name.lower() == ROLE:
         raise UnsupportedSql("set_config of a role is not supported", hint="use SET ROLE")
     if is_local != "true":

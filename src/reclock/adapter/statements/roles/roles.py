@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from reclock.adapter.context.variables import checked
+from reclock.adapter.context.results import Result
+from reclock.adapter.context.variables import ROLE, checked
 from reclock.adapter.planning.authorization import AuthorizationContext, Requirements, requires
+from reclock.adapter.statement_context import StatementContext, executes
 from reclock.adapter.transaction.catalog_change import CatalogChange, defines
 from reclock.catalog.acl import Privilege
 from reclock.catalog.objects import Kind, Role, SystemConfiguration
 from reclock.catalog.roles import is_superuser
 from reclock.errors import RoleInUse
 from reclock.sql.owned import role_name
-from reclock.sql.statements.roles.plan import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole
+from reclock.sql.statements.roles.plan import AlterRole, ChangeMembership, CreateRole, DropRoles, RenameRole, SetRole
 from reclock.sql.statements.session.plan import SetDefault
 
 
@@ -142,3 +144,15 @@ def _(statement: SetDefault, change: CatalogChange) -> None:
         kept[name] = value
     change.tx.update(replace(role, configuration=kept))
     change.audit("alter", "role", role.name, variable=name, value=value)
+
+
+@requires(SetRole)
+def _(statement: SetRole, context: AuthorizationContext) -> Requirements:
+    return Requirements(context.users.session_id, member_of=(statement.id,) if statement.id is not None else ())
+
+
+@executes(SetRole)
+def _(statement: SetRole, context: StatementContext) -> Result:
+    context.set_role(statement.id)
+    context.variables.set(ROLE, statement.name)
+    return Result(statement.tag)

@@ -24,7 +24,7 @@ from reclock.definitions.sources import (
     SchemaFormat,
 )
 from reclock.errors import InvalidOption
-from reclock.formats import schema_registry as registry
+from reclock.formats import schema_registry
 from reclock.formats.avro_schemas import row_columns_of, whole
 from reclock.formats.protobuf_schemas import compiled, messages_of
 from reclock.sql.names import fold, identifier, nearest
@@ -101,10 +101,10 @@ def _set_schema(clause: exp.Expression, format: SchemaFormat, topic: str, resolv
     clause.set("message", exp.Literal.string(format.message or names[0]))
 
 
-def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> registry.RegisteredSchema:
+def _latest(connection: Connection, subject: str, resolve_secret: SecretResolver) -> schema_registry.RegisteredSchema:
     try:
-        return registry.latest(registry_client(connection, resolve_secret), subject)
-    except registry.UnknownSchema as error:
+        return schema_registry.latest(registry_client(connection, resolve_secret), subject)
+    except schema_registry.UnknownSchema as error:
         raise InvalidOption(str(error), hint="a producer registers what it needs with its first message") from error
 
 

@@ -1,4 +1,4 @@
-"""How a connection begins: encryption, the start-up parameters, who it is, and the proof of that."""
+"""The handshake of a connection: encryption, startup parameters and authentication."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ NEWEST_MINOR = 2
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a user must prove to log in. An open role needs no password on this machine; any other one needs
-    the password of ``verifier``, and cannot log in without one."""
+    """What a user must prove to log in. An open role needs no password on this machine. Any other role needs the password of
+    ``verifier``, and cannot log in if there is none.
+    """
 
     is_open: bool
     verifier: str | None
 
 
 def credential_of(role: Role | None, verifiers: Mapping[str, str]) -> Credential:
-    """That of a role, or of a user that is none, by the verifiers that consensus keeps."""
+    """The credential of a role, or of an unknown user, from the verifiers in consensus."""
     if role is None or "login" not in role.attributes:
         return Credential(is_open=False, verifier=None)
     if role.password is None:
@@ -39,8 +40,8 @@ def credential_of(role: Role | None, verifiers: Mapping[str, str]) -> Credential
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A client that may have a session. ``variables`` is what it wants to begin with."""
+class StartupParameters:
+    """What a client asked for. ``variables`` are those that its session begins with."""
 
     user: str
     minor: int
@@ -48,9 +49,9 @@ class Opened:
 
 
 async def open_connection(stream: MessageStream, tls: ssl.SSLContext | None) -> messages.Startup | messages.CancelRequest:
-    """The start-up message, or a request to cancel; before it the client may ask for encryption. Raises ``ProtocolViolation``."""
+    """Read the startup message or a cancel request, after encryption if the client asks for it. Raises ``ProtocolViolation``."""
     while True:
-        match await stream.opening():
+        match await stream.handshake_message():
             case messages.SslRequest() if tls is not None and not stream.is_encrypted:
                 await stream.encrypt(tls)
             case messages.SslRequest() | messages.GssRequest():
@@ -60,20 +61,20 @@ async def open_connection(stream: MessageStream, tls: ssl.SSLContext | None) -> 
                 return request
 
 
-def start(stream: MessageStream, startup: messages.Startup) -> Opened:
-    """What the client asks for. Raises ``ProtocolViolation``, ``ConnectionRefused``."""
+def read_startup(stream: MessageStream, startup: messages.Startup) -> StartupParameters:
+    """The startup parameters of the client. Raises ``ProtocolViolation``, ``ConnectionRefused``."""
     unknown = [name for name in startup.parameters if name.startswith("_pq_.")]
     if startup.minor > NEWEST_MINOR or unknown:
         stream.send(messages.negotiate_protocol_version(NEWEST_MINOR, unknown))
-    given = {name: value for name, value in startup.parameters.items() if name not in unknown}
-    user = given.pop("user", "")
+    parameters = {name: value for name, value in startup.parameters.items() if name not in unknown}
+    user = parameters.pop("user", "")
     if not user:
         raise ConnectionRefused("no PostgreSQL user name specified in startup packet", sqlstate="28000")
-    if given.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
+    if parameters.pop("replication", "false").lower() not in ("false", "off", "no", "0"):
         raise ConnectionRefused("replication is not supported", sqlstate="0A000")
-    variables = options(given.pop("options", ""))
-    variables["database"] = given.pop("database", "") or DEFAULT_USER
-    return Opened(user, min(startup.minor, NEWEST_MINOR), variables | given)
+    variables = options(parameters.pop("options", ""))
+    variables["database"] = parameters.pop("database", "") or DEFAULT_USER
+    return StartupParameters(user, min(startup.minor, NEWEST_MINOR), variables | parameters)
 
 
 def options(text: str) -> dict[str, str]:
@@ -82,21 +83,21 @@ def options(text: str) -> dict[str, str]:
         words = shlex.split(text)
     except ValueError as error:
         raise ConnectionRefused("invalid command-line arguments for server process", hint=str(error)) from None
-    found = {}
+    variables = {}
     while words:
         word = words.pop(0)
         setting = words.pop(0) if word == "-c" and words else word.removeprefix("-c" if word.startswith("-c") else "--")
         matched = re.fullmatch(r"([A-Za-z_][\w.-]*)=(.*)", setting, re.DOTALL) if setting != word or word == "-c" else None
         if matched is None:
             raise ConnectionRefused(f'invalid command-line argument for server process: "{word}"', sqlstate="42601")
-        found[matched[1].replace("-", "_")] = matched[2]
-    return found
+        variables[matched[1].replace("-", "_")] = matched[2]
+    return variables
 
 
 async def authenticate(stream: MessageStream, user: str, credential: Credential, server_secret: bytes) -> None:
-    """Returns once the client may be ``user``. A role without a password is open to clients of this machine alone.
+    """Return once the client has proved to be ``user``. A role without a password is open to clients of this machine alone.
 
-    Who is not known goes the way of who has a password, and fails at its end. Raises ``AuthenticationFailed``,
+    An unknown user goes through the same exchange as a user with a password, and fails at its end. Raises ``AuthenticationFailed``,
     ``ConnectionRefused``, ``ProtocolViolation``.
     """
     if not stream.is_local and not stream.is_encrypted:

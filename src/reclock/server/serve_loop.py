@@ -1,4 +1,4 @@
-"""``reclock serve``: a server that joins the environment again whenever a newer epoch has fenced it."""
+"""``reclock serve``: runs the server, and joins the environment again whenever a newer epoch has fenced it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEFORE_REJOINING_S = 1.0
 
 
 def serve(home: Path | None, host: str, port: int, ready: Callable[[str, int], None]) -> None:
-    """Serves until SIGTERM or SIGINT, on the same port for all that time.
+    """Serve until SIGTERM or SIGINT, always on the same port.
 
     A new epoch of the same layout and deploy generation ends all sessions with ``57P01``, and the server joins it. Raises
     what opening the environment raises: a release or generation that has taken over is not joined.
