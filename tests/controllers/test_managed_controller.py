@@ -131,7 +131,7 @@ def test_a_refresh_over_which_replicas_are_lost_waits_for_the_next_a_few_times(
         environment.control_plane.orchestrator = UpAtOnce()
         list(Session(environment).execute("CREATE CLUSTER c SIZE '1'"))
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
-        sized._asked.connect = sized._commanded.connect = Computes
+        sized.requests.links.connect = sized._commanded.connect = Computes
         if succeeds:
             assert sized.refresh(Refresh(GlobalId("u1"), 6, "test")) == refreshed
             assert asked == [1, 2, 3, 4]
@@ -182,7 +182,7 @@ def test_a_peek_is_answered_by_another_replica_than_one_that_hangs_unless_that_i
         session = Session(environment)
         list(session.execute("CREATE TABLE t (a bigint); CREATE CLUSTER c SIZE '1'; CREATE CLUSTER REPLICA c.r2; SET cluster = c"))
         sized = environment.control_plane.managed_controller(environment.stores.planner_catalog().cluster_id("c"))
-        sized._asked.connect = sized._commanded.connect = Peeks
+        sized.requests.links.connect = sized._commanded.connect = Peeks
         for _ in range(2):
             [result] = session.execute("SELECT a FROM t")
             [(answered,)] = result.rows()
