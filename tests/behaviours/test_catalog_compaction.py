@@ -11,11 +11,10 @@ from fixtures.catalogs import NOW, CatalogPlace, create_schema, joined, opened
 
 from reclock.algebra.timestamps import MINIMUM, Timestamp
 from reclock.catalog.durable import DurableCatalogState
-from reclock.catalog.encoding import encode_change
+from reclock.catalog.encoding import ObjectChange, encode_change
 from reclock.catalog.initial import CATALOG_VERSION
 from reclock.catalog.log import CatalogLog
 from reclock.catalog.objects import APPEND_ONLY, Config, Kind, Setting, StorageUsage
-from reclock.catalog.snapshot import Change
 from reclock.collections.delta_log import DeltaLog
 from reclock.errors import CatalogCorrupt, CatalogError, CatalogReadOnly, Fenced, NotReadable, UpperMismatch
 
@@ -111,8 +110,8 @@ class TestReading:
     def test_a_follower_that_is_behind_another_layout_is_fenced(self, place: CatalogPlace) -> None:
         state = opened(place)
         later = [Config("version", CATALOG_VERSION + 1), Config("epoch", 3)]
-        changes = [Change(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
-        updates = [encode_change(change) for change in (*changes, *(Change(c, state.upper, 1) for c in later))]
+        changes = [ObjectChange(replace(c, value=state.snapshot().config(c.key) or 0), state.upper, -1) for c in later]
+        updates = [encode_change(change) for change in (*changes, *(ObjectChange(c, state.upper, 1) for c in later))]
         leadership, log = replace(state.leadership, epoch=3), place.log()
         upper = Timestamp(state.upper + 1)
         log.lead(state.upper, upper, updates, leadership)
@@ -194,8 +193,8 @@ class TestStore:
         state = opened(place)
         changed(state)
         log, at = place.log(), state.upper
-        twice = encode_change(Change(Setting("twice", "1"), at, 1))
-        never = encode_change(Change(Setting("never", "1"), at, -1))
+        twice = encode_change(ObjectChange(Setting("twice", "1"), at, 1))
+        never = encode_change(ObjectChange(Setting("never", "1"), at, -1))
         updates = [
             twice,
             replace(twice, ts=Timestamp(at + 1)),

@@ -6,7 +6,7 @@ import struct
 from contextlib import suppress
 
 import pytest
-from fixtures.pgoutput import UNCHANGED, Begin, Change, Commit, Message, Relation, RelationColumn, Row, Truncate, decode
+from fixtures.pgoutput import UNCHANGED, Begin, Change, Commit, Message, Relation, RelationColumn, Row, TruncateMessage, decode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +46,7 @@ EXAMPLES: list[tuple[bytes, Message | None]] = [
     (b"U" + struct.pack(">I", 5) + b"K" + tuple_data(OLD) + b"N" + tuple_data(ROW), Change(5, OLD, ROW)),
     (b"D" + struct.pack(">I", 5) + b"O" + tuple_data(ROW), Change(5, ROW, None)),
     (b"D" + struct.pack(">I", 5) + b"K" + tuple_data(OLD), Change(5, OLD, None)),
-    (b"T" + struct.pack(">IbII", 2, 0, 5, 6), Truncate((5, 6))),
+    (b"T" + struct.pack(">IbII", 2, 0, 5, 6), TruncateMessage((5, 6))),
     (b"Y" + struct.pack(">I", 1), None),
     (b"M" + b"\0" * 20, None),
 ]  # fmt: skip
@@ -82,7 +82,7 @@ def read(data: bytes, message: Message | None) -> Message | None:
         case _:
             found = one.table()
             if isinstance(found, pgoutput.TruncateMessage):
-                return Truncate(found.relation_ids)
+                return TruncateMessage(found.relation_ids)
             columns = tuple(RelationColumn(column.name, column.type_oid, column.is_key) for column in found.columns)
             return Relation(found.id, found.schema, found.name, found.replica_identity, columns)
 
