@@ -67,8 +67,8 @@ class PlannerCatalog:
 
     def in_cluster(self, cluster_id: int) -> list[IndexEntry | SinkEntry]:
         """The indexes and the sinks of a cluster, each in the order of ids."""
-        kept: list[IndexEntry | SinkEntry] = [*self.indexes(), *self.sinks()]
-        return [entry for entry in kept if entry.cluster_id == cluster_id]
+        entries: list[IndexEntry | SinkEntry] = [*self.indexes(), *self.sinks()]
+        return [entry for entry in entries if entry.cluster_id == cluster_id]
 
     def sinks(self) -> Iterator[SinkEntry]:
         return (entry for entry in self._entries.values() if isinstance(entry, SinkEntry))
@@ -94,10 +94,10 @@ class PlannerCatalog:
 
     def by_object(self, groups: Mapping[str, GroupFrontier]) -> dict[GlobalId, GroupFrontier]:
         """How far each object is that has a collection, or, a sink, a frontier alone: as far as its group, if that is there."""
-        found = {
+        groups_by_id = {
             entry.id: entry.collection.group if isinstance(entry, RelationEntry) else entry.id for entry in self._entries.values()
         }
-        return {id: groups[group] for id, group in found.items() if group in groups}
+        return {id: groups[group] for id, group in groups_by_id.items() if group in groups}
 
     def kept_in(self, collection: StorageCollectionId) -> Entry | None:
         """The item whose rows are kept in ``collection``."""
@@ -185,9 +185,9 @@ class PlannerCatalog:
         if len(parts) > 1 and scopes[0] not in self.schemas:
             written = ".".join(parts[:-1])
             return f'there is no schema "{written}"'
-        found = self.find(parts, session)
-        if found is not None:
-            return f'"{parts[-1]}" is of type {found.type.value}, which a query cannot read'
+        other = self.find(parts, session)
+        if other is not None:
+            return f'"{parts[-1]}" is of type {other.type.value}, which a query cannot read'
         return nearest(
             parts[-1], [name for scope in scopes for name, entry in self.within(scope).items() if isinstance(entry, RelationEntry)]
         )

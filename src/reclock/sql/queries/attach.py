@@ -21,13 +21,15 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
         nonlocal plan
         source = (value.plan, value.domain, value.conditions)
         if source not in starts:
-            conditions = [rewrite(each, change_around) for each in value.conditions]
+            conditions = [rewrite(condition, change_around) for condition in value.conditions]
             starts[source] = width = len(plan.desc)
             kind = JoinKind.INNER if value.is_exactly_one and not value.conditions else JoinKind.LEFT
             inner = (
-                _over(value.plan, distinct(project(rows, [each.index for each in value.domain]))) if value.domain else value.plan
+                _over(value.plan, distinct(project(rows, [column.index for column in value.domain])))
+                if value.domain
+                else value.plan
             )
-            plan = join(plan, inner, kind, [shift_inner(each, width) for each in conditions])
+            plan = join(plan, inner, kind, [shift_inner(condition, width) for condition in conditions])
         return rewrite(shift_inner(value.result, starts[source]), change)
 
     def change(part: Any) -> Any | None:
@@ -37,7 +39,7 @@ def attach(plan: Plan, scalars: Sequence[Any]) -> tuple[Plan, list[Any]]:
         # Within conditions, what stands in the place of a subquery is of the row around.
         return to_outer(place(part)) if isinstance(part, SubqueryValue) else None
 
-    placed = [rewrite(each, change) for each in scalars]
+    placed = [rewrite(scalar, change) for scalar in scalars]
     return plan, placed
 
 
@@ -45,7 +47,7 @@ def _over(plan: Plan, rows: Plan) -> Plan:
     """``plan`` reading ``rows`` in the place of those of the query around it."""
     if isinstance(plan, Get):
         return rows if plan.collection == AROUND else plan
-    return with_inputs(plan, [_over(each, rows) for each in inputs(plan)])
+    return with_inputs(plan, [_over(input, rows) for input in inputs(plan)])
 
 
 def shift_inner(scalar: Any, width: int) -> Any:

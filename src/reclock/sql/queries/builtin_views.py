@@ -21,10 +21,10 @@ def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
     def scalars(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(rewrite(part, ask) for part in parts)
 
-    below = [in_session(each, answer) for each in inputs(plan)]
+    below = [in_session(input, answer) for input in inputs(plan)]
     if any(new is not old for new, old in zip(below, inputs(plan), strict=True)):
         plan = with_inputs(plan, below)
-    if not any(isinstance(part, Call) and is_about_session(part.function) for each in _scalars(plan) for part in walk(each)):
+    if not any(isinstance(part, Call) and is_about_session(part.function) for scalar in _scalars(plan) for part in walk(scalar)):
         return plan
     match plan:
         case Map():
@@ -36,14 +36,14 @@ def in_session(plan: Plan, answer: Callable[[Call], Any]) -> Plan:
         case FlatMap():
             return replace(plan, arrays=scalars(plan.arrays))
         case Reduce():
-            return replace(plan, aggregates=tuple(_aggregate(each, scalars) for each in plan.aggregates))
+            return replace(plan, aggregates=tuple(_aggregate(aggregate, scalars) for aggregate in plan.aggregates))
         case _:
             return plan
 
 
 def _aggregate(aggregate: Aggregate, scalars: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Aggregate:
-    kept = scalars((aggregate.filter,))[0] if aggregate.filter is not None else None
-    return replace(aggregate, arguments=scalars(aggregate.arguments), filter=kept)
+    filter = scalars((aggregate.filter,))[0] if aggregate.filter is not None else None
+    return replace(aggregate, arguments=scalars(aggregate.arguments), filter=filter)
 
 
 def _scalars(plan: Plan) -> tuple[Any, ...]:
@@ -57,6 +57,8 @@ def _scalars(plan: Plan) -> tuple[Any, ...]:
         case FlatMap():
             return plan.arrays
         case Reduce():
-            return tuple(part for each in plan.aggregates for part in (*each.arguments, each.filter) if part is not None)
+            return tuple(
+                part for aggregate in plan.aggregates for part in (*aggregate.arguments, aggregate.filter) if part is not None
+            )
         case _:
             return ()

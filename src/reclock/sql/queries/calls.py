@@ -33,8 +33,8 @@ def _cast(node: exp.Cast, context: ExprContext) -> Any:
     reject_unsupported(node, "this", "to")
     limit = text_limit(node.args["to"])
     if limit is not None:
-        kept = call("left", [_cast_to(scalar(node.this, context), TEXT, context), Literal(limit.characters, INTEGER)])
-        return call("rtrim", [kept]) if limit.ignores_blanks else kept
+        cut = call("left", [_cast_to(scalar(node.this, context), TEXT, context), Literal(limit.characters, INTEGER)])
+        return call("rtrim", [cut]) if limit.ignores_blanks else cut
     target = scalar_type(node.args["to"])
     if isinstance(node.this, exp.Array) and not node.this.expressions:
         return coerce(Untyped("{}"), target)
@@ -62,7 +62,9 @@ def _function(node: exp.Anonymous, context: ExprContext) -> Any:
     if name == "grouping" and arguments:
         if not context.takes_aggregates:
             raise AggregateNotAllowed(f"grouping operations are not allowed in {context.clause}")
-        return GroupingCall(tuple(default_to_text(scalar(each, replace(context, takes_aggregates=False))) for each in arguments))
+        return GroupingCall(
+            tuple(default_to_text(scalar(argument, replace(context, takes_aggregates=False))) for argument in arguments)
+        )
     for argument in arguments:
         if isinstance(argument, exp.Distinct | exp.Order | exp.Star):
             raise SqlSyntaxError(f"{to_sql(argument)[:80]} is not allowed: {name} is not an aggregate function")
@@ -139,9 +141,9 @@ def _qualified_function(node: exp.Dot, context: ExprContext) -> Any:
         if fold(node.this) == ("information_schema" if function_name(node.expression) == pairs.NAME else "pg_catalog"):
             return scalar(node.expression, context)
     elif isinstance(node.this, exp.Paren):
-        found = pairs.part(call, scalar(node.this, context), fold(node.expression))
-        if found is not None:
-            return found
+        field_value = pairs.part(call, scalar(node.this, context), fold(node.expression))
+        if field_value is not None:
+            return field_value
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported")
 
 
@@ -196,7 +198,7 @@ def _formatted(values: Sequence[Any], context: ExprContext) -> Any:
     text = default_to_text(values[0])
     if not isinstance(text, Literal) or text.type != TEXT or text.value is None:
         raise UnsupportedSql("format of what is no constant text is not supported")
-    texts = [_cast_to(_printed(each), TEXT, context) for each in values[1:]]
+    texts = [_cast_to(_printed(value), TEXT, context) for value in values[1:]]
     return _over([TEXT] * len(texts), expression(formatted(text.value, len(texts))), texts, context)
 
 
@@ -250,8 +252,8 @@ def aggregate(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, wit
 
 def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
     """An aggregate is of the query that its columns come from, in SQL; one of the query around would need its groups."""
-    columns = [part for each in parts for part in walk(each) if isinstance(part, ColumnRef | OuterRef)]
-    if columns and all(isinstance(each, OuterRef) or scope.columns[each.index].is_around for each in columns):
+    columns = [part for scalar in parts for part in walk(scalar) if isinstance(part, ColumnRef | OuterRef)]
+    if columns and all(isinstance(column, OuterRef) or scope.columns[column.index].is_around for column in columns):
         raise UnsupportedSql(
             f"{name} of columns of the query around is not supported", hint="compute it in the query that has the columns"
         )
@@ -259,6 +261,6 @@ def _check_level(name: str, parts: Sequence[Any], scope: Scope) -> None:
 
 def _ordered(name: str, order: exp.Order) -> list[exp.Expr]:
     """The last argument and what the rows are ordered by, which ``array_agg`` takes as arguments too."""
-    if name != "array_agg" or any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+    if name != "array_agg" or any(ordering.args.get("desc") or ordering.args.get("nulls_first") for ordering in order.expressions):
         raise UnsupportedSql(f"this ORDER BY in {name} is not supported", hint="array_agg takes an ascending one")
-    return [order.this, *(each.this for each in order.expressions)]
+    return [order.this, *(ordering.this for ordering in order.expressions)]

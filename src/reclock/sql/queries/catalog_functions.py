@@ -178,7 +178,7 @@ def definition(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, .
     """The types of all arguments, and the expression. Raises ``UnknownFunction``."""
     types, required, body = CATALOG_FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
-        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in arguments])
+        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
     return types, expression(body)
 
 
@@ -204,9 +204,9 @@ def with_arguments(scalar: Any, arguments: Sequence[Any]) -> Any:
                 return None
 
     def moved(part: SubqueryValue) -> SubqueryValue:
-        conditions = tuple(rewrite(each, inside) for each in part.conditions)
-        domain = tuple(rewrite(each, inside) for each in part.domain)
-        if not all(isinstance(each, OuterRef) for each in domain):
+        conditions = tuple(rewrite(condition, inside) for condition in part.conditions)
+        domain = tuple(rewrite(column, inside) for column in part.domain)
+        if not all(isinstance(column, OuterRef) for column in domain):
             raise InternalError("the definition of a catalog function names its arguments otherwise than in an equality of a key")
         return replace(part, conditions=conditions, result=rewrite(part.result, inside), domain=domain)
 

@@ -210,9 +210,9 @@ def cast(value: Any, target: ScalarType) -> Any:
     As an unconstrained numeric, a value keeps the digits that it has.
     """
     if target.is_unconstrained:
-        found = _natural(value)
-        if found is not None:
-            return found
+        natural_value = _natural(value)
+        if natural_value is not None:
+            return natural_value
         target = numeric(scale=FLOAT_SCALE) if value.type is not None and value.type.is_float else target
     return coerce(value, target if isinstance(value, Untyped) else resolve_cast(value.type, target))
 
@@ -250,8 +250,8 @@ def assign(value: Any, column: Column) -> Any:
             f'column "{column.name}" is of type {target.name} but expression is of type {source.name}',
             hint="you will need to rewrite or cast the expression",
         )
-    kept = coerce(value, target if source is None else resolve_cast(source, target))
-    return kept if column.limit is None else limited(kept, column.limit)
+    assigned = coerce(value, target if source is None else resolve_cast(source, target))
+    return assigned if column.limit is None else limited(assigned, column.limit)
 
 
 def default_to_text(value: Any) -> Any:

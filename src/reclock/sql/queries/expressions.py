@@ -247,10 +247,10 @@ def _quantified(node: exp.Binary, context: ExprContext) -> Any:
     if isinstance(node, exp.EQ if is_any else exp.NEQ):
         operand = scalar(node.this, context)
         if isinstance(among, exp.Query):
-            found = context.subqueries.contains([operand], among, context.scope)
+            membership = context.subqueries.contains([operand], among, context.scope)
         else:
-            found = _is_member(operand, _operand(among), context)
-        return found if is_any else negated(found)
+            membership = _is_member(operand, _operand(among), context)
+        return membership if is_any else negated(membership)
     raise UnsupportedSql(f"expression {to_sql(node)[:80]} is not supported", hint="use IN or NOT IN with a subquery")
 
 
@@ -265,8 +265,8 @@ def _is_member(operand: Any, among: exp.Expr, context: ExprContext) -> Any:
 
 
 def _is_one_of(value: Any, values: Sequence[Any]) -> Any:
-    type = common_type([value.type, *(each.type for each in values)], "IN")
-    return balanced("or", [call("=", [coerce(value, type), coerce(each, type)]) for each in values])
+    type = common_type([value.type, *(item.type for item in values)], "IN")
+    return balanced("or", [call("=", [coerce(value, type), coerce(item, type)]) for item in values])
 
 
 @scalar.register
@@ -365,7 +365,7 @@ def _escape(node: exp.Escape, context: ExprContext) -> Any:
     like = node.this
     if not isinstance(like, exp.Like | exp.ILike):
         raise UnsupportedSql(f"{to_sql(node)[:80]} is not supported")
-    operands = [scalar(each, context) for each in (like.this, like.expression, node.expression)]
+    operands = [scalar(operand, context) for operand in (like.this, like.expression, node.expression)]
     result = operator(_OPERATORS[type(like)], operands, _WRITTEN[type(like)])
     return negated(result) if like.args.get("negate") else result
 
@@ -385,7 +385,7 @@ def _in(node: exp.In, context: ExprContext) -> Any:
     operand, query = _operand(node.this), node.args.get("query")
     if query is not None:
         operands = operand.expressions if isinstance(operand, exp.Tuple) else [operand]
-        return context.subqueries.contains([scalar(each, context) for each in operands], query, context.scope)
+        return context.subqueries.contains([scalar(operand, context) for operand in operands], query, context.scope)
     items = [_operand(item) for item in node.expressions]
     if not items:
         raise SqlSyntaxError("IN needs at least one value")
@@ -409,7 +409,7 @@ def _case(node: exp.Case, context: ExprContext) -> Any:
     results = [scalar(branch.args["true"], context) for branch in node.args["ifs"]]
     default = node.args.get("default")
     otherwise = scalar(default, context) if default is not None else Untyped(None)
-    type = common_type([each.type for each in (*results, otherwise)], "CASE")
+    type = common_type([result.type for result in (*results, otherwise)], "CASE")
     branches = tuple(zip(conditions, (coerce(result, type) for result in results), strict=True))
     return Case(branches, coerce(otherwise, type), type)
 

@@ -24,28 +24,34 @@ def group(relation: ScopedPlan, keys: Sequence[Any], expressions: Sequence[Any])
     """
     aggregates = _found(expressions, AggregateCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
-    return reduce(plan, indexes, attached), [_over_groups(each, keys, aggregates, [], relation.scope) for each in expressions]
+    return reduce(plan, indexes, attached), [
+        _over_groups(expression, keys, aggregates, [], relation.scope) for expression in expressions
+    ]
 
 
 def group_by_sets(relation: ScopedPlan, sets: Sequence[Sequence[Any]], expressions: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """As `group`, by each of several sets of keys, one after the other. Keys that a row is not grouped by are NULL."""
-    keys = list(dict.fromkeys(key for each in sets for key in each))
+    keys = list(dict.fromkeys(key for grouping_set in sets for key in grouping_set))
     aggregates, questions = _found(expressions, AggregateCall), _found(expressions, GroupingCall)
     plan, indexes, attached = _attached(relation, keys, aggregates)
-    names = [*(plan.desc.columns[i].name for i in indexes), *(each.function for each in attached), *("grouping" for _ in questions)]
-    found = []
+    names = [
+        *(plan.desc.columns[i].name for i in indexes),
+        *(aggregate.function for aggregate in attached),
+        *("grouping" for _ in questions),
+    ]
+    branches = []
     for chosen in sets:
         grouped = reduce(plan, [indexes[keys.index(key)] for key in chosen], attached)
         shown = [ColumnRef(chosen.index(key), key.type) if key in chosen else Literal(None, key.type) for key in keys]
-        values = [ColumnRef(len(chosen) + i, each.type) for i, each in enumerate(attached)]
+        values = [ColumnRef(len(chosen) + i, aggregate.type) for i, aggregate in enumerate(attached)]
         bits = [Literal(_bits(question, chosen), question.type) for question in questions]
-        found.append(compute(grouped, [*shown, *values, *bits], names))
-    return union(found), [_over_groups(each, keys, aggregates, questions, relation.scope) for each in expressions]
+        branches.append(compute(grouped, [*shown, *values, *bits], names))
+    return union(branches), [_over_groups(expression, keys, aggregates, questions, relation.scope) for expression in expressions]
 
 
 def _attached(relation: ScopedPlan, keys: Sequence[Any], calls: list[AggregateCall]) -> tuple[Plan, list[int], list[Aggregate]]:
     """Rows that have the keys at these indexes, and the aggregates of them."""
-    plan, placed = attach(relation.plan, [*keys, *(part for each in calls for part in children(each))])
+    plan, placed = attach(relation.plan, [*keys, *(part for aggregate_call in calls for part in children(aggregate_call))])
     places = placed[: len(keys)]
     rest = iter(placed[len(keys) :])
     attached: list[Aggregate] = [with_children(call, [next(rest) for _ in children(call)]).aggregate for call in calls]
@@ -71,14 +77,14 @@ def _bits(question: GroupingCall, chosen: Sequence[Any]) -> int:
 
 def _found(expressions: Sequence[Any], kind: type) -> list[Any]:
     """Those that stand in the expressions, once each."""
-    found: dict[Any, None] = {}
+    parts: dict[Any, None] = {}
     for expression in expressions:
         for part in walk(expression):
             if isinstance(part, SubqueryValue):
-                found |= dict.fromkeys(_found([part.result, *part.conditions], kind))
+                parts |= dict.fromkeys(_found([part.result, *part.conditions], kind))
             elif isinstance(part, kind):
-                found[part] = None
-    return list(found)
+                parts[part] = None
+    return list(parts)
 
 
 def _over_groups(
@@ -104,8 +110,8 @@ def _over_groups(
         if isinstance(part, ColumnRef):
             raise GroupingError(column(part.index))
         if isinstance(part, SubqueryValue):
-            conditions = tuple(rewrite(each, around) for each in part.conditions)
-            domain = tuple(rewrite(each, around) for each in part.domain)
+            conditions = tuple(rewrite(condition, around) for condition in part.conditions)
+            domain = tuple(rewrite(column, around) for column in part.domain)
             return replace(part, conditions=conditions, result=rewrite(part.result, around), domain=domain)
         return None
 

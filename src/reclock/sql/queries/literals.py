@@ -220,11 +220,11 @@ def _interval(text: str) -> timedelta:
     if at == end:
         raise ValueError(text)
     while at < end:
-        found = _INTERVAL_PART.match(text, at, end)
-        if not found:
+        match = _INTERVAL_PART.match(text, at, end)
+        if not match:
             raise ValueError(text)
-        sign, hours, minutes, seconds, amount, unit = found.groups()
-        at = found.end()
+        sign, hours, minutes, seconds, amount, unit = match.groups()
+        at = match.end()
         if hours is not None:
             part = (Decimal(hours) * 3600 + Decimal(minutes) * 60 + Decimal(seconds or 0)) * _UNITS["second"]
         else:
@@ -258,15 +258,15 @@ def _array(text: str, type: ScalarType) -> tuple[Any, ...]:
         raise InvalidText(str(type), text)
     inner, at, items = inner[1:-1], 0, list[Any]()
     while inner.strip():
-        found = _ELEMENT.match(inner, at)
-        if found is None or (found[1] is None and not found[2]):
+        element = _ELEMENT.match(inner, at)
+        if element is None or (element[1] is None and not element[2]):
             raise InvalidText(str(type), text)
-        if found[1] is not None:
-            items.append(parse_text(re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), type.element))
+        if element[1] is not None:
+            items.append(parse_text(re.sub(r"\\(.)", r"\1", element[1], flags=re.DOTALL), type.element))
         else:
-            items.append(None if found[2].upper() == "NULL" else parse_text(found[2], type.element))
-        at = found.end()
-        if not found[3]:
+            items.append(None if element[2].upper() == "NULL" else parse_text(element[2], type.element))
+        at = element.end()
+        if not element[3]:
             break
     return tuple(items)
 
@@ -299,5 +299,5 @@ _READERS: dict[TypeName, Callable[[str], Any]] = {
     TypeName.TIMESTAMPTZ: _timestamptz,
     TypeName.INTERVAL: _interval,
     TypeName.BYTEA: _bytea,
-    **dict.fromkeys((each for each in TypeName if ScalarType(each).is_object_id), _object_id),
+    **dict.fromkeys((name for name in TypeName if ScalarType(name).is_object_id), _object_id),
 }

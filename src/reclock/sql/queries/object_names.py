@@ -38,17 +38,17 @@ def named_object(text: str, target: ScalarType, catalog: PlannerCatalog, session
             return object_oid(entry.id)
         case TypeName.REGNAMESPACE if catalog.snapshot is not None:
             ids = {schema.name: schema.id for schema in catalog.snapshot.schemas.values()}
-            found: str | int | None = ids.get(parts[-1])
+            object_id: str | int | None = ids.get(parts[-1])
         case TypeName.REGROLE if catalog.snapshot is not None:
             role = catalog.snapshot.role_by_name(parts[-1])
-            found = role.id if role is not None else None
+            object_id = role.id if role is not None else None
         case TypeName.REGPROC if parts[-1] == "array_in":
             return _ARRAY_INPUT
         case _:
-            found = None
-    if found is None:
+            object_id = None
+    if object_id is None:
         raise UnknownObject(_KINDS.get(target.name, "object"), text)
-    return object_oid(found)
+    return object_oid(object_id)
 
 
 _KINDS = {TypeName.REGNAMESPACE: "schema", TypeName.REGROLE: "role", TypeName.REGPROC: "function"}

@@ -55,7 +55,7 @@ def check_unique(name: str, arguments: Sequence[Any]) -> None:
     """Raises ``AmbiguousFunction`` where the types of the arguments choose no function."""
     written, deciding = _OVERLOADED.get(name, (name, ()))
     if deciding and len(arguments) > deciding[-1] and all(is_open(arguments[i]) for i in deciding):
-        raise AmbiguousFunction(written, ["unknown" if each.type is None else str(each.type) for each in arguments])
+        raise AmbiguousFunction(written, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
 
 
 def _constants(arguments: Sequence[Any]) -> dict[int, object]:

@@ -92,7 +92,8 @@ def _modified(node: exp.Expr, context: Context, query: PlannedQuery) -> PlannedQ
     """ORDER BY here knows the output columns alone, by name or position."""
     limit, offset = limits(node, context.session.parameters)
     order = tuple(
-        _ordering(each, query.plan.desc.names) for each in (node.args["order"].expressions if node.args.get("order") else ())
+        _ordering(ordering, query.plan.desc.names)
+        for ordering in (node.args["order"].expressions if node.args.get("order") else ())
     )
     return PlannedQuery(query.plan, order, limit, offset, query.visible, query.untyped)
 
@@ -166,12 +167,14 @@ def _values(node: exp.Values, context: Context, hints: Hints) -> PlannedQuery:
     if any(len(row) != width for row in rows):
         raise SqlSyntaxError("VALUES lists must all be the same length")
     expr_context = ExprContext(Scope(), SubqueryPlanner(context), "VALUES")
-    values = [[scalar(each, expr_context) for each in row] for row in rows]
-    if any(has(each, SubqueryValue) for row in values for each in row):
+    values = [[scalar(value, expr_context) for value in row] for row in rows]
+    if any(has(value, SubqueryValue) for row in values for value in row):
         raise UnsupportedSql("a subquery in VALUES is not supported", hint="write a SELECT")
-    given = [*hints, *[None] * width][:width]
+    expected_types = [*hints, *[None] * width][:width]
     untyped = frozenset(i for i in range(width) if all(isinstance(row[i], Untyped) for row in values))
-    types = [common_type([row[i].type for row in values] + [given[i] if i in untyped else None], "VALUES") for i in range(width)]
+    types = [
+        common_type([row[i].type for row in values] + [expected_types[i] if i in untyped else None], "VALUES") for i in range(width)
+    ]
     typed = [[coerce(value, type) for value, type in zip(row, types, strict=True)] for row in values]
     names = [f"column{i + 1}" for i in range(width)]
     if all(isinstance(value, Literal) for row in typed for value in row):

@@ -49,9 +49,9 @@ COLUMNS = {
 
 def in_windows(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     """``plan`` with the window functions of ``values``, and the values over it."""
-    for each in _found(values, InWindow):
-        plan, said = _in_window(plan, each)
-        values = [_replaced(value, each, said) for value in values]
+    for window in _found(values, InWindow):
+        plan, result = _in_window(plan, window)
+        values = [_replaced(value, window, result) for value in values]
     return plan, list(values)
 
 
@@ -60,10 +60,10 @@ def spread(plan: Plan, values: Sequence[Any]) -> tuple[Plan, list[Any]]:
     elements = _found(values, Elements)
     if elements:
         width = len(plan.desc)
-        columns = tuple(Column(f"column{width + i + 1}", each.type) for i, each in enumerate(elements))
-        plan = FlatMap(plan, tuple(each.array for each in elements), RelationDesc(plan.desc.columns + columns))
-        for i, each in enumerate(elements):
-            values = [_replaced(value, each, ColumnRef(width + i, each.type)) for value in values]
+        columns = tuple(Column(f"column{width + i + 1}", element.type) for i, element in enumerate(elements))
+        plan = FlatMap(plan, tuple(element.array for element in elements), RelationDesc(plan.desc.columns + columns))
+        for i, element in enumerate(elements):
+            values = [_replaced(value, element, ColumnRef(width + i, element.type)) for value in values]
     return plan, list(values)
 
 
@@ -72,28 +72,28 @@ def has_rows(values: Sequence[Any]) -> bool:
     return any(has(value, Elements) for value in values)
 
 
-def _in_window(plan: Plan, each: InWindow) -> tuple[Plan, ColumnRef]:
-    needed = [*each.partition, *each.order, *each.arguments]
+def _in_window(plan: Plan, window_call: InWindow) -> tuple[Plan, ColumnRef]:
+    needed = [*window_call.partition, *window_call.order, *window_call.arguments]
     computed = list(dict.fromkeys(value for value in needed if not isinstance(value, ColumnRef)))
     width = len(plan.desc)
     plan = map_columns(plan, computed)
     indexes = iter([value.index if isinstance(value, ColumnRef) else width + computed.index(value) for value in needed])
-    group_by = tuple(islice(indexes, len(each.partition)))
-    ordered = islice(indexes, len(each.order))
-    order = tuple(Ordering(*key) for key in zip(ordered, each.is_descending, each.nulls_first, strict=True))
+    group_by = tuple(islice(indexes, len(window_call.partition)))
+    ordered = islice(indexes, len(window_call.order))
+    order = tuple(Ordering(*key) for key in zip(ordered, window_call.is_descending, window_call.nulls_first, strict=True))
     of = list(indexes)
     function: WindowFunction | Aggregate
-    if isinstance(each.function, Aggregate):
-        name = each.function.function
-        given = [ColumnRef(index, value.type) for index, value in zip(of, each.arguments, strict=True)]
-        function = replace(each.function, arguments=tuple(given))
+    if isinstance(window_call.function, Aggregate):
+        name = window_call.function.function
+        columns = [ColumnRef(index, value.type) for index, value in zip(of, window_call.arguments, strict=True)]
+        function = replace(window_call.function, arguments=tuple(columns))
     else:
-        name = each.function.name
+        name = window_call.function.name
         value, default, *_ = [*of, None, None]
-        function = replace(each.function, value=value, default=default)
-    said = Column(name, each.type, is_nullable=bool(each.arguments))
-    window = Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, said)), each.frame)
-    return window, ColumnRef(len(plan.desc), each.type)
+        function = replace(window_call.function, value=value, default=default)
+    column = Column(name, window_call.type, is_nullable=bool(window_call.arguments))
+    window = Window(plan, group_by, order, function, RelationDesc((*plan.desc.columns, column)), window_call.frame)
+    return window, ColumnRef(len(plan.desc), window_call.type)
 
 
 def _found(values: Sequence[Any], kind: type) -> list[Any]:

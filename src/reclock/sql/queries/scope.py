@@ -72,13 +72,13 @@ class Scope:
     def find(self, name: str, qualifier: Sequence[str] = ()) -> int | None:
         """The position of the only column of that name, None if there is none. Raises ``AmbiguousColumn``."""
         if qualifier:
-            found = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
+            indexes = [i for i, column in enumerate(self.columns) if column.name == name and column.belongs_to(qualifier)]
         else:
-            found = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
-        found = [i for i in found if not self.columns[i].is_around] or found
-        if len(found) > 1:
+            indexes = [i for i, column in enumerate(self.columns) if column.name == name and not column.is_merged_away]
+        indexes = [i for i in indexes if not self.columns[i].is_around] or indexes
+        if len(indexes) > 1:
             raise AmbiguousColumn(".".join([*qualifier, name]))
-        return found[0] if found else None
+        return indexes[0] if indexes else None
 
     def resolve(self, name: str, qualifier: Sequence[str] = ()) -> ColumnRef | OuterRef:
         """The column, here or else around. Raises ``UnknownColumn``, ``UnknownRelation`` or ``AmbiguousColumn``."""

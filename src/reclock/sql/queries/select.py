@@ -52,11 +52,11 @@ def plan_block(node: exp.Select, context: Context, outer: Scope | None) -> Block
     terms = split(node.args["where"].this) if node.args.get("where") else []
     later = [term for term in terms if is_subquery_filter(term)]
     applied = [condition(term, expr_context) for term in terms if not is_subquery_filter(term)]
-    plan, plain = attach(relation.plan, [each for each in applied if not has(each, OuterRef)])
+    plan, plain = attach(relation.plan, [predicate for predicate in applied if not has(predicate, OuterRef)])
     plan = filter_rows(plan, plain)
     for term in later:
         plan = filter_by_subquery(term, plan, expr_context)
-    return Block(node, ScopedPlan(plan, scope), tuple(each for each in applied if has(each, OuterRef)))
+    return Block(node, ScopedPlan(plan, scope), tuple(predicate for predicate in applied if has(predicate, OuterRef)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def finish_select(
     given = [*hints, *[None] * len(items)]
     items = [replace(item, value=_typed(item.value, hint)) for item, hint in zip(items, given, strict=False)]
     order_nodes = list(node.args["order"].expressions) if node.args.get("order") else []
-    order = [_by_output(each.this, items) or _by_input(each.this, expr_context, "ORDER BY") for each in order_nodes]
+    order = [_by_output(ordering.this, items) or _by_input(ordering.this, expr_context, "ORDER BY") for ordering in order_nodes]
     unique_on = _distinct_on(node, items, expr_context)
     check_windows(node.args.get("windows") or (), expr_context)
     having = condition(node.args["having"].this, replace(expr_context, clause="HAVING")) if node.args.get("having") else None
@@ -87,10 +87,14 @@ def finish_select(
     values = [item.value for item in items]
     kept = [ColumnRef(i, type) for i, type in enumerate(around.desc.types)] if around is not None else []
     everything = [*values, *order, *unique_on, *([having] if having is not None else [])]
-    if any(has(each, OuterRef) for each in everything):
+    if any(has(expression, OuterRef) for expression in everything):
         raise correlated_error()
     plan = relation.plan
-    if node.args.get("group") or having is not None or any(has(each, AggregateCall, GroupingCall) for each in everything):
+    if (
+        node.args.get("group")
+        or having is not None
+        or any(has(expression, AggregateCall, GroupingCall) for expression in everything)
+    ):
         sets = _grouping_sets(node, items, replace(expr_context, takes_aggregates=False, clause="GROUP BY"))
         if len(sets) > 1:
             if around is not None and [] in sets:
@@ -103,7 +107,7 @@ def finish_select(
     if having is not None:
         plan, (having,) = attach(plan, [everything.pop()])
         plan = filter_rows(plan, [having])
-    plan, everything = in_windows(*attach(plan, [*kept, *(_within(kept, each) for each in everything)]))
+    plan, everything = in_windows(*attach(plan, [*kept, *(_within(kept, expression) for expression in everything)]))
     sorting = everything[len(kept) + len(items) :]
     is_distinct = node.args.get("distinct") is not None
     if unique_on and order and has_rows(everything) and not has_rows(sorting):
@@ -127,13 +131,15 @@ def _with_empty(around: Plan, groups: Plan, values: Sequence[Any]) -> tuple[Plan
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(width + i, type)), BOOLEAN)
         for i, type in enumerate(around.desc.types)
     ]
-    moved = [move_columns(of_no_rows(each, groups, width), lambda i: i if i < width else width + i) for each in values]
+    moved = [move_columns(of_no_rows(value, groups, width), lambda i: i if i < width else width + i) for value in values]
     return join(around, groups, JoinKind.LEFT, same), moved
 
 
-def _within(kept: Sequence[Any], value: Any) -> Any:
+def _within(partition: Sequence[Any], value: Any) -> Any:
     """Its windows are of the rows for one row around."""
-    return rewrite(value, lambda part: replace(part, partition=(*kept, *part.partition)) if isinstance(part, InWindow) else None)
+    return rewrite(
+        value, lambda part: replace(part, partition=(*partition, *part.partition)) if isinstance(part, InWindow) else None
+    )
 
 
 def select_values(node: exp.Select, relation: ScopedPlan, context: Context) -> list[Any]:
@@ -151,14 +157,17 @@ def select_order(node: exp.Select, relation: ScopedPlan, context: Context) -> li
         for item in _items(projection, expr_context)
     ]
     order = node.args["order"].expressions if node.args.get("order") else []
-    found = [(_by_output(each.this, items) or _by_input(each.this, expr_context, "ORDER BY"), _ordering(0, each)) for each in order]
-    return [(value, how.is_descending, how.nulls_first) for value, how in found]
+    terms = [
+        (_by_output(ordering.this, items) or _by_input(ordering.this, expr_context, "ORDER BY"), _ordering(0, ordering))
+        for ordering in order
+    ]
+    return [(value, how.is_descending, how.nulls_first) for value, how in terms]
 
 
 def select_list(expressions: Sequence[exp.Expr], scope: Scope, context: Context, clause: str) -> list[tuple[str, Any]]:
     """The names and scalars of a list that stands outside of a SELECT; no aggregates."""
     expr_context = ExprContext(scope, SubqueryPlanner(context), clause)
-    return [(item.name, default_to_text(item.value)) for each in expressions for item in _items(each, expr_context)]
+    return [(item.name, default_to_text(item.value)) for expression in expressions for item in _items(expression, expr_context)]
 
 
 def _typed(value: Any, hint: ScalarType | None) -> Any:
@@ -180,18 +189,18 @@ def _shape(
 ) -> PlannedQuery:
     """Columns in their order, the hidden ones that are only ordered by last."""
     columns = [*values, *kept]
-    for each in (*unique_on, *order):
-        if each in columns:
+    for expression in (*unique_on, *order):
+        if expression in columns:
             continue
         if is_distinct and not unique_on:
             raise InvalidColumnReference("for SELECT DISTINCT, ORDER BY expressions must appear in select list")
-        columns.append(each)
-    orderings = tuple(_ordering(columns.index(each), how) for each, how in zip(order, order_nodes, strict=True))
+        columns.append(expression)
+    orderings = tuple(_ordering(columns.index(ordering), how) for ordering, how in zip(order, order_nodes, strict=True))
     hidden = [f"order{i + 1}" for i in range(len(columns) - len(values) - len(kept))]
     around = range(len(values), len(values) + len(kept))
     plan = compute(plan, columns, [*names, *(f"around{i + 1}" for i in range(len(kept))), *hidden])
     if unique_on:
-        plan = _first(plan, around, [columns.index(each) for each in unique_on], orderings)
+        plan = _first(plan, around, [columns.index(expression) for expression in unique_on], orderings)
     elif is_distinct:
         plan = plan if isinstance(plan, Distinct) else Distinct(plan)
     limit, offset = limited
@@ -204,8 +213,8 @@ def _first_rows(
     """Of the rows of ``plan`` the first of each group of DISTINCT ON, and behind their columns what they were sorted by."""
     width = len(plan.desc)
     scalars = [*kept, *order, *unique_on]
-    computed = list(dict.fromkeys(each for each in scalars if not isinstance(each, ColumnRef)))
-    places = [each.index if isinstance(each, ColumnRef) else width + computed.index(each) for each in scalars]
+    computed = list(dict.fromkeys(scalar for scalar in scalars if not isinstance(scalar, ColumnRef)))
+    places = [scalar.index if isinstance(scalar, ColumnRef) else width + computed.index(scalar) for scalar in scalars]
     around, rest = places[: len(kept)], places[len(kept) :]
     orderings = tuple(_ordering(place, how) for place, how in zip(rest, order_nodes, strict=False))
     return _first(map_columns(plan, computed), around, rest[len(order) :], orderings)
@@ -300,15 +309,15 @@ def _position(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None
 def _named(node: exp.Expr, items: Sequence[_Item], clause: str) -> Any | None:
     if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
         return None
-    found = {item.value: None for item in items if item.name == fold(node.this)}
-    if len(found) > 1:
+    values = {item.value: None for item in items if item.name == fold(node.this)}
+    if len(values) > 1:
         raise AmbiguousColumn(fold(node.this), clause)
-    return next(iter(found), None)
+    return next(iter(values), None)
 
 
 def _by_output(node: exp.Expr, items: Sequence[_Item], clause: str = "ORDER BY") -> Any | None:
-    found = _position(node, items, clause)
-    return found if found is not None else _named(node, items, clause)
+    position = _position(node, items, clause)
+    return position if position is not None else _named(node, items, clause)
 
 
 def _by_input(node: exp.Expr, expr_context: ExprContext, clause: str) -> Any:
@@ -321,7 +330,7 @@ def _distinct_on(node: exp.Select, items: Sequence[_Item], expr_context: ExprCon
     if on is None:
         return []
     nodes = on.expressions if isinstance(on, exp.Tuple) else [on]
-    return [_by_output(each, items, "DISTINCT ON") or _by_input(each, expr_context, "DISTINCT ON") for each in nodes]
+    return [_by_output(node, items, "DISTINCT ON") or _by_input(node, expr_context, "DISTINCT ON") for node in nodes]
 
 
 def _grouping_sets(node: exp.Select, items: Sequence[_Item], expr_context: ExprContext) -> list[list[Any]]:
@@ -346,17 +355,17 @@ def _grouping_sets(node: exp.Select, items: Sequence[_Item], expr_context: ExprC
         return found
 
     def together(node: exp.Expr) -> list[Any]:
-        return [key(each) for each in node.expressions] if isinstance(node, exp.Tuple) else [key(node)]
+        return [key(expression) for expression in node.expressions] if isinstance(node, exp.Tuple) else [key(node)]
 
     def sets(node: exp.Expr) -> list[list[Any]]:
         match node:
             case exp.GroupingSets():
-                return [found for each in node.expressions for found in sets(each)]
+                return [found for expression in node.expressions for found in sets(expression)]
             case exp.Rollup():
-                parts = [together(each) for each in node.expressions]
+                parts = [together(expression) for expression in node.expressions]
                 return [list(chain.from_iterable(parts[:count])) for count in range(len(parts), -1, -1)]
             case exp.Cube():
-                parts = [together(each) for each in node.expressions]
+                parts = [together(expression) for expression in node.expressions]
                 if len(parts) > _CUBE_LIMIT:
                     raise InvalidGrouping(f"CUBE is limited to {_CUBE_LIMIT} elements", sqlstate="54011")
                 return [
@@ -367,9 +376,9 @@ def _grouping_sets(node: exp.Select, items: Sequence[_Item], expr_context: ExprC
             case _:
                 return [together(node)]
 
-    choices = [sets(each) for each in clause.expressions]
+    choices = [sets(element) for element in clause.expressions]
     if prod(map(len, choices)) > _SETS_LIMIT:
         raise InvalidGrouping(f"too many grouping sets present (maximum {_SETS_LIMIT})", sqlstate="54001")
     found = [list(dict.fromkeys(chain.from_iterable(chosen))) for chosen in product(*choices)]
     is_distinct = clause.args.get("all") is False
-    return list({frozenset(each): each for each in found}.values()) if is_distinct else found
+    return list({frozenset(grouping_set): grouping_set for grouping_set in found}.values()) if is_distinct else found

@@ -54,7 +54,7 @@ def signature(name: str, arguments: Sequence[Any]) -> tuple[tuple[ScalarType, ..
     """The types of the arguments and of the answer. Raises ``UnknownFunction``."""
     types, required, result, _ = _FUNCTIONS[name]
     if not required <= len(arguments) <= len(types):
-        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in arguments])
+        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
     return types[: len(arguments)], result
 
 
@@ -64,7 +64,7 @@ def answered(call: Call, session: SessionNames) -> Any:
         if call.function != "current_setting":
             raise UnsupportedSql(f"{call.function} of what is no constant is not supported")
         name, settings = call.arguments[0], sorted(session.settings().items())
-        branches = tuple((Call("=", (name, Literal(each, TEXT)), BOOLEAN), Literal(value, TEXT)) for each, value in settings)
+        branches = tuple((Call("=", (name, Literal(label, TEXT)), BOOLEAN), Literal(value, TEXT)) for label, value in settings)
         return Case(branches, Literal(None, TEXT), TEXT) if branches else Literal(None, TEXT)
     values = [argument.value for argument in call.arguments if isinstance(argument, Literal)]
     return Literal(None if None in values else _FUNCTIONS[call.function][3](session, *values), call.type)

@@ -60,18 +60,18 @@ def is_subquery_filter(node: exp.Expr) -> bool:
 
 
 def filter_by_subquery(node: exp.Expr, plan: Plan, expr_context: ExprContext) -> Plan:
-    """The rows of ``plan`` for which the condition holds; ``reading`` is that of the WHERE it stands in."""
+    """The rows of ``plan`` for which the condition holds; ``expr_context`` is that of its WHERE."""
     predicate, is_negated = _parts(node)
     kind = JoinKind.ANTI if is_negated else JoinKind.SEMI
     planner = expr_context.subqueries
     if isinstance(predicate, exp.Exists):
         inner = planner.rows(predicate.this, expr_context.scope)
-        return join(plan, inner.plan, kind, [shift_inner(each, len(plan.desc)) for each in inner.conditions])
+        return join(plan, inner.plan, kind, [shift_inner(condition, len(plan.desc)) for condition in inner.conditions])
     visible = range(len(plan.desc))
     operand = predicate.this.unnest() if isinstance(predicate.this, exp.Paren) else predicate.this
-    operands = [scalar(each, expr_context) for each in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
+    operands = [scalar(item, expr_context) for item in (operand.expressions if isinstance(operand, exp.Tuple) else [operand])]
     plan, operands = attach(plan, operands)
-    if any(has(each, OuterRef) for each in operands):
+    if any(has(operand, OuterRef) for operand in operands):
         raise correlated_error()
     inner = planner.rows(predicate.args["query"], expr_context.scope)
     return project(_match(plan, operands, inner, is_negated), visible)
@@ -82,13 +82,13 @@ def _match(plan: Plan, operands: Sequence[Any], inner: SubqueryRows, is_negated:
     width = len(plan.desc)
     columns = _shown(inner, len(operands))
     operands = [_of_type(mine, theirs) for mine, theirs in zip(operands, columns, strict=True)]
-    conditions = [shift_inner(each, width) for each in inner.conditions]
+    conditions = [shift_inner(condition, width) for condition in inner.conditions]
     pairs = [equal(mine, shift_inner(theirs, width)) for mine, theirs in zip(operands, columns, strict=True)]
     if not is_negated:
         return join(plan, inner.plan, JoinKind.SEMI, [*conditions, *pairs])
     unmatched = join(plan, inner.plan, JoinKind.ANTI, [*conditions, *pairs])
-    if not any(is_nullable(each, plan.desc.columns) for each in operands) and not any(
-        has(each, OuterRef) or is_nullable(each, inner.plan.desc.columns) for each in columns
+    if not any(is_nullable(operand, plan.desc.columns) for operand in operands) and not any(
+        has(column, OuterRef) or is_nullable(column, inner.plan.desc.columns) for column in columns
     ):
         return unmatched
     if len(pairs) > 1 or conditions:
@@ -157,7 +157,7 @@ class SubqueryPlanner:
         if not inner.conditions:
             counted = reduce(inner.plan, (), [_COUNT])
             return SubqueryValue(counted, (), Call(">", (ColumnRef(0, BIGINT), Literal(0, BIGINT)), BOOLEAN), is_exactly_one=True)
-        pairs = [_equality(each) for each in inner.conditions]
+        pairs = [_equality(condition) for condition in inner.conditions]
         keys = distinct(compute(inner.plan, [mine for _, mine in pairs]))
         conditions = tuple(equal(outer, ColumnRef(i, mine.type)) for i, (outer, mine) in enumerate(pairs))
         return SubqueryValue(map_columns(keys, [_TRUE]), conditions, negated(is_null(ColumnRef(len(pairs), BOOLEAN))))
@@ -166,7 +166,7 @@ class SubqueryPlanner:
         """``operands IN (node)``: true if a row is equal, else unknown if a NULL leaves it open, else false."""
         inner = self.rows(node, scope)
         columns = _shown(inner, len(operands))
-        if inner.conditions or len(operands) > 1 or any(has(each, OuterRef) for each in (*operands, *columns)):
+        if inner.conditions or len(operands) > 1 or any(has(column, OuterRef) for column in (*operands, *columns)):
             raise UnsupportedSql(
                 "this IN is supported as a condition of WHERE only", hint="join it to the others by AND, or use EXISTS"
             )
@@ -189,7 +189,7 @@ class SubqueryPlanner:
             plan = self._plan(query, block)
             return SubqueryRows(plan, (), tuple(ColumnRef(i, type) for i, type in enumerate(plan.desc.types)))
         values = self._values(block)
-        if any(has(each, AggregateCall) for each in values):
+        if any(has(value, AggregateCall) for value in values):
             raise correlated_error()
         plan, values = attach(block.relation.plan, values)
         return SubqueryRows(plan, block.correlated, tuple(values))
@@ -198,21 +198,28 @@ class SubqueryPlanner:
         """The only column of all rows, in their order."""
         query = unwrapped(node)
         order = query.args.get("order")
-        if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(each) for each in _CUT):
+        if not isinstance(query, exp.Select) or len(query.expressions) != 1 or any(query.args.get(clause) for clause in _CUT):
             planned = self.context.queries.plan(query, self.context)
             _check_width(planned.visible, 1)
-            plan, keys = planned.plan, [ColumnRef(each.index, planned.plan.desc.types[each.index]) for each in planned.order]
+            plan, keys = (
+                planned.plan,
+                [ColumnRef(ordering.index, planned.plan.desc.types[ordering.index]) for ordering in planned.order],
+            )
             value = ColumnRef(0, plan.desc.types[0])
-            if planned.limit is not None or planned.offset or any(each.is_descending or each.nulls_first for each in planned.order):
+            if (
+                planned.limit is not None
+                or planned.offset
+                or any(ordering.is_descending or ordering.nulls_first for ordering in planned.order)
+            ):
                 raise UnsupportedSql("this ORDER BY or LIMIT in ARRAY is not supported", hint="an ascending ORDER BY is")
             collected = reduce(plan, (), [Aggregate("array_agg", (value, *keys), array(value.type))])
             found: Any = SubqueryValue(collected, (), ColumnRef(0, array(value.type)), is_exactly_one=True)
         else:
             [item] = query.expressions
             item = item.this if isinstance(item, exp.Alias) else item
-            terms = [_ordered_by(each.this, item) for each in order.expressions] if order else []
-            ordered = [exp.Ordered(this=tracked_copy(each), nulls_first=False) for each in terms]
-            if order and any(each.args.get("desc") or each.args.get("nulls_first") for each in order.expressions):
+            terms = [_ordered_by(ordering.this, item) for ordering in order.expressions] if order else []
+            ordered = [exp.Ordered(this=tracked_copy(term), nulls_first=False) for term in terms]
+            if order and any(ordering.args.get("desc") or ordering.args.get("nulls_first") for ordering in order.expressions):
                 raise UnsupportedSql("this ORDER BY in ARRAY is not supported", hint="an ascending ORDER BY is")
             argument = exp.Order(this=tracked_copy(item), expressions=ordered) if ordered else tracked_copy(item)
             collecting = tracked_copy(query)
@@ -242,7 +249,7 @@ class SubqueryPlanner:
         key = unique_key(block.relation.plan)
         if key is None or has(values[0], AggregateCall) or block.node.args.get("distinct"):
             return None
-        equal_to = {side.index for each in block.correlated for side in _equal_columns(each)}
+        equal_to = {side.index for condition in block.correlated for side in _equal_columns(condition)}
         if not set(key) <= equal_to:
             return None
         plan, (value,) = attach(block.relation.plan, values)
@@ -256,7 +263,7 @@ class SubqueryPlanner:
         """The value for every row around that differs in what the subquery names of it, joined by that."""
         columns = [scope.columns[i] for i in around]
         desc = RelationDesc(tuple(Column(column.name, column.type) for column in columns))
-        rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(each, is_around=True) for each in columns)))
+        rows = ScopedPlan(Get(AROUND, "around", desc), Scope(tuple(replace(column, is_around=True) for column in columns)))
         block = self.context.queries.block(query, replace(self.context, around=rows), None)
         limit, offset = limits(query, self.parameters)
         values = self._values(block, may_have_limit=True)
@@ -287,7 +294,7 @@ class SubqueryPlanner:
         _check_width(len(values), 1)
         if not has(values[0], AggregateCall) or block.node.args.get("distinct") or has(values[0], OuterRef):
             raise correlated_error()
-        pairs = [_equality(each) for each in block.correlated]
+        pairs = [_equality(condition) for condition in block.correlated]
         keys = list(dict.fromkeys(mine for _, mine in pairs))
         plan, (value,) = group(block.relation, keys, values)
         conditions = tuple(equal(outer, ColumnRef(keys.index(mine), mine.type)) for outer, mine in pairs)
@@ -376,10 +383,10 @@ def _shown(rows: SubqueryRows, width: int) -> Sequence[Any]:
     return rows.shown
 
 
-def _check_width(found: int, wanted: int) -> None:
-    if found > wanted:
-        raise SqlSyntaxError("subquery must return only one column" if wanted == 1 else "subquery has too many columns")
-    if found < wanted:
+def _check_width(width: int, expected: int) -> None:
+    if width > expected:
+        raise SqlSyntaxError("subquery must return only one column" if expected == 1 else "subquery has too many columns")
+    if width < expected:
         raise SqlSyntaxError("subquery has too few columns")
 
 

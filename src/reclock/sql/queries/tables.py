@@ -99,9 +99,9 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
         if number:
             raise UnsupportedSql(f"WITH ORDINALITY is not supported of {name}")
         return _one_value(call_node, node, left, expr_context)
-    arrays = ROW_FUNCTIONS[name](call, [scalar(each, expr_context) for each in call_node.expressions])
+    arrays = ROW_FUNCTIONS[name](call, [scalar(argument, expr_context) for argument in call_node.expressions])
     plan, arrays = attach(left.plan, arrays)
-    if len(plan.desc) > len(left.plan.desc) or any(has(each, OuterRef) for each in arrays):
+    if len(plan.desc) > len(left.plan.desc) or any(has(array, OuterRef) for array in arrays):
         raise UnsupportedSql("a subquery in the arguments of a function in FROM is not supported")
     alias = node.args.get("alias")
     called = fold(alias.this) if alias is not None and alias.this else name
@@ -109,10 +109,10 @@ def _function(node: exp.Expr, left: ScopedPlan, context: Context) -> ScopedPlan:
     if number:
         arrays = [*arrays, _numbers(arrays[0])]
         names = [*names, fold(number) if isinstance(number, exp.Identifier) else "ordinality"]
-    columns = tuple(Column(each, value.type.element) for each, value in zip(names, arrays, strict=True))
+    columns = tuple(Column(name, value.type.element) for name, value in zip(names, arrays, strict=True))
     spread = FlatMap(plan, tuple(arrays), RelationDesc(plan.desc.columns + columns))
-    own = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
-    return ScopedPlan(spread, _aliased(ScopedPlan(spread, own), node).scope)
+    scope_of_columns = Scope(tuple(ScopeColumn(called, column.name, column.type) for column in columns))
+    return ScopedPlan(spread, _aliased(ScopedPlan(spread, scope_of_columns), node).scope)
 
 
 def _numbers(rows: Any) -> Any:
@@ -150,11 +150,11 @@ def _lateral(left: ScopedPlan, node: exp.Lateral, joining: exp.Join, context: Co
     around = distinct(project(left.plan, names))
     rows = ScopedPlan(around, Scope(tuple(replace(left.scope.columns[i], is_around=True) for i in names)))
     block = context.queries.block(query, replace(context, around=rows), None)
-    found = context.queries.finish(block.node, block.relation, context, around)
-    right, kept = found.embedded, len(left.plan.desc) + found.visible
-    own = _aliased(ScopedPlan(right, Scope.of(RelationDesc(right.desc.columns[: found.visible]), None)), node).scope
-    _check_names(left, ScopedPlan(right, own))
-    scope = left.scope.beside(own)
+    planned = context.queries.finish(block.node, block.relation, context, around)
+    right, kept = planned.embedded, len(left.plan.desc) + planned.visible
+    scope_of_function = _aliased(ScopedPlan(right, Scope.of(RelationDesc(right.desc.columns[: planned.visible]), None)), node).scope
+    _check_names(left, ScopedPlan(right, scope_of_function))
+    scope = left.scope.beside(scope_of_function)
     types = around.desc.types
     same = [
         Call("is_not_distinct", (ColumnRef(i, type), ColumnRef(kept + k, type)), BOOLEAN)
@@ -176,8 +176,8 @@ def _lateral_function(left: ScopedPlan, node: exp.Lateral, *, is_plain: bool, co
 def _relation(node: exp.Expr, context: Context) -> ScopedPlan:
     """``node`` with the joins nested in it."""
     relation = _one_relation(node, context)
-    for each in node.args.get("joins") or []:
-        relation = _join(relation, _relation(each.this, context), each, context)
+    for join_node in node.args.get("joins") or []:
+        relation = _join(relation, _relation(join_node.this, context), join_node, context)
     return relation
 
 
@@ -283,7 +283,7 @@ def _join(left: ScopedPlan, right: ScopedPlan, node: exp.Join, context: Context)
 def _conditions(on: exp.Expr | None, scope: Scope, context: Context) -> list[Any]:
     expr_context = ExprContext(scope, SubqueryPlanner(context), "JOIN/ON")
     conditions = [condition(term, expr_context) for term in split(on)] if on is not None else []
-    if any(has(each, SubqueryValue) for each in conditions):
+    if any(has(condition, SubqueryValue) for condition in conditions):
         raise UnsupportedSql("a subquery in ON is not supported", hint="put the condition in WHERE, or the subquery in FROM")
     return conditions
 
@@ -299,15 +299,15 @@ def _using(left: ScopedPlan, right: ScopedPlan, kind: JoinKind, names: list[str]
     if kind is JoinKind.FULL:
         merged = [call("coalesce", [ColumnRef(i, columns[i].type) for i in pair]) for pair in pairs]
         plan = map_columns(plan, merged, names)
-        kept = [len(columns) + i for i in range(len(pairs))]
+        shared = [len(columns) + i for i in range(len(pairs))]
         columns += tuple(ScopeColumn(None, name, value.type) for name, value in zip(names, merged, strict=True))
         away = [i for pair in pairs for i in pair]
     else:
-        kept = [b if kind is JoinKind.RIGHT else a for a, b in pairs]
+        shared = [b if kind is JoinKind.RIGHT else a for a, b in pairs]
         away = [a if kind is JoinKind.RIGHT else b for a, b in pairs]
-    others = [i for i, column in enumerate(columns) if i not in kept and i not in away and not column.is_merged_away]
+    others = [i for i, column in enumerate(columns) if i not in shared and i not in away and not column.is_merged_away]
     hidden = [*away, *(i for i, column in enumerate(columns) if column.is_merged_away)]
-    order = [*kept, *others, *hidden]
+    order = [*shared, *others, *hidden]
     moved = tuple(replace(columns[i], is_merged_away=i in hidden) for i in order)
     return ScopedPlan(project(plan, order), Scope(moved))
 

@@ -38,7 +38,7 @@ def expand_views(plan: Plan, catalog: PlannerCatalog, instead: Instead = lambda 
                 is_view = isinstance(entry, RelationEntry) and entry.query is not None
                 return visit(entry.query) if is_view else plan  # type: ignore[union-attr, arg-type]
             case _:
-                return with_inputs(plan, [visit(each) for each in inputs(plan)])
+                return with_inputs(plan, [visit(input) for input in inputs(plan)])
 
     return visit(plan)
 

@@ -38,16 +38,16 @@ def _window(node: exp.Window, context: ExprContext) -> Any:
     if not context.takes_aggregates or context.clause not in ("SELECT", "ORDER BY"):
         raise SqlSyntaxError(f"window functions are not allowed in {context.clause}")
     partition, order, spec = _defined(node)
-    for each in order:
-        reject_unsupported(each, "this", "desc", "nulls_first")
+    for ordering in order:
+        reject_unsupported(ordering, "this", "desc", "nulls_first")
     within = replace(context, clause="a window function")
     of = InWindow(
         WindowFunction("row_number"),
         (),
-        tuple(typed(each, within) for each in partition),
-        tuple(typed(each.this, within) for each in order),
-        tuple(bool(each.args.get("desc")) for each in order),
-        tuple(bool(each.args.get("nulls_first")) for each in order),
+        tuple(typed(expression, within) for expression in partition),
+        tuple(typed(ordering.this, within) for ordering in order),
+        tuple(bool(ordering.args.get("desc")) for ordering in order),
+        tuple(bool(ordering.args.get("nulls_first")) for ordering in order),
         _frame(spec) if spec is not None else Frame(),
         BIGINT,
     )
@@ -61,40 +61,40 @@ def _window(node: exp.Window, context: ExprContext) -> Any:
         raise UnsupportedSql(
             f"window function {to_sql(node.this)[:80]} is not supported", hint=f"there are {known}, and aggregates"
         )
-    function, arguments, type = _called(name, [scalar(each, within) for each in called.expressions])
+    function, arguments, type = _called(name, [scalar(argument, within) for argument in called.expressions])
     found = replace(of, function=function, arguments=arguments, type=type)
     return _over_nothing(found) if _is_empty(of.frame) else found
 
 
 def check_windows(windows: Sequence[exp.Window], context: ExprContext) -> None:
     """Read the windows of the WINDOW clause, among which may be some that no function names. Raises ``InvalidWindow``."""
-    names = [fold(each.this) for each in windows]
-    for i, (name, each) in enumerate(zip(names, windows, strict=True)):
+    names = [fold(window.this) for window in windows]
+    for i, (name, node) in enumerate(zip(names, windows, strict=True)):
         if name in names[:i]:
             raise InvalidWindow(f'window "{name}" is already defined')
-        _check_window(each, context)
+        _check_window(node, context)
 
 
 def _check_window(node: exp.Window, context: ExprContext) -> None:
     consume(node.this)  # its name, which may be unused
     partition, order, spec = _defined(node)
     within = replace(context, clause="a window definition")
-    for each in (*partition, *(ordering.this for ordering in order)):
-        typed(each, within)
+    for expression in (*partition, *(ordering.this for ordering in order)):
+        typed(expression, within)
     if spec is not None:
         _frame(spec)
 
 
-def _aggregated(name: str, arguments: list[exp.Expr], kept: exp.Expr | None, of: InWindow, within: ExprContext) -> InWindow:
-    found = aggregate(name, arguments, kept, within)
-    if found.is_distinct:
+def _aggregated(name: str, arguments: list[exp.Expr], filter: exp.Expr | None, of: InWindow, within: ExprContext) -> InWindow:
+    call = aggregate(name, arguments, filter, within)
+    if call.is_distinct:
         raise UnsupportedSql("DISTINCT is not supported in an aggregate over a window")
-    values = found.arguments
-    if found.filter is not None:  # no engine takes both: what is not kept is NULL, which aggregates pass over
+    values = call.arguments
+    if call.filter is not None:  # no engine takes both: what is not kept is NULL, which aggregates pass over
         values = tuple(
-            Case(((found.filter, each),), Literal(None, each.type), each.type) for each in values or (Literal(1, INTEGER),)
+            Case(((call.filter, value),), Literal(None, value.type), value.type) for value in values or (Literal(1, INTEGER),)
         )
-    return replace(of, function=replace(found, arguments=(), filter=None), arguments=values, type=found.type)
+    return replace(of, function=replace(call, arguments=(), filter=None), arguments=values, type=call.type)
 
 
 def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], exp.WindowSpec | None]:
@@ -104,9 +104,9 @@ def _defined(node: exp.Window) -> tuple[Sequence[exp.Expr], Sequence[exp.Expr], 
     if node.args.get("alias") is None:
         return partition, order, spec
     name, select = fold(node.args["alias"]), node.find_ancestor(exp.Select)
-    for each in (select.args.get("windows") or ()) if select is not None else ():
-        if fold(each.this) == name and each is not node:
-            base_partition, base_order, base_spec = _defined(each)
+    for definition in (select.args.get("windows") or ()) if select is not None else ():
+        if fold(definition.this) == name and definition is not node:
+            base_partition, base_order, base_spec = _defined(definition)
             if partition or (order and base_order) or (base_spec and (order or spec)):
                 raise InvalidWindow(f'window "{name}" has that already')
             return base_partition, base_order or order, spec or base_spec
@@ -144,40 +144,40 @@ def _over_nothing(window: InWindow) -> InWindow:
     """The same where no row has a row in its frame: a function of the frame sees NULLs alone."""
     if isinstance(window.function, WindowFunction) and window.function.name not in ("first_value", "last_value"):
         return window
-    nulls = tuple(Literal(None, each.type) for each in window.arguments or (Literal(1, INTEGER),))
+    nulls = tuple(Literal(None, argument.type) for argument in window.arguments or (Literal(1, INTEGER),))
     return replace(window, arguments=nulls, frame=Frame())
 
 
-def _bound(said: Any, side: str, *, is_range: bool) -> int | None:
-    if said == "UNBOUNDED":
+def _bound(bound: Any, side: str, *, is_range: bool) -> int | None:
+    if bound == "UNBOUNDED":
         return None
-    if said == "CURRENT ROW":
+    if bound == "CURRENT ROW":
         return 0
-    if is_range or not isinstance(said, exp.Literal) or said.is_string or not str(said.this).isdigit():
+    if is_range or not isinstance(bound, exp.Literal) or bound.is_string or not str(bound.this).isdigit():
         hint = "ROWS takes constant integers, RANGE none"
-        raise UnsupportedSql(f"frame offset {to_sql(said)[:80]} {side} is not supported", hint=hint)
-    return int(said.this) * (-1 if side == "PRECEDING" else 1)
+        raise UnsupportedSql(f"frame offset {to_sql(bound)[:80]} {side} is not supported", hint=hint)
+    return int(bound.this) * (-1 if side == "PRECEDING" else 1)
 
 
-def _called(name: str, given: Sequence[Any]) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
+def _called(name: str, arguments: Sequence[Any]) -> tuple[WindowFunction, tuple[Any, ...], ScalarType]:
     """The function, its value and default, and the type of what it says. Raises ``UnknownFunction``."""
     most = 3 if name in ("lag", "lead") else 1
-    if (name in PLACES and bool(given) != (name == "ntile")) or (name not in PLACES and not given) or len(given) > most:
-        raise UnknownFunction(name, ["unknown" if each.type is None else str(each.type) for each in given])
+    if (name in PLACES and bool(arguments) != (name == "ntile")) or (name not in PLACES and not arguments) or len(arguments) > most:
+        raise UnknownFunction(name, ["unknown" if argument.type is None else str(argument.type) for argument in arguments])
     if name in PLACES:
-        return WindowFunction(name, offset=_constant(name, given[0], 1) if given else 1), (), PLACES[name]
-    value, *others = given
+        return WindowFunction(name, offset=_constant(name, arguments[0], 1) if arguments else 1), (), PLACES[name]
+    value, *others = arguments
     if is_open(value):
         raise TypeMismatch("could not determine polymorphic type because input has type unknown")
     shown = [value, *others[1:]]
-    type = common_type([each.type for each in shown], name)
+    type = common_type([value.type for value in shown], name)
     offset = _constant(name, others[0]) if others else 1
-    return WindowFunction(name, offset=offset), tuple(coerce(each, type) for each in shown), type
+    return WindowFunction(name, offset=offset), tuple(coerce(value, type) for value in shown), type
 
 
-def _constant(name: str, given: Any, least: int | None = None) -> int:
-    if not isinstance(given, Literal) or not isinstance(given.value, int):
+def _constant(name: str, argument: Any, least: int | None = None) -> int:
+    if not isinstance(argument, Literal) or not isinstance(argument.value, int):
         raise UnsupportedSql(f"an offset of {name} that is not a constant integer is not supported")
-    if least is not None and given.value < least:
+    if least is not None and argument.value < least:
         raise SqlSyntaxError(f"argument of {name} must be greater than zero")
-    return given.value
+    return argument.value

@@ -53,37 +53,37 @@ class TrackedArgs(dict[str, Any]):
 
 def track(node: exp.Expr) -> None:
     """Record from now on what is read of ``node`` and of all nodes below it."""
-    for each in node.walk():
-        each.args = TrackedArgs(each.args)
+    for part in node.walk():
+        part.args = TrackedArgs(part.args)
 
 
 def tracked_copy(node: E) -> E:
     """A copy for planning: what is read of the copy counts as read of ``node``."""
     copied = node.copy()
-    for original, each in zip(node.walk(), copied.walk(), strict=True):
+    for original, copy in zip(node.walk(), copied.walk(), strict=True):
         if isinstance(original.args, TrackedArgs):
-            each.args = TrackedArgs(each.args, original.args.read)
+            copy.args = TrackedArgs(copy.args, original.args.read)
     return copied
 
 
 def consume(node: exp.Expr) -> None:
     """Count all of ``node`` that its grammar knows as read: the planner has found that it changes nothing."""
-    for each in node.walk():
-        if isinstance(each.args, TrackedArgs):
-            each.args.read.update(each.arg_types)
+    for part in node.walk():
+        if isinstance(part.args, TrackedArgs):
+            part.args.read.update(part.arg_types)
 
 
 def check_consumed(node: exp.Expr) -> None:
     """Raises ``UnsupportedSql``, naming the clause, if a part of a tracked ``node`` was never read."""
-    for each in node.walk():
-        if not isinstance(each.args, TrackedArgs):
+    for part in node.walk():
+        if not isinstance(part.args, TrackedArgs):
             continue
-        for name, value in each.args.items():
+        for name, value in part.args.items():
             if value is None or value is False or (isinstance(value, list) and not value):
                 continue
-            if name in each.args.read or (type(each), name) in _WITHOUT_MEANING or _is_word(each, value):
+            if name in part.args.read or (type(part), name) in _WITHOUT_MEANING or _is_word(part, value):
                 continue
-            raise UnsupportedSql(f"not supported here: {written(each, name)}")
+            raise UnsupportedSql(f"not supported here: {written(part, name)}")
 
 
 def _is_word(node: exp.Expr, value: Any) -> bool:
@@ -96,7 +96,7 @@ def written(node: exp.Expr, name: str) -> str:
     value: Any = dict.get(node.args, name)
     clause = name.strip("_").upper().replace("_", " ")
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, exp.Expr) for each in values):
+    if not all(isinstance(value, exp.Expr) for value in values):
         return f"{clause} of {to_sql(node)[:80]}"
-    sql = ", ".join(to_sql(each).strip() for each in values)[:80]
+    sql = ", ".join(to_sql(value).strip() for value in values)[:80]
     return sql if sql.startswith(clause) else f"{clause} {sql}"

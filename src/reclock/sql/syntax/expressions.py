@@ -157,7 +157,7 @@ class QueryParser(MaterializeParser):
         negate: bool = False,
     ) -> exp.Expr:
         # `a NOT IN (1) = b` is printed as `NOT a IN (1) = b`, which means something else.
-        left, right = (exp.Paren(this=each) if isinstance(each, exp.Not) else each for each in (this, expression))
+        left, right = (exp.Paren(this=side) if isinstance(side, exp.Not) else side for side in (this, expression))
         return super()._build_predicate(klass, left, right, comments=comments, negate=negate)
 
     def _parse_primary(self) -> exp.Expr | None:

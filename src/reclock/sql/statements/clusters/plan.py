@@ -114,13 +114,13 @@ def drop_replicas(
 ) -> DropClusterReplicas | Skipped:
     dropped: dict[int, ClusterReplica] = {}
     notices: list[str] = []
-    for written in node.args["names"]:
-        cluster_name, name = parts(written)
-        found = None
+    for table in node.args["names"]:
+        cluster_name, name = parts(table)
+        existing = None
         if not node.args.get("exists") or cluster_name in catalog.clusters:
-            found = _replica(_cluster(written.args["db"], catalog), name, catalog)
-        if found is not None:
-            dropped[found.id] = found
+            existing = _replica(_cluster(table.args["db"], catalog), name, catalog)
+        if existing is not None:
+            dropped[existing.id] = existing
         elif node.args.get("exists"):
             notices.append(f'cluster replica "{cluster_name}.{name}" does not exist, skipping')
         else:
@@ -141,8 +141,8 @@ def _replica(cluster: Cluster, name: str, catalog: PlannerCatalog) -> ClusterRep
     return snapshot_of(catalog).replica_by_name(cluster.id, name)
 
 
-def _new_name(written: exp.Expr, catalog: PlannerCatalog) -> str:
-    name = fold(written)
+def _new_name(identifier: exp.Expr, catalog: PlannerCatalog) -> str:
+    name = fold(identifier)
     _check_reserved(name)
     if name in catalog.clusters:
         raise DuplicateObject("cluster", name)

@@ -90,26 +90,26 @@ def create_connection(
 def define_connection(node: CreateConnectionStatement, catalog: PlannerCatalog, session: SessionNames) -> DefinedConnection:
     """The connection that the statement describes. The secrets that ``node`` names are then qualified in it."""
     kind: str = node.args["kind"]
-    given: dict[str, str | SecretReference] = {}
+    options: dict[str, str | SecretReference] = {}
     depends_on: set[GlobalId] = set()
     for clause in node.args["connection_options"]:
         name, value = clause.args["name"], clause.args["value"]
-        if name in given:
+        if name in options:
             raise InvalidOption(f"option {name} is given twice")
         if isinstance(value, SecretName):
             secret = find_object(parts(value.this), "SECRET", catalog, session)
             assert isinstance(secret, SecretEntry)
             value.set("this", secret.name.to_table())
             depends_on.add(secret.id)
-            given[name] = SecretReference(str(secret.name), secret.reference)
+            options[name] = SecretReference(str(secret.name), secret.reference)
         else:
-            given[name] = value.name
-        given[name] = _checked(name, given[name], OPTIONS[kind][name])
+            options[name] = value.name
+        options[name] = _checked(name, options[name], OPTIONS[kind][name])
     for name, option in OPTIONS[kind].items():
-        if option.is_required and name not in given:
+        if option.is_required and name not in options:
             raise InvalidOption(f"a connection to {kind} needs the option {name}")
     return DefinedConnection(
-        Connection(kind, tuple((name, given[name]) for name in OPTIONS[kind] if name in given)), frozenset(depends_on)
+        Connection(kind, tuple((name, options[name]) for name in OPTIONS[kind] if name in options)), frozenset(depends_on)
     )
 
 
@@ -125,12 +125,12 @@ def _checked(name: str, value: str | SecretReference, option: Option) -> str | S
     if not value:
         raise InvalidOption(f"{name} cannot be empty")
     if option.choices:
-        found = next((choice for choice in option.choices if choice.lower() == value.lower()), None)
-        if found is None:
+        match = next((choice for choice in option.choices if choice.lower() == value.lower()), None)
+        if match is None:
             raise InvalidOption(
                 f'invalid value "{value}" of {name}', hint=nearest(value, option.choices) or f"one of {', '.join(option.choices)}"
             )
-        return found
+        return match
     return value
 
 

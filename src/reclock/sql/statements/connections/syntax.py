@@ -112,7 +112,7 @@ def _option_value(parser: StatementParser) -> exp.Expr:
     if parser.accept("SECRET"):
         return SecretName(this=parser.object_name())
     if parser.sees_token(TokenType.L_PAREN):
-        return exp.Literal.string(",".join(each.name for each in parser.wrapped_list(StatementParser.text)))
+        return exp.Literal.string(",".join(text.name for text in parser.wrapped_list(StatementParser.text)))
     if parser.is_string():
         return parser.text()
     number = parser.number()

@@ -50,46 +50,46 @@ def plan_copy(node: CopyStatement, catalog: PlannerCatalog, session: SessionName
 
 def defaults(statement: CopyFrom, table: RelationEntry) -> Modify:
     """One row of NULLs, with the defaults of the columns that are not copied, as an INSERT."""
-    given = {position: Literal(None, table.desc.types[position]) for position in statement.positions}
-    row = new_rows(Constant(((),), RelationDesc(())), given, table)
+    null_columns = {position: Literal(None, table.desc.types[position]) for position in statement.positions}
+    row = new_rows(Constant(((),), RelationDesc(())), null_columns, table)
     return Modify("INSERT", table.id, table.name, table.desc, row, False, True, None)
 
 
 def copy_format(node: CopyStatement) -> CopyFormat:
     """What the options say. Raises ``InvalidOption``, ``UnsupportedSql``, ``SqlSyntaxError``."""
-    given: dict[str, str | bool] = {}
+    options: dict[str, str | bool] = {}
     for option in node.args.get("options") or ():
         name, value = fold(option.this), option.args["value"]
-        if name in given:
+        if name in options:
             raise SqlSyntaxError("conflicting or redundant options", hint=f"{name} is given twice")
-        given[name] = _switch(value) if name == "header" else value.name
-    kind = str(given.pop("format", "text")).lower()
+        options[name] = _switch(value) if name == "header" else value.name
+    kind = str(options.pop("format", "text")).lower()
     if kind not in ("text", "csv", "binary"):
         raise InvalidOption(f'COPY format "{kind}" not recognized', hint="use text, csv or binary")
-    encoding = str(given.pop("encoding", "utf8")).lower().replace("-", "")
+    encoding = str(options.pop("encoding", "utf8")).lower().replace("-", "")
     if encoding not in ("utf8", "unicode"):
         raise UnsupportedSql(f"COPY encoding {encoding} is not supported", hint="use UTF8")
-    unknown = given.keys() - {"delimiter", "null", "header", "quote", "escape"}
+    unknown = options.keys() - {"delimiter", "null", "header", "quote", "escape"}
     if unknown:
         raise InvalidOption(f'option "{min(unknown)}" not recognized')
     if kind == "binary":
-        if given:
-            raise SqlSyntaxError(f"cannot specify {min(given).upper()} in BINARY mode")
+        if options:
+            raise SqlSyntaxError(f"cannot specify {min(options).upper()} in BINARY mode")
         return BinaryFormat()
     is_csv = kind == "csv"
-    if not is_csv and given.keys() & {"quote", "escape"}:
+    if not is_csv and options.keys() & {"quote", "escape"}:
         raise UnsupportedSql("COPY QUOTE and ESCAPE require CSV mode")
     for name in _CHARACTERS:
-        if name in given and (len(str(given[name])) != 1 or not str(given[name]).isascii() or str(given[name]) in "\r\n"):
+        if name in options and (len(str(options[name])) != 1 or not str(options[name]).isascii() or str(options[name]) in "\r\n"):
             raise InvalidOption(f"COPY {name} must be a single one-byte character")
-    quote = str(given.get("quote", '"'))
+    quote = str(options.get("quote", '"'))
     return LineFormat(
         is_csv,
-        str(given.get("delimiter", "," if is_csv else "\t")),
-        str(given.get("null", "" if is_csv else "\\N")),
-        bool(given.get("header", False)),
+        str(options.get("delimiter", "," if is_csv else "\t")),
+        str(options.get("null", "" if is_csv else "\\N")),
+        bool(options.get("header", False)),
         quote,
-        str(given.get("escape", quote)),
+        str(options.get("escape", quote)),
     )
 
 

@@ -98,9 +98,9 @@ def rename(node: AlterRenameStatement, catalog: PlannerCatalog, session: Session
     kind: str = node.args["kind"]
     if node.args.get("exists") and catalog.find(parts(node.this), session) is None:
         return Skipped(f"ALTER {kind}", f'{kind.lower()} "{".".join(parts(node.this))}" does not exist, skipping')
-    found = catalog.find(parts(node.this), session)
-    if kind == "TABLE" and found is not None and found.type in (ItemType.VIEW, ItemType.INDEX):
-        kind = found.type.value.upper()  # as PostgreSQL has it
+    existing = catalog.find(parts(node.this), session)
+    if kind == "TABLE" and existing is not None and existing.type in (ItemType.VIEW, ItemType.INDEX):
+        kind = existing.type.value.upper()  # as PostgreSQL has it
     source = find_user_object(node, kind, catalog, session)
     to = source.name.sibling(fold(node.args["to"]))
     taken = catalog.within(to.scope).get(to.item)

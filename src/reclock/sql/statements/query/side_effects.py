@@ -31,27 +31,27 @@ _MARK = "reclock_effect_"
 @plans(nodes.QueryStatement, returns_rows=True)
 def plan_statement_of_query(node: nodes.QueryStatement, catalog: PlannerCatalog, session: SessionNames) -> Select:
     """A query that is a statement of its own."""
-    found: list[tuple[str, str]] = []
+    calls: list[tuple[str, str]] = []
     if isinstance(node.this, exp.Select):
-        marked = [_marked(each, found) for each in node.this.expressions]
-        if found:
+        marked = [_marked(item, calls) for item in node.this.expressions]
+        if calls:
             query = tracked_copy(node.this)
             query.set("expressions", marked)
             node = tracked_copy(node)
             node.set("this", query)
     select = plan_query_statement(node, catalog, session)
-    if not found:
+    if not calls:
         return select
     columns, effects = list(select.desc.columns), []
     for index, column in enumerate(columns):
         if column.name.startswith(_MARK):
-            function, name = found[int(column.name.removeprefix(_MARK))]
+            function, name = calls[int(column.name.removeprefix(_MARK))]
             columns[index] = Column(name, _FUNCTIONS[function][2])
             effects.append(Effect(index, function))
     return replace(select, desc=RelationDesc(tuple(columns)), effects=tuple(effects))
 
 
-def _marked(node: exp.Expr, found: list[tuple[str, str]]) -> exp.Expr:
+def _marked(node: exp.Expr, calls: list[tuple[str, str]]) -> exp.Expr:
     """The select item, or one for the arguments of what it does, which is added to ``found`` with the name of its column."""
     item = node.this if isinstance(node, exp.Alias) else node
     function = item.expression if isinstance(item, exp.Dot) and fold(item.this) == "pg_catalog" else item
@@ -61,6 +61,6 @@ def _marked(node: exp.Expr, found: list[tuple[str, str]]) -> exp.Expr:
     least, most, _ = _FUNCTIONS[name]
     if not least <= len(arguments) <= most:
         return node  # there is no such function, as planning says
-    found.append((name, node.alias if isinstance(node, exp.Alias) else name))
-    texts = [exp.Cast(this=tracked_copy(each), to=exp.DataType.build("text")) for each in arguments]
-    return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(found) - 1}", copy=False)
+    calls.append((name, node.alias if isinstance(node, exp.Alias) else name))
+    texts = [exp.Cast(this=tracked_copy(argument), to=exp.DataType.build("text")) for argument in arguments]
+    return exp.alias_(exp.Array(expressions=texts), f"{_MARK}{len(calls) - 1}", copy=False)

@@ -38,9 +38,9 @@ _PARTS = (ItemType.INDEX, ItemType.SOURCE_PROGRESS)
 
 @plans(PrivilegesStatement)
 def change_privileges(node: PrivilegesStatement, catalog: PlannerCatalog, session: SessionNames) -> ChangePrivileges:
-    asked = _letters(node)
+    privileges = _letters(node)
     targets = dict.fromkeys(_targets(node, catalog, session))
-    changes = tuple((target, _applicable(target, asked, catalog)) for target in targets)
+    changes = tuple((target, _applicable(target, privileges, catalog)) for target in targets)
     return ChangePrivileges(node.args["verb"] == "GRANT", changes, grantee_ids(node.args["grantees"], catalog, session))
 
 
@@ -95,21 +95,21 @@ def _place(kind: str, name: exp.Expr, catalog: PlannerCatalog, session: SessionN
     return Kind.SCHEMA, thing.id
 
 
-def _applicable(target: Target, asked: str | None, catalog: PlannerCatalog) -> str:
+def _applicable(target: Target, privileges: str | None, catalog: PlannerCatalog) -> str:
     snapshot = snapshot_of(catalog)
     thing: Owned | None = snapshot.get(*target) if target is not None else None
     type_ = type_of(thing) if thing is not None else "system"
-    return _checked(asked, type_, described(snapshot, target))
+    return _checked(privileges, type_, described(snapshot, target))
 
 
-def _checked(asked: str | None, type_: str, what: str) -> str:
+def _checked(privileges: str | None, type_: str, what: str) -> str:
     """The privileges that are meant. Raises ``InvalidGrant`` for one that ``what`` does not have."""
     applicable = APPLICABLE[type_]
-    wrong = "".join(letter for letter in asked or "" if letter not in applicable)
+    wrong = "".join(letter for letter in privileges or "" if letter not in applicable)
     if wrong:
         hint = f"its privileges are {', '.join(names(applicable))}" if applicable else None
         raise InvalidGrant(f"invalid privilege type {names(wrong)[0]} for {what}", hint=hint)
-    return applicable if asked is None else asked
+    return applicable if privileges is None else privileges
 
 
 # --- default privileges ---

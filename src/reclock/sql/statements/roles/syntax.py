@@ -71,7 +71,7 @@ def create_role(parser: StatementParser, words: tuple[str, ...]) -> CreateRoleSt
 
 
 def _options(parser: StatementParser) -> tuple[list[exp.Var], exp.Expr | None]:
-    found: dict[str, exp.Var] = {}
+    attributes: dict[str, exp.Var] = {}
     password: exp.Expr | None = None
     parser.accept("WITH")
     while parser.token:
@@ -87,10 +87,10 @@ def _options(parser: StatementParser) -> tuple[list[exp.Var], exp.Expr | None]:
             raise UnsupportedSql(f"the attribute {word} is not supported", hint=f"attributes are {', '.join(_ATTRIBUTES)}")
         if not parser.accept_any(_ATTRIBUTES):
             parser.raise_error("Expected an attribute of a role")
-        if word.removeprefix("NO") in {attribute.removeprefix("NO") for attribute in found}:
+        if word.removeprefix("NO") in {attribute.removeprefix("NO") for attribute in attributes}:
             raise SqlSyntaxError("conflicting or redundant attributes", position=parser.last_token.start + 1)
-        found[word] = exp.Var(this=word)
-    return list(found.values()), password
+        attributes[word] = exp.Var(this=word)
+    return list(attributes.values()), password
 
 
 def _password(parser: StatementParser) -> exp.Expr:

@@ -29,10 +29,10 @@ def create_schema(node: CreateSchemaStatement, catalog: PlannerCatalog, session:
         if node.args.get("exists"):
             return Skipped("CREATE SCHEMA", f'schema "{name}" already exists, skipping')
         raise DuplicateObject("schema", name)
-    found = snapshot_of(catalog).database_by_name(database)
-    if found is None:
+    database_object = snapshot_of(catalog).database_by_name(database)
+    if database_object is None:
         raise UnknownObject("database", database)
-    return CreateSchema(found.id, name)
+    return CreateSchema(database_object.id, name)
 
 
 @plans(DropSchemasStatement)

@@ -64,8 +64,8 @@ def show_objects(node: ShowObjectsStatement, catalog: PlannerCatalog, session: S
         return shown({"name": TEXT}, ((name,) for name in catalog.clusters), node)
     if kind == "CLUSTER REPLICAS":
         replicas = snapshot_of(catalog).cluster_replicas.values()
-        found = ((catalog.cluster_name(replica.cluster_id), replica.name, replica.size) for replica in replicas)
-        return shown({"cluster": TEXT, "replica": TEXT, "size": TEXT}, found, node, ordered_by=(0, 1))
+        sizes = ((catalog.cluster_name(replica.cluster_id), replica.name, replica.size) for replica in replicas)
+        return shown({"cluster": TEXT, "replica": TEXT, "size": TEXT}, sizes, node, ordered_by=(0, 1))
     if kind == "SCHEMAS":
         return shown({"name": TEXT}, _schemas(within, catalog, session), node)
     scope = _scope(within, catalog, session)
@@ -181,10 +181,10 @@ def shown(
     visible: int | None = None,
 ) -> Select:
     """The rows that meet LIKE (on the name) or WHERE."""
-    found = tuple(rows)
-    nullable = [any(row[i] is None for row in found) for i in range(len(columns))]
+    values = tuple(rows)
+    nullable = [any(row[i] is None for row in values) for i in range(len(columns))]
     desc = RelationDesc(tuple(Column(name, type, nullable[i]) for i, (name, type) in enumerate(columns.items())))
-    plan: Plan = Constant(found, desc)
+    plan: Plan = Constant(values, desc)
     like, where = node.args.get("like"), node.args.get("where")
     if like is not None:
         name = next(i for i, column in enumerate(desc.names) if column in ("name", "key_name", "replica"))

@@ -80,24 +80,24 @@ def _target(parser: StatementParser) -> exp.Expression:
         return DeltaInto(path=parser.text())
     if not parser.accept("KAFKA"):
         parser.unsupported("CREATE SINK INTO")
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     if parser.accept("CONNECTION"):
-        found["connection"] = parser.object_name()
+        options["connection"] = parser.object_name()
         parser.options(
             {
-                "TOPIC PARTITION COUNT": lambda: found.update(partitions=parser.integer()),
-                "TOPIC REPLICATION FACTOR": lambda: found.update(replicas=parser.integer()),
-                "COMPRESSION TYPE": lambda: found.update(compression=parser.text()),
-                "TOPIC": lambda: found.update(topic=parser.text()),
-                "PROGRESS TOPIC": lambda: found.update(progress_topic=parser.text()),
+                "TOPIC PARTITION COUNT": lambda: options.update(partitions=parser.integer()),
+                "TOPIC REPLICATION FACTOR": lambda: options.update(replicas=parser.integer()),
+                "COMPRESSION TYPE": lambda: options.update(compression=parser.text()),
+                "TOPIC": lambda: options.update(topic=parser.text()),
+                "PROGRESS TOPIC": lambda: options.update(progress_topic=parser.text()),
             }
         )
     else:
         parser.expect("BROKER")
-        found["broker"] = parser.text()
+        options["broker"] = parser.text()
         parser.expect("TOPIC")
-        found["topic"] = parser.text()
-        found["progress_topic"] = parser.text() if parser.accept("PROGRESS", "TOPIC") else None
+        options["topic"] = parser.text()
+        options["progress_topic"] = parser.text() if parser.accept("PROGRESS", "TOPIC") else None
     key, is_not_enforced = None, False
     if parser.sees("KEY", "("):
         parser.expect("KEY")
@@ -110,7 +110,7 @@ def _target(parser: StatementParser) -> exp.Expression:
     if not parser.accept_any(("DEBEZIUM", "UPSERT")):
         parser.raise_error("Expected DEBEZIUM or UPSERT")
     return KafkaInto(
-        **found,
+        **options,
         key=key,
         is_not_enforced=is_not_enforced,
         format=format,

@@ -89,17 +89,17 @@ def _schema_format(parser: StatementParser, kind: str) -> exp.Expression:
     if message is not None and parser.accept("SCHEMA"):
         return ProtobufFormatClause(message=message, schema=parser.text())
     parser.expect("CONFLUENT", "SCHEMA", "REGISTRY", "CONNECTION")
-    found: dict[str, object] = {"connection": parser.object_name()}
+    options: dict[str, object] = {"connection": parser.object_name()}
     if kind == "AVRO" and parser.sees_token(TokenType.L_PAREN):
         parser.options(
             {
-                "AVRO KEY FULLNAME": lambda: found.update(key_name=parser.text()),
-                "AVRO VALUE FULLNAME": lambda: found.update(value_name=parser.text()),
-                "NULL DEFAULTS": lambda: found.update(null_defaults=_is_on(parser)),
+                "AVRO KEY FULLNAME": lambda: options.update(key_name=parser.text()),
+                "AVRO VALUE FULLNAME": lambda: options.update(value_name=parser.text()),
+                "NULL DEFAULTS": lambda: options.update(null_defaults=_is_on(parser)),
             }
         )
     seed = parser.text() if parser.accept("SEED", "SCHEMA") else None
-    return RegistryFormatClause(kind=kind, message=message, seed=seed, **found)
+    return RegistryFormatClause(kind=kind, message=message, seed=seed, **options)
 
 
 def _is_on(parser: StatementParser) -> bool:
@@ -109,8 +109,8 @@ def _is_on(parser: StatementParser) -> bool:
 
 def write_formats(write: Generator, node: exp.Expression) -> str:
     """``FORMAT …``, or those of keys and values, if the node has it."""
-    found = node.args.get("format")
-    return write.sql(found) if isinstance(found, KeyValueFormat) else clause(write, "FORMAT", node, "format")
+    format_clause = node.args.get("format")
+    return write.sql(format_clause) if isinstance(format_clause, KeyValueFormat) else clause(write, "FORMAT", node, "format")
 
 
 @generates(CsvFormatClause)

@@ -39,20 +39,20 @@ def kinesis_connector(node: KinesisFrom, include: tuple[tuple[str, str], ...], c
     arn, stream, region, endpoint = (
         node.args[name].name if node.args.get(name) else "" for name in ("arn", "stream", "region", "endpoint")
     )
-    given = dict(connection.options) if connection is not None else {}
-    endpoint, region = endpoint or str(given.get("ENDPOINT", "")), region or str(given.get("REGION", ""))
+    connection_options = dict(connection.options) if connection is not None else {}
+    endpoint, region = endpoint or str(connection_options.get("ENDPOINT", "")), region or str(connection_options.get("REGION", ""))
     if arn:
-        found = _ARN.fullmatch(arn)
-        if found is None:
+        match = _ARN.fullmatch(arn)
+        if match is None:
             raise InvalidOption(f'"{arn}" is not the ARN of a stream', hint="arn:aws:kinesis:REGION:ACCOUNT:stream/NAME")
-        region, stream = found[1], found[3]
+        region, stream = match[1], match[3]
     if not _STREAM.fullmatch(stream) or not _REGION.fullmatch(region):
         raise InvalidOption("a stream has a name and a region", hint="KINESIS (STREAM 'clicks', REGION 'eu-central-1')")
     if endpoint and not _ENDPOINT.fullmatch(endpoint):
         raise InvalidOption(f'"{endpoint}" is not an endpoint', hint="https://HOST, with a port where it needs one")
     start = node.args.get("start") or StreamStart(kind="TRIM HORIZON")
     timestamp = start.args.get("timestamp")
-    numbers = [(int(own.this.name[:19]), int(own.args["number"].name[:80])) for own in start.args.get("numbers") or ()]
+    numbers = [(int(shard.this.name[:19]), int(shard.args["number"].name[:80])) for shard in start.args.get("numbers") or ()]
     if len(dict(numbers)) != len(numbers):
         raise InvalidOption("a shard has one start")
     return KinesisConnector(

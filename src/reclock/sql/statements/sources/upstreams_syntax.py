@@ -98,34 +98,34 @@ def _objects(parser: StatementParser) -> ObjectsFrom:
     parser.expect("DISCOVER", "OBJECTS")
     pattern = parser.text() if parser.accept("MATCHING") else None
     parser.expect("USING")
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     while True:
         word = "bucket" if parser.accept("BUCKET", "SCAN") else "queue"
         if word == "queue":
             parser.expect("SQS", "NOTIFICATIONS")
-        if word in found:
+        if word in options:
             parser.raise_error("Expected one BUCKET SCAN, and one SQS NOTIFICATIONS at most", parser.last_token)
-        found[word] = parser.text()
+        options[word] = parser.text()
         if not parser.accept_token(TokenType.COMMA):
             break
-    if "bucket" not in found:
+    if "bucket" not in options:
         parser.raise_error("Expected BUCKET SCAN")
     compression = None
     if parser.accept("COMPRESSION"):
         if not parser.accept_any(COMPRESSIONS):
             parser.raise_error(f"Expected {', '.join(COMPRESSIONS)}")
         compression = parser.last_word
-    return ObjectsFrom(connection=connection, pattern=pattern, **found, compression=compression)
+    return ObjectsFrom(connection=connection, pattern=pattern, **options, compression=compression)
 
 
 def _kinesis(parser: StatementParser) -> KinesisFrom:
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     if parser.accept("CONNECTION"):
-        found["connection"] = parser.object_name()
+        options["connection"] = parser.object_name()
     if parser.accept("ARN"):
-        found["arn"] = parser.text()
+        options["arn"] = parser.text()
         if parser.accept("ENDPOINT"):
-            found["endpoint"] = parser.text()
+            options["endpoint"] = parser.text()
     else:
         if not parser.accept_token(TokenType.L_PAREN):
             parser.raise_error("Expected ARN, or STREAM and REGION in parentheses")
@@ -133,13 +133,13 @@ def _kinesis(parser: StatementParser) -> KinesisFrom:
             if not parser.accept_any(("STREAM", "REGION", "ENDPOINT")):
                 parser.raise_error("Expected STREAM, REGION or ENDPOINT")
             word = parser.last_token.text.lower()
-            if word in found:
+            if word in options:
                 parser.raise_error(f"{word.upper()} is given twice", parser.last_token)
-            found[word] = parser.text()
+            options[word] = parser.text()
             if not parser.accept_token(TokenType.COMMA):
                 break
         parser.close_parenthesis()
-    return KinesisFrom(**found, start=_stream_start(parser))
+    return KinesisFrom(**options, start=_stream_start(parser))
 
 
 def _pubnub(parser: StatementParser) -> PubNubFrom:
@@ -196,21 +196,21 @@ def upstream(parser: StatementParser) -> exp.Expression:
 def _load_generator(parser: StatementParser) -> LoadGeneratorFrom:
     if not parser.accept_any(_GENERATORS):
         parser.unsupported("LOAD GENERATOR")
-    found: dict[str, exp.Expr | str] = {"kind": parser.last_word}
+    options: dict[str, exp.Expr | str] = {"kind": parser.last_word}
     if parser.accept_token(TokenType.L_PAREN):
         while True:
             if parser.accept("TICK", "INTERVAL"):
-                found["tick_interval"] = parser.text()
+                options["tick_interval"] = parser.text()
             elif parser.accept("MAX", "CARDINALITY"):
-                found["max_cardinality"] = parser.integer()
+                options["max_cardinality"] = parser.integer()
             elif parser.accept("SCALE", "FACTOR"):
-                found["scale_factor"] = parser.number() or parser.missing()
+                options["scale_factor"] = parser.number() or parser.missing()
             else:
                 parser.raise_error("Expected TICK INTERVAL, MAX CARDINALITY or SCALE FACTOR")
             if not parser.accept_token(TokenType.COMMA):
                 break
         parser.close_parenthesis()
-    return LoadGeneratorFrom(**found)
+    return LoadGeneratorFrom(**options)
 
 
 def _kafka(parser: StatementParser) -> KafkaFrom:
@@ -219,31 +219,31 @@ def _kafka(parser: StatementParser) -> KafkaFrom:
     parser.expect("BROKER")
     broker = parser.text()
     parser.expect("TOPIC")
-    found: dict[str, object] = {"broker": broker, "topic": parser.text()}
+    options: dict[str, object] = {"broker": broker, "topic": parser.text()}
     for bound in ("START", "END"):
         if parser.accept(bound, "OFFSET"):
-            found[f"{bound.lower()}_offset"] = parser.wrapped_list(StatementParser.integer)
+            options[f"{bound.lower()}_offset"] = parser.wrapped_list(StatementParser.integer)
         elif parser.accept(bound, "TIMESTAMP"):
-            found[f"{bound.lower()}_timestamp"] = parser.integer()
+            options[f"{bound.lower()}_timestamp"] = parser.integer()
     if parser.accept("GROUP", "ID"):
-        found["group"] = parser.text()
-    return KafkaFrom(**found)
+        options["group"] = parser.text()
+    return KafkaFrom(**options)
 
 
 def _kafka_connection(parser: StatementParser) -> KafkaFrom:
-    found: dict[str, object] = {"connection": parser.object_name()}
+    options: dict[str, object] = {"connection": parser.object_name()}
     parser.options(
         {
-            "TOPIC": lambda: found.update(topic=parser.text()),
-            "TRANSACTION TOPIC": lambda: found.update(transactions=parser.text()),
-            "START OFFSET": lambda: found.update(start_offset=parser.wrapped_list(StatementParser.integer)),
-            "START TIMESTAMP": lambda: found.update(start_timestamp=parser.integer()),
-            "END OFFSET": lambda: found.update(end_offset=parser.wrapped_list(StatementParser.integer)),
-            "END TIMESTAMP": lambda: found.update(end_timestamp=parser.integer()),
-            "GROUP ID": lambda: found.update(group=parser.text()),
+            "TOPIC": lambda: options.update(topic=parser.text()),
+            "TRANSACTION TOPIC": lambda: options.update(transactions=parser.text()),
+            "START OFFSET": lambda: options.update(start_offset=parser.wrapped_list(StatementParser.integer)),
+            "START TIMESTAMP": lambda: options.update(start_timestamp=parser.integer()),
+            "END OFFSET": lambda: options.update(end_offset=parser.wrapped_list(StatementParser.integer)),
+            "END TIMESTAMP": lambda: options.update(end_timestamp=parser.integer()),
+            "GROUP ID": lambda: options.update(group=parser.text()),
         }
     )
-    return KafkaFrom(**found)
+    return KafkaFrom(**options)
 
 
 def _postgres(parser: StatementParser) -> PostgresFrom:

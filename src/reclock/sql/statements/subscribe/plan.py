@@ -41,9 +41,11 @@ def plan_subscribe(node: SubscribeStatement, catalog: PlannerCatalog, session: S
     first = [Column(TIME_COLUMN, BIGINT, is_nullable=False)]
     if has_progress:
         first.append(Column(PROGRESSED_COLUMN, BOOLEAN, is_nullable=False))
-    order = tuple(_ordering(each, select.desc) for each in (node.args["order"].expressions if node.args.get("order") else ()))
+    order = tuple(
+        _ordering(ordering, select.desc) for ordering in (node.args["order"].expressions if node.args.get("order") else ())
+    )
     envelope = Envelope(node.args["envelope"]) if node.args.get("envelope") else None
-    key = column_positions([fold(each) for each in node.args.get("key") or ()], select.desc)
+    key = column_positions([fold(column) for column in node.args.get("key") or ()], select.desc)
     sent = _sent(select.desc.columns, envelope, key)
     if has_progress:
         sent = [replace(column, is_nullable=True) for column in sent]
@@ -79,8 +81,8 @@ def _unfinished(select: Select) -> Select:
 
 
 def _is_on(node: SubscribeStatement, name: str, *, default: bool) -> bool:
-    given = node.args.get(name)
-    return default if given is None else bool(given.this)
+    value = node.args.get(name)
+    return default if value is None else bool(value.this)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,21 +45,21 @@ def subscribe(parser: StatementParser, words: tuple[str, ...] = ()) -> Subscribe
             parser.raise_error("Expected )")
     else:
         name = parser.object_name()
-    given: dict[str, Any] = {}
+    clauses: dict[str, Any] = {}
     while parser.token and parser.token.token_type != TokenType.R_PAREN:
-        if "as_of" not in given and parser.is_as_of():
-            given["as_of"] = parser.as_of()
-        elif "up_to" not in given and parser.accept("UP", "TO"):
-            given["up_to"] = nodes.AsOfClause(this=parser.value())
-        elif not given.keys() & {"snapshot", "progress"} and parser.accept_any(("WITH", "WITHOUT")):
-            given |= _options(parser, is_with=parser.last_word == "WITH")
-        elif not given.keys() & {"envelope", "order"} and parser.accept("ENVELOPE"):
-            given |= _envelope(parser)
-        elif not given.keys() & {"envelope", "order"} and parser.accept("WITHIN", "TIMESTAMP"):
-            given["order"] = parser.order() or parser.missing()
+        if "as_of" not in clauses and parser.is_as_of():
+            clauses["as_of"] = parser.as_of()
+        elif "up_to" not in clauses and parser.accept("UP", "TO"):
+            clauses["up_to"] = nodes.AsOfClause(this=parser.value())
+        elif not clauses.keys() & {"snapshot", "progress"} and parser.accept_any(("WITH", "WITHOUT")):
+            clauses |= _options(parser, is_with=parser.last_word == "WITH")
+        elif not clauses.keys() & {"envelope", "order"} and parser.accept("ENVELOPE"):
+            clauses |= _envelope(parser)
+        elif not clauses.keys() & {"envelope", "order"} and parser.accept("WITHIN", "TIMESTAMP"):
+            clauses["order"] = parser.order() or parser.missing()
         else:
             parser.raise_error("Expected WITH, AS OF, UP TO, ENVELOPE or WITHIN TIMESTAMP ORDER BY")
-    return SubscribeStatement(this=name, query=query, **given)
+    return SubscribeStatement(this=name, query=query, **clauses)
 
 
 def _envelope(parser: StatementParser) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _write_subscribe(write: Generator, node: exp.Expression) -> str:
     what = f"({write.sql(node, 'query')})" if node.args.get("query") else write.sql(node, "this")
     options = ", ".join(f"{name.upper()} = {write.sql(node, name)}" for name in ("snapshot", "progress") if node.args.get(name))
     up_to = write.sql(node, "up_to").removeprefix("AS OF ")
-    key = ", ".join(write.sql(each) for each in node.args.get("key") or ())
+    key = ", ".join(write.sql(column) for column in node.args.get("key") or ())
     return joined(
         "SUBSCRIBE TO",
         what,

@@ -45,22 +45,22 @@ def declared_constraints(node: CreateTableStatement) -> tuple[Constraint, ...]:
 
 
 def _declared(node: TableConstraint) -> Constraint:
-    said, target, condition = node.args, node.args.get("target"), node.args.get("check")
-    columns = tuple(fold(column) for column in said.get("columns") or ())
+    arguments, target, condition = node.args, node.args.get("target"), node.args.get("check")
+    columns = tuple(fold(column) for column in arguments.get("columns") or ())
     if condition is not None:
         columns = tuple(dict.fromkeys(fold(column.this) for column in condition.find_all(exp.Column, bfs=False)))
     return Constraint(
         fold(node.this),
-        ConstraintKind(said["kind"]),
+        ConstraintKind(arguments["kind"]),
         columns,
-        bool(said.get("are_nulls_equal")),
+        bool(arguments.get("are_nulls_equal")),
         parts(target) if target is not None else (),
-        tuple(fold(column) for column in said.get("target_columns") or ()),
-        said.get("match") or "SIMPLE",
-        said.get("on_update") or "NO ACTION",
-        said.get("on_delete") or "NO ACTION",
-        is_deferrable=bool(said.get("deferrable")),
-        is_deferred="DEFERRED" in (said.get("deferrable") or ""),
+        tuple(fold(column) for column in arguments.get("target_columns") or ()),
+        arguments.get("match") or "SIMPLE",
+        arguments.get("on_update") or "NO ACTION",
+        arguments.get("on_delete") or "NO ACTION",
+        is_deferrable=bool(arguments.get("deferrable")),
+        is_deferred="DEFERRED" in (arguments.get("deferrable") or ""),
         condition=condition,
     )
 

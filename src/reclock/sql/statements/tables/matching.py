@@ -68,17 +68,21 @@ def _with_values(
         **{part: node.this.args.get(part) and tracked_copy(node.this.args[part]) for part in ("this", "db", "catalog")},
         alias=exp.TableAlias(this=exp.to_identifier(_AGAIN)),
     )
-    own = [exp.column(exp.to_identifier(name, quoted=True), _AGAIN) for name in table.desc.names]
-    same = exp.and_(*(exp.NullSafeEQ(this=c.copy(), expression=exp.column(n, _MATCHED)) for c, n in zip(own, names, strict=True)))
-    given = [
+    table_columns = [exp.column(exp.to_identifier(name, quoted=True), _AGAIN) for name in table.desc.names]
+    same = exp.and_(
+        *(exp.NullSafeEQ(this=c.copy(), expression=exp.column(n, _MATCHED)) for c, n in zip(table_columns, names, strict=True))
+    )
+    value_columns = [
         exp.column(f"v{number}", _MATCHED) if number in from_there else tracked_copy(value) for number, value in enumerate(values)
     ]
-    return exp.Select(expressions=[*own, *given], from_=exp.From(this=matched), joins=[exp.Join(this=again, on=same)])
+    return exp.Select(
+        expressions=[*table_columns, *value_columns], from_=exp.From(this=matched), joins=[exp.Join(this=again, on=same)]
+    )
 
 
 def _beside(node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, shown: list[exp.Expr]) -> exp.Select:
     return exp.Select(
-        expressions=[tracked_copy(each) for each in shown],
+        expressions=[tracked_copy(value) for value in shown],
         where=where and tracked_copy(where),
         **_from([tracked_copy(node.this), *others]),
     )
@@ -87,7 +91,7 @@ def _beside(node: exp.Expr, others: list[exp.Expr], where: exp.Where | None, sho
 def _from(relations: list[exp.Expr]) -> dict[str, object]:
     """Relations that commas part; the parser has put what is joined to one of them behind it."""
     joins: list[exp.Expr] = []
-    for relation in [tracked_copy(each) for each in relations]:
+    for relation in [tracked_copy(relation) for relation in relations]:
         behind = relation.args.get("joins") or []
         relation.set("joins", None)
         joins += [exp.Join(this=relation), *behind]

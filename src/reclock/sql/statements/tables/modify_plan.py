@@ -66,7 +66,7 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
     table = table_named(node.this, catalog, session)
     context = new_context(catalog, session)
     positions = target_columns(node.args.get("columns"), table)
-    given: dict[int, Any] = {}
+    assigned: dict[int, Any] = {}
     plan: Plan = ONE_ROW
     query = node.args.get("query")
     values = query.unnest() if isinstance(query, exp.Subquery) else query
@@ -82,16 +82,17 @@ def insert(node: InsertStatement, catalog: PlannerCatalog, session: SessionNames
         raise SqlSyntaxError("INSERT has more target columns than expressions")
     for i, (position, column) in enumerate(zip(positions, plan.desc.columns, strict=False)):
         target = table.desc.columns[position]
-        given[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
-    added = new_rows(plan, given, table)
+        assigned[position] = assign(ColumnRef(i, column.type), replace(target, limit=None) if is_assigned else target)
+    added = new_rows(plan, assigned, table)
     wide, returning = _returning(node, added, 0, table, context)
     return Modify("INSERT", table.id, table.name, table.desc, optimize(wide), False, True, returning, frozenset(context.depends_on))
 
 
-def new_rows(plan: Plan, given: Mapping[int, Any], table: RelationEntry) -> Plan:
+def new_rows(plan: Plan, assigned: Mapping[int, Any], table: RelationEntry) -> Plan:
     """Whole rows of the table, from ``plan``'s rows: the scalars given by position, for other columns their defaults."""
     scalars = [
-        given[i] if i in given else _default(table, i) or Literal(None, column.type) for i, column in enumerate(table.desc.columns)
+        assigned[i] if i in assigned else _default(table, i) or Literal(None, column.type)
+        for i, column in enumerate(table.desc.columns)
     ]
     return _folded(plan, scalars, table.desc.names) or compute(plan, scalars, table.desc.names)
 
@@ -136,11 +137,11 @@ def delete(node: DeleteStatement, catalog: PlannerCatalog, session: SessionNames
 
 @plans(TruncateStatement)
 def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionNames) -> Truncate:
-    found: dict[GlobalId, Modify] = {}
+    emptied_tables: dict[GlobalId, Modify] = {}
     for name in node.args["names"]:
         emptied = delete(DeleteStatement(this=name), catalog, session)
-        found[emptied.table] = emptied
-    return Truncate(tuple(found.values()))
+        emptied_tables[emptied.table] = emptied
+    return Truncate(tuple(emptied_tables.values()))
 
 
 # --- parts ---
@@ -149,7 +150,7 @@ def truncate(node: TruncateStatement, catalog: PlannerCatalog, session: SessionN
 def _answers_rows(value: exp.Expr) -> bool:
     """Whether a function of several rows stands in it, outside of a subquery."""
     outside = value.walk(prune=lambda each: isinstance(each, exp.Query))
-    return any(isinstance(each, exp.Anonymous) and function_name(each) in ROW_FUNCTIONS for each in outside)
+    return any(isinstance(expression, exp.Anonymous) and function_name(expression) in ROW_FUNCTIONS for expression in outside)
 
 
 def _value(node: exp.Expr, position: int, table: RelationEntry) -> exp.Expr:
@@ -207,7 +208,7 @@ def _folded(plan: Plan, scalars: Sequence[Any], names: Sequence[str]) -> Constan
         return None
     rows = []
     for row in plan.rows:
-        values = [_constant(each, row) for each in scalars]
+        values = [_constant(scalar, row) for scalar in scalars]
         if not all(isinstance(value, Literal) for value in values):
             return None
         rows.append(tuple(value.value for value in values))
@@ -241,8 +242,8 @@ def _returning(
     items = select_list(returning, Scope(hidden + shown.columns + others.columns), context, "RETURNING")
     wide, values = attach(plan, [value for _, value in items])
     width = len(plan.desc) - len(others.columns)
-    kept = [*_columns(plan.desc)[:width], *values]
-    wide = compute(wide, kept, [*plan.desc.names[:width], *(name for name, _ in items)])
+    row = [*_columns(plan.desc)[:width], *values]
+    wide = compute(wide, row, [*plan.desc.names[:width], *(name for name, _ in items)])
     return wide, RelationDesc(wide.desc.columns[width:])
 
 

@@ -50,10 +50,12 @@ def create_table_as(node: CreateTableAsStatement, catalog: PlannerCatalog, sessi
     if skipped is not None:
         return skipped
     query = plan_bare_query(node.args["query"], catalog, session)
-    given = [fold(column) for column in node.args.get("names") or ()]
-    if len(given) > len(query.desc):
-        raise SqlSyntaxError(f"CREATE TABLE AS specifies {len(given)} column names, but the query has {len(query.desc)} columns")
-    names = [*given, *query.desc.names[len(given) :]]
+    column_names = [fold(column) for column in node.args.get("names") or ()]
+    if len(column_names) > len(query.desc):
+        raise SqlSyntaxError(
+            f"CREATE TABLE AS specifies {len(column_names)} column names, but the query has {len(query.desc)} columns"
+        )
+    names = [*column_names, *query.desc.names[len(column_names) :]]
     check_stored(query.desc.columns)
     check_columns(names)
     types = [_kept_type(column) for column in query.desc.columns]
